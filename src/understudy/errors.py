@@ -1,0 +1,80 @@
+"""What can go wrong, split by what the user can do next.
+
+Every message says what was found and what was expected; a hint, where there is one, follows after a blank line.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UnderstudyError(Exception):
+    """The root of every error that is the user's to mend.
+
+    Args:
+        message: What was found, and what was expected or exists.
+        hint: What to do next, in one line.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n\nhint: {self.hint}" if self.hint else self.message
+
+
+class FileError(UnderstudyError):
+    """A file cannot be read or written as it is; the message opens with `file:line`.
+
+    Args:
+        name: The file as the user named it.
+        line: Its line, from 1; None where the format has none.
+        problem: What is wrong there.
+        hint: What to do next.
+    """
+
+    def __init__(self, name: str, line: int | None, problem: str, *, hint: str = "") -> None:
+        place = name if line is None else f"{name}:{line}"
+        super().__init__(f"{place}: {problem}", hint=hint)
+        self.name = name
+        self.line = line
+
+
+class SkeletonError(UnderstudyError):
+    """A skeleton's parts do not fit together."""
+
+
+class MotionError(UnderstudyError):
+    """A motion's arrays do not fit together or hold numbers that are none."""
+
+
+class UnknownNameError(UnderstudyError):
+    """A joint, point or other named thing does not exist."""
+
+
+class OptionError(UnderstudyError):
+    """An option or argument has a value that cannot be used."""
+
+
+class MissingPackageError(UnderstudyError):
+    """An optional package is needed for what was asked and is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package `{package}`, which is not installed",
+            hint=f"pip install 'understudy[{extra}]'",
+        )
+
+
+def nearest_names(wanted: str, names: Iterable[str], count: int = 3) -> str:
+    """The names most like the wanted one, as a phrase for an error message."""
+    known = list(names)
+    folded = {name.casefold(): name for name in reversed(known)}
+    close = difflib.get_close_matches(wanted.casefold(), list(folded), n=count, cutoff=0.4)
+    if close:
+        return "nearest: " + ", ".join(f"`{folded[name]}`" for name in close)
+    shown = ", ".join(f"`{name}`" for name in known[:count])
+    return f"there are {len(known)}, from {shown}" if known else "there are none"

@@ -1,0 +1,1 @@
+"""Rotations: quaternions, Euler angles, swing and twist."""

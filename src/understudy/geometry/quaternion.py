@@ -1,0 +1,265 @@
+"""Unit quaternions, scalar first (w, x, y, z), with any leading batch axes.
+
+Written on plain arrays: scipy's `Rotation` costs a quarter of a second to import, holds one flat batch
+axis, and copies on every call; `benchmarks/rotations.py` measures both. The tests compare with it.
+A rotation vector is an axis times its angle in radians.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
+IDENTITY.setflags(write=False)
+
+SMALL = 1e-4
+"""Below this angle, in radians, Taylor series replace quotients that would lose digits."""
+
+
+def identity(*shape: int) -> Array:
+    """Identity rotations, (*shape, 4)."""
+    return np.tile(IDENTITY, (*shape, 1))
+
+
+def normalize(q: ArrayLike) -> Array:
+    """Quaternions scaled to unit length; zero quaternions become the identity."""
+    q = np.asarray(q, float)
+    size = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
+    return np.where(size > 1e-12, q / np.where(size > 1e-12, size, 1.0), IDENTITY)
+
+
+def conjugate(q: ArrayLike) -> Array:
+    """The inverse rotation."""
+    out = np.array(q, float)
+    out[..., 1:] *= -1.0
+    return out
+
+
+def multiply(a: ArrayLike, b: ArrayLike) -> Array:
+    """The rotation b followed by a, as matrices multiply."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0] = aw * bw - ax * bx - ay * by - az * bz
+    out[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    out[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    out[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return out
+
+
+def cross(a: ArrayLike, b: ArrayLike) -> Array:
+    """The vector product over the last axis; several times faster than `numpy.cross` on many small vectors."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    out[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    out[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return out
+
+
+def rotate(q: ArrayLike, v: ArrayLike) -> Array:
+    """Vectors (..., 3) turned by rotations (..., 4)."""
+    q, v = np.asarray(q, float), np.asarray(v, float)
+    twice = 2.0 * cross(q[..., 1:], v)
+    return v + q[..., :1] * twice + cross(q[..., 1:], twice)
+
+
+def unrotate(q: ArrayLike, v: ArrayLike) -> Array:
+    """Vectors turned by the inverse rotations."""
+    q, v = np.asarray(q, float), np.asarray(v, float)
+    twice = 2.0 * cross(v, q[..., 1:])
+    return v + q[..., :1] * twice + cross(twice, q[..., 1:])
+
+
+def _sinc_half(angle: Array) -> Array:
+    """sin(angle / 2) / angle, exact at zero."""
+    safe = np.where(angle < SMALL, 1.0, angle)
+    return np.where(angle < SMALL, 0.5 - angle**2 / 48.0, np.sin(0.5 * safe) / safe)
+
+
+def exp(v: ArrayLike) -> Array:
+    """The rotation of a rotation vector (..., 3)."""
+    v = np.asarray(v, float)
+    angle = np.sqrt(np.einsum("...i,...i->...", v, v))
+    out = np.empty((*v.shape[:-1], 4))
+    out[..., 0] = np.cos(0.5 * angle)
+    out[..., 1:] = v * _sinc_half(angle)[..., None]
+    return out
+
+
+def log(q: ArrayLike) -> Array:
+    """The shortest rotation vector (..., 3) of a rotation; its length is at most pi."""
+    q = np.asarray(q, float)
+    w, u = q[..., 0], q[..., 1:]
+    sine = np.sqrt(np.einsum("...i,...i->...", u, u))
+    sign = np.where(w < 0.0, -1.0, 1.0)
+    safe = np.where(sine < 1e-9, 1.0, sine)
+    scale = np.where(sine < 1e-9, 2.0, 2.0 * np.arctan2(sine, np.abs(w)) / safe)
+    return u * (sign * scale)[..., None]
+
+
+def angle(q: ArrayLike) -> Array:
+    """The angle of rotation in [0, pi]."""
+    q = np.asarray(q, float)
+    return 2.0 * np.arctan2(np.sqrt(np.einsum("...i,...i->...", q[..., 1:], q[..., 1:])), np.abs(q[..., 0]))
+
+
+def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
+    """The angle of the rotation that takes a to b, in [0, pi]."""
+    return angle(multiply(conjugate(a), b))
+
+
+def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
+    """Rotations by angles (...) about unit axes (..., 3)."""
+    half = 0.5 * np.asarray(angle, float)
+    axis = np.asarray(axis, float)
+    out = np.empty((*np.broadcast_shapes(axis.shape[:-1], half.shape), 4))
+    out[..., 0] = np.cos(half)
+    out[..., 1:] = axis * np.sin(half)[..., None]
+    return out
+
+
+def from_matrix(m: ArrayLike) -> Array:
+    """Quaternions of rotation matrices (..., 3, 3), taken from the largest of the four components."""
+    m = np.asarray(m, float)
+    diagonal = np.einsum("...ii->...i", m)
+    trace = diagonal.sum(-1)
+    size = np.stack([1.0 + trace, *(1.0 + 2.0 * diagonal[..., i] - trace for i in range(3))], -1)
+    a, b, c = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
+    d, e, f = m[..., 1, 0] + m[..., 0, 1], m[..., 2, 0] + m[..., 0, 2], m[..., 2, 1] + m[..., 1, 2]
+    rows = np.stack(
+        [
+            np.stack([size[..., 0], a, b, c], -1),
+            np.stack([a, size[..., 1], d, e], -1),
+            np.stack([b, d, size[..., 2], f], -1),
+            np.stack([c, e, f, size[..., 3]], -1),
+        ],
+        -2,
+    )
+    best = np.argmax(size, -1)[..., None, None]
+    return normalize(np.take_along_axis(rows, best, -2)[..., 0, :])
+
+
+def to_matrix(q: ArrayLike) -> Array:
+    """Rotation matrices (..., 3, 3)."""
+    q = np.asarray(q, float)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    out = np.empty((*q.shape[:-1], 3, 3))
+    out[..., 0, 0] = 1.0 - 2.0 * (y * y + z * z)
+    out[..., 0, 1] = 2.0 * (x * y - w * z)
+    out[..., 0, 2] = 2.0 * (x * z + w * y)
+    out[..., 1, 0] = 2.0 * (x * y + w * z)
+    out[..., 1, 1] = 1.0 - 2.0 * (x * x + z * z)
+    out[..., 1, 2] = 2.0 * (y * z - w * x)
+    out[..., 2, 0] = 2.0 * (x * z - w * y)
+    out[..., 2, 1] = 2.0 * (y * z + w * x)
+    out[..., 2, 2] = 1.0 - 2.0 * (x * x + y * y)
+    return out
+
+
+def between(u: ArrayLike, v: ArrayLike) -> Array:
+    """The least rotation that turns direction u into direction v.
+
+    Opposite directions have no single least rotation: a half turn about an axis across u is taken, always the
+    same one. A zero vector turns nothing.
+    """
+    u, v = np.broadcast_arrays(np.asarray(u, float), np.asarray(v, float))
+    norm = np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1)
+    dot = np.einsum("...i,...i->...", u, v)
+    out = np.concatenate([(norm + dot)[..., None], cross(u, v)], -1)
+    opposite = (norm > 0.0) & (norm + dot < 1e-12 * norm)
+    if np.any(opposite):
+        across = cross(u, np.where((np.abs(u[..., :1]) < np.abs(u[..., 1:2])), [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
+        out[opposite] = np.concatenate([np.zeros((*u.shape[:-1], 1)), across], -1)[opposite]
+    return normalize(out)
+
+
+def continuous(q: ArrayLike, axis: int = 0) -> Array:
+    """The same rotations with signs chosen so that neighbours along an axis (frames) are on one hemisphere."""
+    q = np.moveaxis(np.array(q, float), axis, 0)
+    flip = np.einsum("...i,...i->...", q[1:], q[:-1]) < 0.0
+    sign = np.where(np.cumsum(flip, axis=0) % 2 == 1, -1.0, 1.0)
+    q[1:] *= sign[..., None]
+    return np.moveaxis(q, 0, axis)
+
+
+def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+    """The rotation at share t of the shortest way from a to b, at constant speed."""
+    a = np.asarray(a, float)
+    return multiply(a, exp(np.asarray(t, float)[..., None] * log(multiply(conjugate(a), b))))
+
+
+def squad(keys: ArrayLike, t: ArrayLike) -> Array:
+    """Rotations at times t (N,) on a smooth curve through keys (K, ..., 4) set at times 0, 1, ..., K-1.
+
+    Spherical quadrangle interpolation: continuous speed through the keys, inner control rotations from the
+    neighbouring keys, and shortest ways between them.
+    """
+    keys = continuous(normalize(keys))
+    t = np.asarray(t, float)
+    if len(keys) == 1:
+        return np.broadcast_to(keys, (len(t), *keys.shape[1:])).copy()
+    before, after = np.empty_like(keys[..., 1:]), np.empty_like(keys[..., 1:])
+    steps = log(multiply(conjugate(keys[:-1]), keys[1:]))
+    after[:-1], after[-1] = steps, steps[-1]
+    before[1:], before[0] = -steps, -steps[0]
+    control = multiply(keys, exp(-0.25 * (before + after)))
+    k = np.clip(np.floor(t).astype(int), 0, len(keys) - 2)
+    u = (t - k).reshape((-1,) + (1,) * (keys.ndim - 2))
+    outer = slerp(keys[k], keys[k + 1], u)
+    return slerp(outer, slerp(control[k], control[k + 1], u), 2.0 * u * (1.0 - u))
+
+
+def mean(q: ArrayLike, weights: ArrayLike | None = None) -> Array:
+    """The average rotation over the first axis: the principal axis of the quaternions' outer products."""
+    q = np.asarray(q, float)
+    w = np.ones(len(q)) if weights is None else np.asarray(weights, float)
+    spread = np.einsum("f,f...i,f...j->...ij", w, q, q)
+    top = np.linalg.eigh(spread)[1][..., -1]
+    return top * np.where(top[..., :1] < 0.0, -1.0, 1.0)
+
+
+def skew(v: ArrayLike) -> Array:
+    """The matrices (..., 3, 3) with `skew(v) @ u == cross(v, u)`."""
+    v = np.asarray(v, float)
+    out = np.zeros((*v.shape[:-1], 3, 3))
+    out[..., 0, 1], out[..., 0, 2] = -v[..., 2], v[..., 1]
+    out[..., 1, 0], out[..., 1, 2] = v[..., 2], -v[..., 0]
+    out[..., 2, 0], out[..., 2, 1] = -v[..., 1], v[..., 0]
+    return out
+
+
+def _jacobian(v: ArrayLike, first: Any, second: Any) -> Array:
+    """I + first(angle) skew(v) + second(angle) skew(v)^2."""
+    v = np.asarray(v, float)
+    size = np.sqrt(np.einsum("...i,...i->...", v, v))
+    safe = np.where(size < SMALL, 1.0, size)
+    k = skew(v)
+    a, b = first(size, safe)[..., None, None], second(size, safe)[..., None, None]
+    return np.eye(3) + a * k + b * (k @ k)
+
+
+def right_jacobian(v: ArrayLike) -> Array:
+    """J (..., 3, 3) with `exp(v + dv) = exp(v) exp(J dv)` to first order: turns at the joint's own frame."""
+    return _jacobian(
+        v,
+        lambda a, s: -np.where(a < SMALL, 0.5 - a**2 / 24.0, (1.0 - np.cos(s)) / s**2),
+        lambda a, s: np.where(a < SMALL, 1.0 / 6.0 - a**2 / 120.0, (s - np.sin(s)) / s**3),
+    )
+
+
+def right_jacobian_inverse(v: ArrayLike) -> Array:
+    """K (..., 3, 3) with `log(exp(v) exp(e)) = v + K e` to first order: the derivative of the logarithm."""
+    return _jacobian(
+        v,
+        lambda a, s: np.full(a.shape, 0.5),
+        lambda a, s: np.where(
+            a < SMALL, 1.0 / 12.0 + a**2 / 720.0, 1.0 / s**2 - (1.0 + np.cos(s)) / (2.0 * s * np.sin(s))
+        ),
+    )

@@ -1,0 +1,6 @@
+"""Reading and writing files. One module a format; inside the library everything is metres, seconds, radians, Y up."""
+
+from understudy.io.clip import Clip
+from understudy.io.files import formats, read, write
+
+__all__ = ["Clip", "formats", "read", "write"]

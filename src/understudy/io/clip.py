@@ -1,0 +1,86 @@
+"""What a file holds, and what is needed to write the same file back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from understudy.errors import MotionError
+from understudy.motion import Motion
+from understudy.skeleton import Skeleton
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clip:
+    """A character and perhaps its motion, with the file's own conventions beside them."""
+
+    skeleton: Skeleton
+    motion: Motion | None = None
+    """None for a file that holds a character only."""
+    format: str = ""
+    """The format it was read from; empty for what was made here."""
+    unit: float = 1.0
+    """Metres in one unit of the file."""
+    unit_reason: str = "made in metres"
+    """How the unit was found."""
+    up: str = "Y"
+    """The file's up axis: "X", "Y" or "Z"."""
+    up_reason: str = "made with Y up"
+    """How the up axis was found."""
+    notes: tuple[str, ...] = ()
+    """What is odd about the file, a sentence each."""
+    dropped: tuple[str, ...] = ()
+    """What was left out in reading, a sentence each."""
+    layout: Any = None
+    """What the format's own writer keeps: channel orders, original angles, comments."""
+
+    def __post_init__(self) -> None:
+        if self.motion is not None and self.motion.skeleton is not self.skeleton:
+            raise MotionError("A clip's motion must be of the clip's skeleton")
+
+    @staticmethod
+    def of(thing: Clip | Motion | Skeleton) -> Clip:
+        """A clip of something made in the library."""
+        if isinstance(thing, Motion):
+            return Clip(skeleton=thing.skeleton, motion=thing)
+        if isinstance(thing, Skeleton):
+            return Clip(skeleton=thing)
+        return thing
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How to read a file where it does not say itself."""
+
+    unit: float | None = None
+    """Metres in one unit; None to guess."""
+    up: str | None = None
+    """The up axis, "X", "Y" or "Z"; None to guess."""
+    lenient: bool = False
+    """Read a damaged motion up to the damage, and say what was dropped."""
+    skeleton: str | None = None
+    """The file with the skeleton, for formats that keep it apart (AMC); None to look beside the motion."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions:
+    """How to write a file."""
+
+    unit: float | None = None
+    """Metres in one unit; None for the clip's own."""
+    up: str | None = None
+    """The up axis; None for the clip's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A kind of file. A module of this folder that ends in `FORMAT = Format(...)` is found by itself."""
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    """Lower case, with the dot."""
+    read: Callable[[BinaryIO, str, ReadOptions], Clip] | None = None
+    write: Callable[[Clip, BinaryIO, WriteOptions], tuple[str, ...]] | None = None
+    """Returns what the format could not hold, a sentence each."""

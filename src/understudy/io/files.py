@@ -1,0 +1,143 @@
+"""Any file in, any file out: the format by the name's ending, writing that never leaves half a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+from understudy.errors import FileError, OptionError
+from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions
+from understudy.io.units import parse_unit, parse_up
+from understudy.motion import Motion
+from understudy.plugins import scan
+from understudy.skeleton import Skeleton
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Every known format by name."""
+    return {found.name: found for _, found in scan("understudy.io", "FORMAT")}
+
+
+def format_of(path: str | Path) -> Format:
+    """The format of a file by its ending, or an error that lists the known ones."""
+    suffix = Path(path).suffix.lower()
+    for found in formats().values():
+        if suffix in found.suffixes:
+            return found
+    known = ", ".join(s for found in formats().values() for s in found.suffixes)
+    raise FileError(str(path), None, f"no format ends in `{suffix}`; known: {known}")
+
+
+def read(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    lenient: bool = False,
+    skeleton: str | Path | None = None,
+) -> Clip:
+    """Read a character or motion file.
+
+    Args:
+        path: The file; its ending tells the format.
+        unit: The file's unit, a name ("cm") or metres; guessed if not given and the file does not say.
+        up: The file's up axis ("Y", "Z"); guessed likewise.
+        lenient: Read a damaged motion up to the damage; `clip.dropped` says what was left out.
+        skeleton: The skeleton's file, for formats that keep it apart (AMC).
+    """
+    options = ReadOptions(
+        unit=None if unit is None else parse_unit(str(unit)),
+        up=None if up is None else parse_up(up),
+        lenient=lenient,
+        skeleton=None if skeleton is None else str(skeleton),
+    )
+    found = format_of(path)
+    if found.read is None:
+        raise FileError(str(path), None, f"{found.title} files can be written, not read")
+    with open_to_read(path) as stream:
+        return found.read(stream, str(path), options)
+
+
+def write(
+    thing: Clip | Motion | Skeleton,
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+) -> tuple[str, ...]:
+    """Write a clip, motion or skeleton to a file; the old file stays until the new one is whole.
+
+    Args:
+        thing: What to write. A clip that was read keeps its file's unit, axes, orders and names.
+        path: Where to; the ending tells the format.
+        unit: The unit to write in, a name or metres; the clip's own if not given.
+        up: The up axis to write; the clip's own if not given.
+
+    Returns:
+        What the format could not hold, a sentence each.
+    """
+    options = WriteOptions(
+        unit=None if unit is None else parse_unit(str(unit)), up=None if up is None else parse_up(up)
+    )
+    found = format_of(path)
+    if found.write is None:
+        raise OptionError(f"{found.title} files can be read, not written: `{path}`")
+    with open_to_write(path) as stream:
+        return found.write(Clip.of(thing), stream, options)
+
+
+def open_to_read(path: str | Path) -> BinaryIO:
+    """A file opened for reading, or an error in words."""
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise FileError(str(path), None, "there is no such file") from None
+    except IsADirectoryError:
+        raise FileError(str(path), None, "is a folder, not a file") from None
+    except OSError as error:
+        raise FileError(str(path), None, f"cannot be opened: {error.strerror}") from None
+
+
+@contextmanager
+def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
+    """A stream into a temporary file beside the path, moved into place when all went well, removed if not."""
+    path = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except OSError as error:
+        _remove(temporary)
+        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file being replaced, or those a new file would get."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

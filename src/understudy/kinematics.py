@@ -1,0 +1,103 @@
+"""Forward kinematics: from joint rotations to the places and orientations of everything on the body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.errors import UnknownNameError
+from understudy.geometry.quaternion import Array, rotate
+from understudy.motion import Motion
+from understudy.skeleton import Point, Skeleton
+
+BLOCK = 2048
+"""Frames worked on at a time, so that what is being computed stays in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pose:
+    """Where every joint is and how it is turned, in the world, for all frames."""
+
+    skeleton: Skeleton
+    positions: Array
+    """(F, J, 3) metres."""
+    rotations: Array
+    """(F, J, 4) from each joint's frame to the world."""
+
+    def points(self, points: Sequence[Point | str]) -> Array:
+        """(F, P, 3) world positions of points, given themselves or by the name of a joint or end."""
+        joints, offsets = locate(self.skeleton, points)
+        return self.positions[:, joints] + rotate(self.rotations[:, joints], offsets)
+
+    def directions(self, joint: str, local: Array) -> Array:
+        """(F, 3) world directions of a vector (3,) of a joint's own frame."""
+        return rotate(self.rotations[:, self.skeleton.joint(joint)], local)
+
+    def ends(self) -> Array:
+        """(F, E, 3) world positions of the skeleton's end points."""
+        return self.points(self.skeleton.ends)
+
+
+def locate(skeleton: Skeleton, points: Sequence[Point | str]) -> tuple[np.ndarray, Array]:
+    """The joint numbers (P,) and local offsets (P, 3) of points."""
+    found = [skeleton.point(point) if isinstance(point, str) else point for point in points]
+    joints = np.array([skeleton.joint(point.joint) for point in found], dtype=np.intp)
+    return joints, np.array([point.offset for point in found], float).reshape(-1, 3)
+
+
+def fk(motion: Motion) -> Pose:
+    """Forward kinematics of all frames of a motion."""
+    positions, rotations = forward(motion.skeleton, motion.root, motion.rotations, motion.offsets)
+    return Pose(skeleton=motion.skeleton, positions=positions, rotations=rotations)
+
+
+def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | None = None) -> tuple[Array, Array]:
+    """Forward kinematics on plain arrays.
+
+    Args:
+        skeleton: The character.
+        root: (F, 3) metres, world.
+        rotations: (F, J, 4) local rotations.
+        offsets: (F, J, 3) metres, in place of the skeleton's.
+
+    Returns:
+        World positions (F, J, 3) and orientations (F, J, 4).
+    """
+    frames, joints = rotations.shape[:2]
+    if joints != skeleton.num_joints:
+        raise UnknownNameError(f"Expected rotations of {skeleton.num_joints} joints, got {joints}")
+    positions, turned = np.empty((frames, joints, 3)), np.empty((frames, joints, 4))
+    for start in range(0, frames, BLOCK):
+        part = slice(start, start + BLOCK)
+        local = np.ascontiguousarray(rotations[part].transpose(1, 2, 0))
+        if offsets is None:
+            bones = np.broadcast_to(skeleton.offsets[:, :, None], (joints, 3, local.shape[2]))
+        else:
+            bones = np.ascontiguousarray(offsets[part].transpose(1, 2, 0))
+        place = np.empty(bones.shape)
+        place[0] = root[part].T
+        _walk(skeleton, local, bones, place)
+        turned[part] = local.transpose(2, 0, 1)
+        positions[part] = place.transpose(2, 0, 1)
+    return positions, turned
+
+
+def _walk(skeleton: Skeleton, turn: Array, bones: Array, place: Array) -> None:
+    """Turn local rotations (J, 4, F) into world ones, in place, and fill in world places (J, 3, F)."""
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        w, x, y, z = turn[parent]
+        bx, by, bz = bones[joint]
+        tx, ty, tz = y * bz - z * by, z * bx - x * bz, x * by - y * bx
+        px, py, pz = place[parent]
+        out = place[joint]
+        out[0] = px + bx + 2.0 * (w * tx + y * tz - z * ty)
+        out[1] = py + by + 2.0 * (w * ty + z * tx - x * tz)
+        out[2] = pz + bz + 2.0 * (w * tz + x * ty - y * tx)
+        child = turn[joint]
+        a, b, c, d = child.copy()
+        child[0] = w * a - x * b - y * c - z * d
+        child[1] = w * b + x * a + y * d - z * c
+        child[2] = w * c - x * d + y * a + z * b
+        child[3] = w * d + x * c - y * b + z * a

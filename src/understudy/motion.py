@@ -1,0 +1,195 @@
+"""A character's movement: a root path and local rotations, frame by frame in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.errors import MotionError, OptionError, SkeletonError
+from understudy.geometry.quaternion import Array, continuous, normalize, slerp
+from understudy.skeleton import Skeleton, read_only
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Motion:
+    """What a skeleton does over time. Frame f is at time f / fps."""
+
+    skeleton: Skeleton
+    fps: float
+    root: Array
+    """(F, 3) metres, world: where the root joint is."""
+    rotations: Array
+    """(F, J, 4) local rotations, from each joint's frame to its parent's."""
+    offsets: Array | None = None
+    """(F, J, 3) metres, in place of the skeleton's offsets, for bodies that change size; the root's are not used."""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        joints = self.skeleton.num_joints
+        fps = float(self.fps)
+        if not (np.isfinite(fps) and fps > 0.0):
+            raise MotionError(f"Expected frames per second above zero, got {self.fps}")
+        try:
+            rotations = read_only(self.rotations, (-1, joints, 4), "Motion rotations")
+            frames = len(rotations)
+            root = read_only(self.root, (frames, 3), "Motion root path")
+            offsets = self.offsets
+            if offsets is not None:
+                offsets = read_only(offsets, (frames, joints, 3), "Motion offsets")
+        except SkeletonError as error:
+            raise MotionError(error.message) from None
+        if frames == 0:
+            raise MotionError("A motion needs at least one frame; got none")
+        worst = float(np.max(np.abs(np.einsum("fji,fji->fj", rotations, rotations) - 1.0)))
+        if worst > 1e-3:
+            raise MotionError(f"Motion rotations must be unit quaternions; one is off by {0.5 * worst:.2g}")
+        if worst > 1e-9:
+            rotations = normalize(rotations)
+            rotations.setflags(write=False)
+        for key, value in {"fps": fps, "rotations": rotations, "root": root, "offsets": offsets}.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def num_frames(self) -> int:
+        return len(self.root)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (self.num_frames - 1) / self.fps
+
+    @property
+    def times(self) -> Array:
+        """(F,) seconds of each frame, from 0."""
+        return np.arange(self.num_frames) / self.fps
+
+    def __len__(self) -> int:
+        return self.num_frames
+
+    def __getitem__(self, frames: slice | Sequence[int] | np.ndarray) -> Motion:
+        """Some of the frames, as numpy slices them; with a step the rate is divided by it."""
+        if not isinstance(frames, slice):
+            return self._taken(np.asarray(frames), self.fps)
+        step = frames.step or 1
+        if step < 1:
+            raise OptionError(f"Expected a step of at least 1, got {step}")
+        taken = np.arange(self.num_frames)[frames]
+        if len(taken) == 0:
+            raise MotionError(f"No frame in [{frames.start}:{frames.stop}]; the motion has {self.num_frames}")
+        return self._taken(taken, self.fps / step)
+
+    def _taken(self, frames: np.ndarray, fps: float) -> Motion:
+        offsets = None if self.offsets is None else self.offsets[frames]
+        return replace(self, fps=fps, root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
+
+    def resampled(self, fps: float, *, method: str = "cubic") -> Motion:
+        """The same movement at another frame rate, first frame kept.
+
+        Args:
+            fps: The new rate.
+            method: "cubic" (a smooth curve through the frames, exact to fourth order in the frame time) or
+                "linear" (straight and shortest ways between them).
+        """
+        if not (np.isfinite(fps) and fps > 0.0):
+            raise OptionError(f"Expected frames per second above zero, got {fps}")
+        count = int(np.floor(self.duration * fps * (1.0 + 1e-9) + 1e-6)) + 1
+        return self.at(np.arange(count) / fps, fps=fps, method=method)
+
+    def at(self, times: ArrayLike, *, fps: float, method: str = "cubic") -> Motion:
+        """The movement at given times (N,), seconds, which become the frames of a motion at that rate."""
+        if method not in ("cubic", "linear"):
+            raise OptionError(f"Expected method `cubic` or `linear`, got `{method}`")
+        frames = np.clip(np.asarray(times, float) * self.fps, 0.0, self.num_frames - 1.0)
+        whole = np.rint(frames)
+        if np.all(np.abs(frames - whole) < 1e-6):
+            return self._taken(whole.astype(int), fps)
+        linear = method == "linear" or self.num_frames < 4
+        turn = _slerp_frames if linear else _spline_rotations
+        move = _lerp_frames if linear else _spline
+        return replace(
+            self,
+            fps=fps,
+            root=move(self.root, frames),
+            rotations=turn(self.rotations, frames),
+            offsets=None if self.offsets is None else move(self.offsets, frames),
+        )
+
+
+def rest_motion(skeleton: Skeleton, *, fps: float = 30.0, num_frames: int = 1) -> Motion:
+    """The rest pose, held for some frames."""
+    return Motion(
+        skeleton=skeleton,
+        fps=fps,
+        root=np.tile(skeleton.offsets[0], (num_frames, 1)),
+        rotations=np.tile(skeleton.rest, (num_frames, 1, 1)),
+        name=skeleton.name,
+    )
+
+
+def join(first: Motion, second: Motion) -> Motion:
+    """One motion after another, frame after frame, as they are.
+
+    They must be of one structure (names and tree) and rate. Where the bone lengths differ, or one of them has
+    offsets of its own, the result has offsets per frame.
+    """
+    a, b = first.skeleton, second.skeleton
+    if a.names != b.names or not np.array_equal(a.parents, b.parents):
+        only = sorted(set(a.names) ^ set(b.names))[:3]
+        raise MotionError(
+            f"Only motions of one skeleton structure can be joined; these differ in {only or 'their tree'}"
+        )
+    if abs(first.fps - second.fps) > 1e-6 * first.fps:
+        raise MotionError(
+            f"Motions to join must have one rate; got {first.fps:g} and {second.fps:g} frames per second",
+            hint="resample one of them: motion.resampled(fps)",
+        )
+    offsets = None
+    if first.offsets is not None or second.offsets is not None or not np.allclose(a.offsets, b.offsets, atol=1e-12):
+        offsets = np.concatenate([frame_offsets(first), frame_offsets(second)])
+    return replace(
+        first,
+        root=np.concatenate([first.root, second.root]),
+        rotations=np.concatenate([first.rotations, second.rotations]),
+        offsets=offsets,
+    )
+
+
+def frame_offsets(motion: Motion) -> Array:
+    """(F, J, 3) the offsets in force at each frame."""
+    if motion.offsets is not None:
+        return motion.offsets
+    return np.broadcast_to(motion.skeleton.offsets, (motion.num_frames, *motion.skeleton.offsets.shape))
+
+
+def _parts(frames: Array, count: int) -> tuple[np.ndarray, Array]:
+    first = np.clip(np.floor(frames).astype(int), 0, max(count - 2, 0))
+    return first, frames - first
+
+
+def _lerp_frames(values: Array, frames: Array) -> Array:
+    first, share = _parts(frames, len(values))
+    share = share.reshape((-1,) + (1,) * (values.ndim - 1))
+    return (1.0 - share) * values[first] + share * values[np.minimum(first + 1, len(values) - 1)]
+
+
+def _slerp_frames(rotations: Array, frames: Array) -> Array:
+    first, share = _parts(frames, len(rotations))
+    return slerp(rotations[first], rotations[np.minimum(first + 1, len(rotations) - 1)], share[:, None])
+
+
+def _spline(values: Array, frames: Array) -> Array:
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(np.arange(len(values)), values, axis=0)(frames)
+
+
+def _spline_rotations(rotations: Array, frames: Array) -> Array:
+    """A cubic spline of the quaternions' components, brought back to unit length.
+
+    Smoother than squad (two continuous derivatives) and of fourth order; needs neighbouring frames less than
+    a half turn apart, as every way of reading between frames does.
+    """
+    return normalize(_spline(continuous(rotations), frames))

@@ -1,0 +1,17 @@
+"""Kinds found by looking into a folder: adding one is adding one file."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+
+def scan(package: str, attribute: str) -> Iterator[tuple[str, Any]]:
+    """Yield `(module name, value)` for every module of a package that has the attribute, in name order."""
+    folder = importlib.import_module(package)
+    for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda entry: entry.name):
+        module = importlib.import_module(f"{package}.{info.name}")
+        if hasattr(module, attribute):
+            yield info.name, getattr(module, attribute)

@@ -1,0 +1,56 @@
+"""Placing limbs by formula: the two-bone chain, and frames that put a bone and a hinge where they belong."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.geometry.quaternion import Array, conjugate, cross, from_matrix, multiply
+
+
+def unit(v: ArrayLike) -> Array:
+    """Vectors scaled to length one."""
+    v = np.asarray(v, float)
+    return v / np.linalg.norm(v, axis=-1, keepdims=True)
+
+
+def bend(start: ArrayLike, goal: ArrayLike, upper: float, lower: float, pole: ArrayLike) -> tuple[Array, Array]:
+    """The middle joint (..., 3) of a two-bone limb from start that reaches for the goal, and where it ends.
+
+    Args:
+        start: (..., 3) metres, the hip or shoulder.
+        goal: (..., 3) metres, where the ankle or wrist should be.
+        upper: Length of the first bone, metres.
+        lower: Length of the second bone.
+        pole: (..., 3) direction towards which the middle joint points.
+
+    Returns:
+        The middle joint and the reached end: the goal, or the farthest point towards it.
+    """
+    start, goal = np.asarray(start, float), np.asarray(goal, float)
+    reach = np.linalg.norm(goal - start, axis=-1, keepdims=True)
+    along = (goal - start) / np.maximum(reach, 1e-9)
+    distance = np.clip(reach, abs(upper - lower), upper + lower)
+    pole = np.asarray(pole, float)
+    side = unit(pole - along * np.einsum("...i,...i->...", pole, along)[..., None])
+    foot = (distance**2 + upper**2 - lower**2) / (2.0 * np.maximum(distance, 1e-9))
+    height = np.sqrt(np.maximum(upper**2 - foot**2, 0.0))
+    return start + along * foot + side * height, start + along * distance
+
+
+def frame(bone: ArrayLike, hinge: ArrayLike) -> Array:
+    """Matrices (..., 3, 3) whose columns are the bone's direction, the hinge made square to it, and their product."""
+    first = unit(bone)
+    hinge = np.asarray(hinge, float)
+    second = unit(hinge - first * np.einsum("...i,...i->...", hinge, first)[..., None])
+    return np.stack([first, second, cross(first, second)], -1)
+
+
+def turned(local_bone: ArrayLike, local_hinge: ArrayLike, bone: ArrayLike, hinge: ArrayLike) -> Array:
+    """World orientations (..., 4) that take a joint's own bone direction and hinge axis to the given world ones."""
+    return from_matrix(frame(bone, hinge) @ np.swapaxes(frame(local_bone, local_hinge), -1, -2))
+
+
+def local(parent: ArrayLike, child: ArrayLike) -> Array:
+    """The local rotation of a child whose world orientation is given, under its parent's."""
+    return multiply(conjugate(parent), child)

@@ -1,0 +1,65 @@
+"""A sample: who moves, what stands around, and what touches what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from understudy.contacts import Contact
+from understudy.geometry.quaternion import Array
+from understudy.motion import Motion
+from understudy.skeleton import Skeleton
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prop:
+    """A thing in the scene, as boxes: a carried box is one, a ladder is several."""
+
+    name: str
+    sizes: Array
+    """(B, 3) metres, full edge lengths of each box."""
+    positions: Array
+    """(B, 3) metres, world, centres; or (F, B, 3) where it moves."""
+    rotations: Array
+    """(B, 4), or (F, B, 4) where it moves."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scene:
+    """A sample motion of one or several actors whose contacts are exactly known."""
+
+    name: str
+    actors: dict[str, Motion]
+    contacts: tuple[Contact, ...]
+    props: tuple[Prop, ...] = ()
+    floor: float = 0.0
+    """Height of the floor, metres."""
+    about: str = ""
+    """What it shows, in a sentence."""
+    tags: tuple[str, ...] = field(default=())
+
+    @property
+    def motion(self) -> Motion:
+        """The motion of the first actor."""
+        return next(iter(self.actors.values()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CharacterSample:
+    """A character that can be made by name."""
+
+    name: str
+    about: str
+    make: Callable[[], Skeleton]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionSample:
+    """A motion that can be made by name, at any rate and length."""
+
+    name: str
+    about: str
+    seconds: float
+    """How long it is if nobody says."""
+    make: Callable[[float, float], Scene]
+    """Takes frames per second and seconds."""
