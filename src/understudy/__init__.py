@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "Clip": "understudy.io",
-    "Freedoms": "understudy.freedom",
+    "Body": "understudy.coordinates",
     "JointKind": "understudy.skeleton",
     "Motion": "understudy.motion",
     "Point": "understudy.skeleton",

@@ -71,7 +71,7 @@ def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | 
     positions, turned = np.empty((frames, joints, 3)), np.empty((frames, joints, 4))
     for start in range(0, frames, BLOCK):
         part = slice(start, start + BLOCK)
-        local = np.ascontiguousarray(rotations[part].transpose(1, 2, 0))
+        local = np.array(rotations[part].transpose(1, 2, 0), order="C")
         if offsets is None:
             bones = np.broadcast_to(skeleton.offsets[:, :, None], (joints, 3, local.shape[2]))
         else:

@@ -1,0 +1,260 @@
+"""Coordinates of motion: small turns and shifts of a body, and how everything on it moves with them.
+
+A body's coordinates at a frame are a displacement of its base motion: the root's shift in metres (3), then for each
+joint that may move its turns in radians: three for a ball (a rotation vector in the joint's own frame, so
+there is no gimbal), two for a universal joint, one for a hinge [Gleicher98, sec. 3; Vanderhyde03]. Zero is the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from understudy.angles import joint_angles
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array, cross, exp, from_axis_angle, multiply, right_jacobian, rotate
+from understudy.kinematics import forward, locate
+from understudy.motion import Motion
+from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Body:
+    """A motion to be changed, and what of it may change."""
+
+    motion: Motion
+    joints: tuple[int, ...] | None = None
+    """The joints that may turn; None for all that can."""
+    root_moves: bool = True
+    """Whether the root may be shifted."""
+
+    def __post_init__(self) -> None:
+        skeleton = self.motion.skeleton
+        every = range(skeleton.num_joints)
+        wanted = every if self.joints is None else sorted(set(self.joints))
+        if any(j not in every for j in wanted):
+            raise OptionError(f"Expected joint numbers from 0 to {skeleton.num_joints - 1}, got {list(wanted)}")
+        movable = tuple(int(j) for j in wanted if NUM_AXES[skeleton.kinds[j]] > 0)
+        object.__setattr__(self, "joints", movable)
+
+    @property
+    def skeleton(self) -> Skeleton:
+        return self.motion.skeleton
+
+    @cached_property
+    def joint_of(self) -> np.ndarray:
+        """(R,) the joint of each turning coordinate, in order."""
+        assert self.joints is not None
+        return np.array([j for j in self.joints for _ in range(NUM_AXES[self.skeleton.kinds[j]])], dtype=np.intp)
+
+    @property
+    def num_shifts(self) -> int:
+        """How many coordinates shift the root: 3 or none."""
+        return 3 if self.root_moves else 0
+
+    @property
+    def num_coordinates(self) -> int:
+        return self.num_shifts + len(self.joint_of)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each coordinate is called: `root.x`, `LeftArm.0`."""
+        shifts = [f"root.{axis}" for axis in "xyz"] if self.root_moves else []
+        counts = np.zeros(self.skeleton.num_joints, dtype=int)
+        turns = []
+        for joint in self.joint_of:
+            turns.append(f"{self.skeleton.names[joint]}.{counts[joint]}")
+            counts[joint] += 1
+        return (*shifts, *turns)
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """(number of axes, joints, first turning coordinate of each), for each number of axes that occurs."""
+        first = {int(j): i for i, j in reversed(list(enumerate(self.joint_of)))}
+        groups = []
+        for count in (1, 2, 3):
+            joints = [j for j in first if NUM_AXES[self.skeleton.kinds[j]] == count]
+            if joints:
+                groups.append((count, np.array(sorted(joints)), np.array([first[j] for j in sorted(joints)])))
+        return groups
+
+    @cached_property
+    def _second_angles(self) -> Array:
+        """(F, U) angles about the second axis of the universal joints in the base motion."""
+        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
+        return joint_angles(self.skeleton, self.motion.rotations)[:, universal, 1]
+
+    def displaced(self, d: Array) -> Posture:
+        """The body displaced by coordinates d (F, D)."""
+        base, skeleton = self.motion, self.skeleton
+        if d.shape != (base.num_frames, self.num_coordinates):
+            raise OptionError(f"Expected coordinates of shape {(base.num_frames, self.num_coordinates)}, got {d.shape}")
+        root = base.root + d[:, :3] if self.root_moves else base.root
+        turns = d[:, self.num_shifts :]
+        rotations = base.rotations.copy()
+        local_axes = np.empty((base.num_frames, len(self.joint_of), 3))
+        for count, joints, first in self._groups:
+            columns = first[:, None] + np.arange(count)
+            angles = turns[:, columns]
+            if count == 3:
+                turn, axes = exp(angles), np.swapaxes(right_jacobian(angles), -1, -2)
+            elif count == 1:
+                axis = skeleton.axes[joints, 0]
+                turn, axes = from_axis_angle(axis, angles[..., 0]), axis[:, None]
+            else:
+                turn, axes = self._turn_universal(joints, angles)
+            rotations[:, joints] = multiply(base.rotations[:, joints], turn)
+            local_axes[:, columns] = axes
+        positions, world = forward(skeleton, root, rotations, base.offsets)
+        return Posture(
+            body=self,
+            root=root,
+            local=rotations,
+            positions=positions,
+            rotations=world,
+            axes=rotate(world[:, self.joint_of], local_axes),
+        )
+
+    def _turn_universal(self, joints: np.ndarray, angles: Array) -> tuple[Array, Array]:
+        """A universal joint turned further about both its axes, seen from its own frame.
+
+        `turn(a, s) turn(b, t)` becomes `turn(a, s + d) turn(b, t + e)`: from the joint's own frame that is
+        undoing t, turning by d about a, and turning by t + e about b.
+        """
+        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
+        second = self._second_angles[:, np.searchsorted(universal, joints)]
+        a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
+        undo = from_axis_angle(b, -second)
+        redo = from_axis_angle(b, second + angles[..., 1])
+        turn = multiply(multiply(undo, from_axis_angle(a, angles[..., 0])), redo)
+        back = from_axis_angle(b, -(second + angles[..., 1]))
+        return turn, np.stack([rotate(back, a), np.broadcast_to(b, (*second.shape, 3))], -2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Posture:
+    """A displaced body: where everything is, and how it moves with each coordinate."""
+
+    body: Body
+    root: Array
+    """(F, 3) the root's path."""
+    local: Array
+    """(F, J, 4) local rotations."""
+    positions: Array
+    """(F, J, 3) joints in the world."""
+    rotations: Array
+    """(F, J, 4) joint frames to the world."""
+    axes: Array
+    """(F, R, 3) the world axis about which each turning coordinate turns all that hangs from its joint."""
+
+    def points(self, joints: np.ndarray, offsets: Array) -> Array:
+        """(F, P, 3) world positions of points, given by joint (P,) and local offset (P, 3) or (F, P, 3)."""
+        return self.positions[:, joints] + rotate(self.rotations[:, joints], offsets)
+
+    def directions(self, joints: np.ndarray, local: Array) -> Array:
+        """(F, P, 3) local vectors in the world."""
+        return rotate(self.rotations[:, joints], local)
+
+    def point_jacobian(self, joints: np.ndarray, places: Array) -> Array:
+        """(F, P, 3, D) how points at world places (F, P, 3), moving with joints (P,), move with the coordinates."""
+        arms = places[:, :, None] - self.positions[:, None, self.body.joint_of]
+        out = self._turning(joints, arms)
+        if self.body.root_moves:
+            out[..., :3] = np.eye(3)
+        return out
+
+    def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
+        """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
+        return self._turning(joints, directions[:, :, None])
+
+    def angular_jacobian(self, joints: np.ndarray) -> Array:
+        """(F, P, 3, D) the world angular velocity of joints (P,) for each coordinate's."""
+        out = np.zeros((len(self.root), len(joints), 3, self.body.num_coordinates))
+        turned = np.swapaxes(self.axes, 1, 2)[:, None] * self._carries(joints)[:, None]
+        out[..., self.body.num_shifts :] = turned
+        return out
+
+    def motion(self) -> Motion:
+        """The displaced motion."""
+        return replace(self.body.motion, root=self.root, rotations=self.local)
+
+    def _carries(self, joints: np.ndarray) -> np.ndarray:
+        """(P, R) whether a turning coordinate carries each joint: the one walk up the tree."""
+        above = np.zeros((len(joints), self.body.skeleton.num_joints), bool)
+        for row, joint in zip(above, joints.tolist(), strict=True):
+            row[self.body.skeleton.chain(joint)] = True
+        return above[:, self.body.joint_of]
+
+    def _turning(self, joints: np.ndarray, arms: Array) -> Array:
+        carries = self._carries(joints)
+        frames, points = arms.shape[0], len(joints)
+        out = np.zeros((frames, points, 3, self.body.num_coordinates))
+        moved = cross(self.axes[:, None], arms) * carries[:, :, None]
+        out[..., self.body.num_shifts :] = np.swapaxes(moved, 2, 3)
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ensemble:
+    """Several bodies as one: their coordinates stand one body after another."""
+
+    bodies: tuple[Body, ...]
+
+    def __post_init__(self) -> None:
+        if len({body.motion.num_frames for body in self.bodies}) > 1 or len({b.motion.fps for b in self.bodies}) > 1:
+            raise OptionError("Bodies that are moved together must have the same frames and rate")
+
+    @property
+    def num_coordinates(self) -> int:
+        return sum(body.num_coordinates for body in self.bodies)
+
+    def columns(self, which: int) -> slice:
+        """Where a body's coordinates stand."""
+        start = sum(body.num_coordinates for body in self.bodies[:which])
+        return slice(start, start + self.bodies[which].num_coordinates)
+
+    def displaced(self, d: Array) -> tuple[Posture, ...]:
+        """Every body displaced by its part of coordinates d (F, D)."""
+        return tuple(body.displaced(d[:, self.columns(i)]) for i, body in enumerate(self.bodies))
+
+    def points(self, postures: Sequence[Posture], places: Places) -> Array:
+        """(F, P, 3) world positions of points of any of the bodies."""
+        out = np.empty((len(postures[0].root), len(places.bodies), 3))
+        for i, posture in enumerate(postures):
+            mine = places.bodies == i
+            out[:, mine] = posture.points(places.joints[mine], places.offsets[mine])
+        return out
+
+    def point_jacobian(self, postures: Sequence[Posture], places: Places, positions: Array) -> Array:
+        """(F, P, 3, D) how points, at world positions (F, P, 3), move with the coordinates of all bodies."""
+        out = np.zeros((*positions.shape, self.num_coordinates))
+        for i, posture in enumerate(postures):
+            mine = np.flatnonzero(places.bodies == i)
+            out[:, mine, :, self.columns(i)] = posture.point_jacobian(places.joints[mine], positions[:, mine])
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Places:
+    """Points of several bodies as arrays, found once and evaluated often."""
+
+    bodies: np.ndarray
+    """(P,) which body each point is on."""
+    joints: np.ndarray
+    """(P,) the joint it moves with."""
+    offsets: Array
+    """(P, 3) metres, in that joint's frame."""
+
+    @staticmethod
+    def of(ensemble: Ensemble, points: Iterable[tuple[int, Point | str]]) -> Places:
+        """Places of points given as (body, point or name)."""
+        pairs = list(points)
+        found = [locate(ensemble.bodies[body].skeleton, [point]) for body, point in pairs]
+        return Places(
+            bodies=np.array([body for body, _ in pairs], dtype=np.intp),
+            joints=np.array([joints[0] for joints, _ in found], dtype=np.intp),
+            offsets=np.array([offsets[0] for _, offsets in found]).reshape(-1, 3),
+        )
