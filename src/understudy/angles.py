@@ -54,18 +54,9 @@ def joint_angles(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike | Non
     _fill_hinges(skeleton, rotations, near, out)
     balls = _find_balls(skeleton)
     if len(balls.joints):
-        proper = balls.proper(skeleton, rotations)
-        if near is None:
-            angles = to_euler(proper, "XYX")
-            angles = np.where(balls.lean[:, None] < 0.0, _other_triple(angles), angles)
-            angles[..., 1] -= balls.lean
-            angles = _wrap(angles)
-        else:
-            wanted = near[..., balls.joints, :].copy()
-            wanted[..., 1] += balls.lean
-            angles = to_euler(proper, "XYX", wanted)
-            angles[..., 1] -= balls.lean
-        out[..., balls.joints, :] = angles
+        wanted = None if near is None else balls.to_proper(near[..., balls.joints, :])
+        angles = balls.from_proper(to_euler(balls.proper(skeleton, rotations), "XYX", wanted))
+        out[..., balls.joints, :] = _wrap(angles) if near is None else angles
     return out
 
 
@@ -78,7 +69,7 @@ def joint_angle_curves(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike
         near: Angles (J, 3) that the first frame stays close to; the rest pose's if not given.
     """
     rotations = np.asarray(rotations, float)
-    first = np.zeros(rotations.shape[1:-1] + (3,)) if near is None else np.asarray(near, float)
+    first = np.zeros((*rotations.shape[1:-1], 3)) if near is None else np.asarray(near, float)
     out = np.zeros((*rotations.shape[:-1], 3))
     _fill_hinges(skeleton, rotations, None, out)
     out = np.unwrap(out, axis=0)
@@ -86,11 +77,8 @@ def joint_angle_curves(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike
     out[:, ~_turning(skeleton)] = 0.0
     balls = _find_balls(skeleton)
     if len(balls.joints):
-        wanted = first[balls.joints].copy()
-        wanted[:, 1] += balls.lean
-        angles = to_euler_curve(balls.proper(skeleton, rotations), "XYX", wanted)
-        angles[..., 1] -= balls.lean
-        out[:, balls.joints] = angles
+        wanted = balls.to_proper(first[balls.joints])
+        out[:, balls.joints] = balls.from_proper(to_euler_curve(balls.proper(skeleton, rotations), "XYX", wanted))
     return out
 
 
@@ -100,8 +88,8 @@ class _Balls:
 
     With the second axis across the first and third, the third is the first turned by a lean about the second, so
     `turn(a) turn(b) turn(c) turn_b(lean) = turn(a) turn_b(b + lean) turn_a(c)`: angles of the order XYX in the
-    frame whose X is the first axis and whose Y is the second. A lean of a quarter turn either way is the usual
-    case of three axes at right angles, right- or left-handed; of zero, an order that repeats an axis.
+    frame whose X is the first axis and whose Y is the second, or its opposite where the lean would be negative. A
+    lean of a quarter turn is the usual case of three axes at right angles; of zero, an order that repeats an axis.
     """
 
     joints: np.ndarray
@@ -109,13 +97,23 @@ class _Balls:
     frames: Array
     """(B, 4) from that frame to the joint's rest frame."""
     lean: Array
-    """(B,) radians."""
+    """(B,) radians, in [0, pi]."""
+    sign: Array
+    """(B,) -1 where Y is the opposite of the second axis, else 1."""
 
     def proper(self, skeleton: Skeleton, rotations: Array) -> Array:
         """(..., B, 4) the rotations of which the joints' angles, leaned, are XYX angles."""
         turned = multiply(conjugate(skeleton.rest[self.joints]), rotations[..., self.joints, :])
         seen = multiply(conjugate(self.frames), multiply(turned, self.frames))
         return multiply(seen, from_axis_angle(np.array([0.0, 1.0, 0.0]), self.lean))
+
+    def to_proper(self, angles: Array) -> Array:
+        """XYX angles (..., B, 3) of joint angles."""
+        return np.stack([angles[..., 0], self.sign * angles[..., 1] + self.lean, angles[..., 2]], -1)
+
+    def from_proper(self, angles: Array) -> Array:
+        """Joint angles (..., B, 3) of XYX angles."""
+        return np.stack([angles[..., 0], self.sign * (angles[..., 1] - self.lean), angles[..., 2]], -1)
 
 
 def _find_balls(skeleton: Skeleton) -> _Balls:
@@ -127,10 +125,12 @@ def _find_balls(skeleton: Skeleton) -> _Balls:
         if len(slanted):
             name = skeleton.names[joints[slanted[0]]]
             raise SkeletonError(
-                f"Joint `{name}`: the second of its three axes must be at right angles to the others to count its angles"
+                f"Joint `{name}`: its angles cannot be counted unless its second axis is at right angles to both others"
             )
     lean = np.arctan2(-np.einsum("ji,ji->j", third, across), np.einsum("ji,ji->j", third, first))
-    return _Balls(joints=joints, frames=from_matrix(np.stack([first, second, across], -1)), lean=lean)
+    sign = np.where(lean < 0.0, -1.0, 1.0)
+    frames = np.stack([first, sign[:, None] * second, sign[:, None] * across], -1)
+    return _Balls(joints=joints, frames=from_matrix(frames), lean=np.abs(lean), sign=sign)
 
 
 def _fill_hinges(skeleton: Skeleton, rotations: Array, near: Array | None, out: Array) -> None:
@@ -170,11 +170,6 @@ def _turning(skeleton: Skeleton) -> np.ndarray:
     """(J, 3) True for the axes of joints with one or two of them."""
     counts = np.array([NUM_AXES[kind] for kind in skeleton.kinds])
     return (np.arange(3) < counts[:, None]) & (counts < 3)[:, None]
-
-
-def _other_triple(angles: Array) -> Array:
-    """The second triple of XYX angles of the same rotations."""
-    return angles * [1.0, -1.0, 1.0] + [np.pi, 0.0, np.pi]
 
 
 def _wrap(angle: Array) -> Array:

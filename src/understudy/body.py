@@ -55,9 +55,14 @@ def leg_length(skeleton: Skeleton) -> float:
 
 
 def height(skeleton: Skeleton) -> float:
-    """Metres from sole to crown. Measured in the rest pose if the body stands in it, else along the bones."""
+    """Metres from sole to crown. Measured in the rest pose if the body stands in it, else along the bones.
+
+    For a body that is not human and lies in its rest pose all that is known is that it stands on its legs.
+    """
     found = roles(skeleton)
-    if not is_humanoid(skeleton) or rest_pose_kind(skeleton) != "no pose":
+    if not is_humanoid(skeleton):
+        return max(float(extent(skeleton)[1]), leg_length(skeleton) if feet(skeleton) else 0.0)
+    if rest_pose_kind(skeleton) != "no pose":
         return float(extent(skeleton)[1])
     crown = found.get("head", found.get("neck", 0))
     tips = [np.linalg.norm(end.offset) for end in skeleton.ends if skeleton.index[end.joint] == crown]

@@ -115,7 +115,7 @@ class Body:
             local=rotations,
             positions=positions,
             rotations=world,
-            axes=rotate(world[:, self.joint_of], local_axes),
+            local_axes=local_axes,
         )
 
     def _turn_universal(self, joints: np.ndarray, angles: Array) -> tuple[Array, Array]:
@@ -147,8 +147,13 @@ class Posture:
     """(F, J, 3) joints in the world."""
     rotations: Array
     """(F, J, 4) joint frames to the world."""
-    axes: Array
-    """(F, R, 3) the world axis about which each turning coordinate turns all that hangs from its joint."""
+    local_axes: Array
+    """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
+
+    @cached_property
+    def axes(self) -> Array:
+        """(F, R, 3) the world axis about which each turning coordinate turns all that hangs from its joint."""
+        return rotate(self.rotations[:, self.body.joint_of], self.local_axes)
 
     def points(self, joints: np.ndarray, offsets: Array) -> Array:
         """(F, P, 3) world positions of points, given by joint (P,) and local offset (P, 3) or (F, P, 3)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -201,6 +202,24 @@ class Skeleton:
         positions, rotations = self.rest_world
         joints = [self.index[end.joint] for end in self.ends]
         return positions[joints] + rotate(rotations[joints], np.array([end.offset for end in self.ends]).reshape(-1, 3))
+
+    def pruned(self, joints: Iterable[int]) -> tuple[Skeleton, np.ndarray]:
+        """The skeleton of some joints and all above them, and which joints (N,) of this one they are."""
+        kept = np.array(sorted({0, *(above for joint in joints for above in self.chain(joint))}), dtype=np.intp)
+        place = {int(joint): i for i, joint in enumerate(kept)}
+        names = tuple(self.names[j] for j in kept)
+        found = replace(
+            self,
+            names=names,
+            parents=np.array([place.get(int(self.parents[j]), -1) for j in kept]),
+            offsets=self.offsets[kept],
+            rest=self.rest[kept],
+            kinds=tuple(self.kinds[j] for j in kept),
+            axes=self.axes[kept],
+            limits=self.limits[kept],
+            ends=tuple(end for end in self.ends if end.joint in names),
+        )
+        return found, kept
 
     def scaled(self, factor: float | ArrayLike) -> Skeleton:
         """The same character with bones of other lengths.

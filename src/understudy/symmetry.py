@@ -35,11 +35,15 @@ class Symmetry:
 def partners(skeleton: Skeleton) -> np.ndarray:
     """(J,) each joint's partner on the other side, from names, else from where the joints lie in the rest pose."""
     found = np.arange(skeleton.num_joints)
-    by_words = {words(name): j for j, name in enumerate(skeleton.names)}
+    by_words: dict[tuple[str, ...], list[int]] = {}
     for joint, name in enumerate(skeleton.names):
-        other = by_words.get(mirrored(name)) if side(name) else None
-        if other is not None:
-            found[joint] = other
+        by_words.setdefault(words(name), []).append(joint)
+    for joint, name in enumerate(skeleton.names):
+        others = by_words.get(mirrored(name), []) if side(name) else []
+        # Rigs double a bone as `__UpLeg_L` and `UpLeg_L`: the marks between words tell them apart.
+        others = sorted(others, key=lambda j: abs(skeleton.names[j].count("_") - name.count("_")))
+        if others:
+            found[joint] = others[0]
     if np.all(found == np.arange(skeleton.num_joints)):
         found = _partners_by_place(skeleton)
     # A partner must hang from its partner: parents stand first, so one pass settles it.

@@ -13,12 +13,12 @@ LAYERS = (
     ("errors", "plugins"),
     ("geometry", "naming"),
     ("skeleton", "motion"),
-    ("angles", "kinematics", "coordinates", "roles", "symmetry", "body", "mass", "io"),
+    ("angles", "kinematics", "coordinates", "roles", "symmetry", "body", "mass", "splines", "bands", "autodiff", "io"),
     ("constraints",),
     ("problem",),
     ("solvers",),
-    ("contacts",),
-    ("samples", "picture"),
+    ("contacts", "start", "limits"),
+    ("samples", "picture", "retarget", "recipe"),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent

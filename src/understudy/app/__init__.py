@@ -1,0 +1,1 @@
+"""The command line. A module of this folder that ends in `COMMAND = ...` is a command by its own name."""

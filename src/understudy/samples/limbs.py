@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from understudy.errors import MotionError
 from understudy.geometry.quaternion import Array, conjugate, cross, from_matrix, multiply
 
 
@@ -54,3 +55,42 @@ def turned(local_bone: ArrayLike, local_hinge: ArrayLike, bone: ArrayLike, hinge
 def local(parent: ArrayLike, child: ArrayLike) -> Array:
     """The local rotation of a child whose world orientation is given, under its parent's."""
     return multiply(conjugate(parent), child)
+
+
+def folded(
+    start: ArrayLike,
+    goal: ArrayLike,
+    upper: tuple[ArrayLike, ArrayLike],
+    lower: float,
+    pole: ArrayLike,
+    what: str = "limb",
+) -> tuple[Array, Array]:
+    """A limb whose middle joint is a pure hinge, folded so that it ends exactly at the goal.
+
+    Args:
+        start: (..., 3) metres, the hip or shoulder.
+        goal: (..., 3) metres, where the ankle or wrist is; it must be within reach.
+        upper: The first bone (3,) and the hinge's axis (3,), in the upper joint's own frame; the limb is straight,
+            and the axis square to it, at angle zero.
+        lower: Length of the second bone, metres.
+        pole: (..., 3) direction towards which the middle joint points.
+        what: Its name, for the error.
+
+    Returns:
+        World orientations (..., 4) of the upper joint and angles (...) of the hinge, radians, none below zero.
+    """
+    bone, axis = np.asarray(upper[0], float), np.asarray(upper[1], float)
+    first = float(np.linalg.norm(bone))
+    start, goal, pole = np.asarray(start, float), np.asarray(goal, float), np.asarray(pole, float)
+    reach = np.linalg.norm(goal - start, axis=-1)
+    if reach.size and (reach.max() > first + lower or reach.min() < abs(first - lower) + 1e-6):
+        raise MotionError(
+            f"The {what} must reach {reach.min():.4f} to {reach.max():.4f} m; its bones allow "
+            f"{abs(first - lower):.4f} to {first + lower:.4f} m"
+        )
+    middle, end = bend(start, goal, first, lower, pole)
+    along = unit(goal - start)
+    thigh, shin = middle - start, end - middle
+    height = np.linalg.norm(cross(along, thigh), axis=-1)
+    angle = np.arctan2(height * reach, np.einsum("...i,...i->...", thigh, shin))
+    return turned(bone, axis, thigh, cross(pole, along)), angle

@@ -1,0 +1,76 @@
+"""The `understudy` command: finds its subcommands, and turns errors into words and exit codes.
+
+Exit codes: 0 done, 1 the work failed, 2 wrong use, 130 stopped by the user.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+import understudy
+from understudy.app.output import warn_style
+from understudy.errors import OptionError, UnderstudyError, UnknownNameError, nearest_names
+from understudy.plugins import scan
+
+PACKAGE = "understudy.app"
+
+
+class Commands(click.Group):
+    """A group whose commands are the modules of this folder, loaded when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, _ in scan(PACKAGE, "COMMAND")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if not cmd_name.isidentifier() or find_spec(f"{PACKAGE}.{cmd_name}") is None:
+            return None
+        found: click.Command | None = getattr(import_module(f"{PACKAGE}.{cmd_name}"), "COMMAND", None)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            ctx.fail(f"There is no command `{name}`; {nearest_names(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UnderstudyError as error:
+            report(error)
+            ctx.exit(2 if isinstance(error, OptionError | UnknownNameError) else 1)
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            ctx.exit(130)
+
+
+def report(error: UnderstudyError) -> None:
+    """Print an error and its hint on stderr."""
+    click.echo(f"{warn_style('error:', 'red')} {error.message}", err=True)
+    if error.hint:
+        click.echo(f"\n{warn_style('hint:', 'cyan')} {error.hint}", err=True)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: understudy samples walk -o walk.bvh && understudy info walk.bvh",
+)
+@click.version_option(understudy.__version__, prog_name="understudy", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Make one character perform another's motion."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+def main() -> None:
+    """The entry point of the `understudy` script."""
+    cli(prog_name="understudy")

@@ -1,0 +1,97 @@
+"""`understudy convert`: a file as another file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from understudy.app.options import FrameRange, json_option, reading_options
+from understudy.app.output import count_of, note, print_json
+
+if TYPE_CHECKING:
+    from understudy.io.clip import Clip
+
+
+@click.command(
+    short_help="Write a file as another file.",
+    epilog="Example: understudy convert 02_01.bvh walk.bvh --drop-reference --fps 30 --to-unit cm",
+)
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@reading_options
+@click.option("--fps", type=float, help="Frames per second of the output; the movement stays as fast as it is.")
+@click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B not included.")
+@click.option("--drop-reference", is_flag=True, help="Leave out a first frame that only shows a reference pose.")
+@click.option("--to-unit", help="Unit of the output; the input's own if not given.")
+@click.option("--to-up", help="Up axis of the output; the input's own if not given.")
+@json_option
+def convert(
+    source: str,
+    target: str,
+    unit: str | None,
+    up: str | None,
+    lenient: bool,
+    skeleton: str | None,
+    fps: float | None,
+    frames: slice | None,
+    drop_reference: bool,
+    to_unit: str | None,
+    to_up: str | None,
+    as_json: bool,
+) -> None:
+    """Read IN and write it as OUT, in the format that OUT's ending names.
+
+    A file written back in its own format keeps its unit, axes, Euler orders and names.
+    """
+    from understudy.io import read, write
+
+    clip = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton)
+    changed, remarks = recut(clip, frames=frames, fps=fps, drop_reference=drop_reference)
+    lost = write(changed, target, unit=to_unit, up=to_up)
+    count = 0 if changed.motion is None else changed.motion.num_frames
+    note(remarks)
+    note(clip.dropped, "left out")
+    note(lost, "not kept")
+    if as_json:
+        rate = None if changed.motion is None else changed.motion.fps
+        remarks = [*remarks, *clip.dropped]
+        print_json({"file": target, "frames": count, "fps": rate, "notes": remarks, "not_kept": list(lost)})
+    else:
+        click.echo(f"{target}: {count_of(count, 'frame')}, {count_of(changed.skeleton.num_joints, 'joint')}")
+
+
+def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference: bool) -> tuple[Clip, list[str]]:
+    """A clip with some of its frames, at another rate; and what there is to say about it."""
+    import numpy as np
+
+    from understudy.errors import MotionError, OptionError
+    from understudy.io.guess import reference_frame
+
+    motion = clip.motion
+    if motion is None:
+        if frames is None and fps is None:
+            return clip, []
+        raise OptionError("The file holds a character without motion: there are no frames to choose or resample")
+    remarks = []
+    chosen = np.arange(motion.num_frames)[frames or slice(None)]
+    if drop_reference:
+        found = reference_frame(motion)
+        if found is None:
+            remarks.append("no frame looks like a reference pose; none was dropped")
+        elif found in chosen:
+            chosen = chosen[chosen != found]
+            remarks.append(f"frame {found} shows a reference pose and was dropped")
+    if len(chosen) == 0:
+        raise MotionError(f"No frame is left to write; the motion has {motion.num_frames}")
+    if len(chosen) < motion.num_frames:
+        motion = motion[chosen]
+    if fps is not None:
+        motion = motion.resampled(fps)
+    if motion is clip.motion:
+        return clip, remarks
+    return replace(clip, motion=motion), remarks
+
+
+COMMAND = convert

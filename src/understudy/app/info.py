@@ -1,0 +1,174 @@
+"""`understudy info`: what is in a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from understudy.app.options import json_option, reading_options
+from understudy.app.output import count_of, note, print_json
+
+if TYPE_CHECKING:
+    from understudy.io.clip import Clip
+    from understudy.motion import Motion
+
+
+@click.command(short_help="Show what a file holds.", epilog="Example: understudy info walk.bvh --unit cm")
+@click.argument("file")
+@reading_options
+@json_option
+def info(file: str, unit: str | None, up: str | None, lenient: bool, skeleton: str | None, as_json: bool) -> None:
+    """Show what a character or motion FILE holds: joints, frames, unit, size, oddities."""
+    from understudy.io import read
+
+    clip = read(file, unit=unit, up=up, lenient=lenient, skeleton=skeleton)
+    data = describe(clip, file)
+    if as_json:
+        print_json(data)
+        return
+    click.echo(summary(data))
+    click.echo("\n".join(tree(data["joints"])))
+    note(data["notes"])
+    note(data["dropped"], "left out")
+
+
+def describe(clip: Clip, name: str) -> dict[str, Any]:
+    """Everything that `info` says about a clip, as plain data."""
+    from understudy.body import height, leg_length, rest_pose_kind
+
+    motion = clip.motion
+    return {
+        "file": name,
+        "format": clip.format,
+        "frames": 0 if motion is None else motion.num_frames,
+        "fps": None if motion is None else motion.fps,
+        "duration": None if motion is None else motion.duration,
+        "unit": {"metres": clip.unit, "reason": clip.unit_reason},
+        "up": {"axis": clip.up, "reason": clip.up_reason},
+        "height": height(clip.skeleton),
+        "leg_length": leg_length(clip.skeleton),
+        "posed_height": None if motion is None else posed_height(motion),
+        "rest_pose": rest_pose_kind(clip.skeleton),
+        "joints": joints_of(clip),
+        "notes": list(clip.notes),
+        "dropped": list(clip.dropped),
+    }
+
+
+def posed_height(motion: Motion) -> float:
+    """Metres from the lowest to the highest point of the body, as it usually is while it moves."""
+    import numpy as np
+
+    from understudy.kinematics import fk
+
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, 64).astype(int))
+    pose = fk(motion[frames])
+    heights = np.concatenate([pose.positions, pose.ends()], axis=1)[..., 1]
+    return float(np.median(np.ptp(heights, axis=1)))
+
+
+def joints_of(clip: Clip) -> list[dict[str, Any]]:
+    """Each joint with its parent, kind, bone length, file channels and ends."""
+    skeleton = clip.skeleton
+    channels = _channels(clip)
+    ends: dict[str, list[str]] = {}
+    for end in skeleton.ends:
+        ends.setdefault(end.joint, []).append(end.name)
+    return [
+        {
+            "name": name,
+            "parent": None if parent < 0 else skeleton.names[parent],
+            "kind": str(skeleton.kinds[joint]),
+            "length": float(skeleton.lengths[joint]),
+            "channels": channels[joint],
+            "ends": ends.get(name, []),
+        }
+        for joint, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents.tolist()))
+    ]
+
+
+def summary(data: dict[str, Any]) -> str:
+    """The figures of a clip, a line each."""
+    frames = "none: a character only"
+    if data["frames"]:
+        frames = f"{data['frames']} at {data['fps']:.6g} fps, {data['duration']:.2f} s"
+    size = f"height {data['height']:.3f} m, leg {data['leg_length']:.3f} m"
+    if data["posed_height"] is not None:
+        size += f", {data['posed_height']:.3f} m high while moving"
+    ends = sum(len(joint["ends"]) for joint in data["joints"])
+    lines = {
+        "file": f"{data['file']} ({data['format'].upper()})",
+        "frames": frames,
+        "unit": data["unit"]["reason"],
+        "up": data["up"]["reason"],
+        "size": size,
+        "rest pose": data["rest_pose"],
+        "joints": f"{len(data['joints'])}, and {count_of(ends, 'end')}",
+    }
+    return "\n".join(f"{key:<10} {value}" for key, value in lines.items())
+
+
+def tree(joints: list[dict[str, Any]]) -> list[str]:
+    """The joints as a tree, a line each: name, kind, length in metres, channels, ends."""
+    fork, last, bar = ("├─ ", "└─ ", "│  ") if _can_print("├└│") else ("+- ", "`- ", "|  ")
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    for joint in joints:
+        children.setdefault(joint["parent"], []).append(joint)
+    rows: list[tuple[str, dict[str, Any]]] = []
+    # A stack instead of recursion: a chain may have more joints than Python allows calls.
+    stack = [(root, "", "") for root in reversed(children[None])]
+    while stack:
+        joint, lead, below = stack.pop()
+        rows.append((lead + joint["name"], joint))
+        under = children.get(joint["name"], [])
+        for i, child in reversed(list(enumerate(under))):
+            ends = i == len(under) - 1
+            stack.append((child, below + (last if ends else fork), below + ("   " if ends else bar)))
+    width = min(max(len(text) for text, _ in rows), 60)
+    return [f"  {text:<{width}}  {_columns(joint)}".rstrip() for text, joint in rows]
+
+
+def _columns(joint: dict[str, Any]) -> str:
+    length = "" if joint["parent"] is None else f"{joint['length']:.3f} m"
+    ends = f"-> {', '.join(joint['ends'])}" if joint["ends"] else ""
+    return f"{joint['kind']:<9} {length:>8}  {_short(joint['channels']):<8} {ends}"
+
+
+def _channels(clip: Clip) -> list[list[str]]:
+    """Each joint's channels as its file names them; empty where the format's layout does not tell."""
+    told = getattr(clip.layout, "channels", None)
+    if told is None:
+        return [[] for _ in clip.skeleton.names]
+    if not callable(told):
+        return [list(names) for names in told]
+    found: list[list[str]] = []
+    for name in clip.skeleton.names:
+        try:
+            found.append(list(told(name)))
+        except (KeyError, StopIteration):
+            found.append([])
+    return found
+
+
+def _short(channels: list[str]) -> str:
+    """Channels as letters: small for positions, capital for rotations, in the file's order."""
+    letters = []
+    for name in channels:
+        low = name.lower()
+        turns = low.endswith("rotation") or low in ("rx", "ry", "rz")
+        axis = low[0] if len(low) > 2 else low[-1]
+        letters.append(axis.upper() if turns else axis)
+    return "".join(letters)
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+COMMAND = info

@@ -1,0 +1,105 @@
+"""`understudy picture`: motions drawn as stick figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from understudy.app.options import FrameRange, json_option, reading_options
+from understudy.app.output import note, print_json
+
+if TYPE_CHECKING:
+    from understudy.motion import Motion
+    from understudy.samples.scene import Scene
+
+SAMPLE = "sample:"
+"""What stands before the name of a sample where a file could be."""
+
+
+@click.command(
+    short_help="Draw motions as stick figures.",
+    epilog="Example: understudy picture sample:walk walk.bvh -o walk.svg --views side,top --count 6",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", required=True, metavar="PICTURE", help="Where to write: .png or .svg.")
+@reading_options
+@click.option("--frames", type=FrameRange(), help="Only these frames, counted from 0, B not included.")
+@click.option("--count", type=click.IntRange(1, 200), default=8, show_default=True, help="How many poses.")
+@click.option("--views", default="side,front,top", show_default=True, help="Views to draw, with commas.")
+@click.option(
+    "--style",
+    type=click.Choice(["filmstrip", "overlay", "both"]),
+    default="both",
+    show_default=True,
+    help="Poses side by side in every view, at their true places, or a filmstrip in the first view and both.",
+)
+@click.option("--title", default="", help="A line over everything.")
+@click.option("--together", is_flag=True, help="All characters in one picture, instead of a row each.")
+@click.option("--keep-reference", is_flag=True, help="Draw a first frame that only shows a reference pose too.")
+@json_option
+def picture(
+    files: tuple[str, ...],
+    output: str,
+    unit: str | None,
+    up: str | None,
+    lenient: bool,
+    skeleton: str | None,
+    frames: slice | None,
+    count: int,
+    views: str,
+    style: str,
+    title: str,
+    together: bool,
+    keep_reference: bool,
+    as_json: bool,
+) -> None:
+    """Draw motions as stick figures: filmstrip and overlay, from the side, the front and above.
+
+    FILE is a motion or character file, or a sample as sample:NAME. No window is needed.
+    """
+    from understudy.picture import draw
+
+    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
+    shown = [load(file, reading, keep_reference) for file in files]
+    labels = [file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2] for file in files]
+    draw(
+        shown,
+        output,
+        labels=labels,
+        frames=frames,
+        count=count,
+        views=views,
+        style=style,
+        title=title,
+        together=together,
+    )
+    if as_json:
+        print_json({"file": output, "motions": labels})
+    else:
+        click.echo(output)
+
+
+def load(file: str, reading: dict[str, str | bool | None], keep_reference: bool) -> Motion | Scene:
+    """The motion of a file, its rest pose if it has none, or a sample."""
+    from understudy import samples
+    from understudy.io import read
+    from understudy.io.guess import reference_frame
+    from understudy.motion import rest_motion
+
+    if file.startswith(SAMPLE):
+        name = file.removeprefix(SAMPLE)
+        if name in samples.characters():
+            return rest_motion(samples.character(name))
+        return samples.motion(name)
+    clip = read(file, **reading)  # type: ignore[arg-type]
+    note((f"{file}: {sentence}" for sentence in clip.dropped), "left out")
+    if clip.motion is None:
+        return rest_motion(clip.skeleton)
+    if not keep_reference and reference_frame(clip.motion) == 0:
+        note([f"{file}: frame 0 only shows a reference pose and is not drawn (--keep-reference draws it)"])
+        return clip.motion[1:]
+    return clip.motion
+
+
+COMMAND = picture

@@ -1,0 +1,98 @@
+"""Samples as files: a motion file for each actor, and the contacts and props beside them as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.contacts import Contact
+    from understudy.samples.scene import Prop, Scene
+    from understudy.skeleton import Point
+
+UNIT = "cm"
+"""The unit that samples are written in, the one that most programs expect in a BVH file."""
+
+
+def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
+    """Write a scene: `dance.bvh` becomes `dance_lead.bvh`, `dance_follow.bvh` and `dance.contacts.json`.
+
+    Returns:
+        The files, and what their format could not hold, a sentence each.
+    """
+    from understudy.io import write
+    from understudy.io.files import open_to_write
+
+    files: list[Path] = []
+    lost: list[str] = []
+    for actor, motion in scene.actors.items():
+        several = len(scene.actors) > 1
+        file = path.with_name(f"{path.stem}_{actor}{path.suffix}") if several else path
+        lost += write(motion, file, unit=UNIT)
+        files.append(file)
+    if scene.contacts or scene.props:
+        beside = path.with_name(f"{path.stem}.contacts.json")
+        with open_to_write(beside) as stream:
+            stream.write(_text(scene_data(scene)).encode())
+        files.append(beside)
+    return files, lost
+
+
+def scene_data(scene: Scene) -> dict[str, Any]:
+    """A scene's contacts and props as plain data: metres, seconds, Y up."""
+    return {
+        "scene": scene.name,
+        "about": scene.about,
+        "fps": scene.motion.fps,
+        "floor": scene.floor,
+        "actors": list(scene.actors),
+        "contacts": [contact_data(contact) for contact in scene.contacts],
+        "props": [prop_data(prop) for prop in scene.props],
+    }
+
+
+def contact_data(contact: Contact) -> dict[str, Any]:
+    """A contact as plain data."""
+    return {
+        "actor": contact.actor,
+        **_point_data(contact.point),
+        "start": float(contact.start),
+        "end": float(contact.end),
+        "place": None if contact.place is None else _numbers(contact.place),
+        "on": contact.on,
+        "other": None if contact.other is None else _point_data(contact.other),
+    }
+
+
+def prop_data(prop: Prop) -> dict[str, Any]:
+    """A prop as plain data; a moving one has positions and rotations for each frame."""
+    return {
+        "name": prop.name,
+        "sizes": _numbers(prop.sizes),
+        "positions": _numbers(prop.positions),
+        "rotations": _numbers(prop.rotations),
+    }
+
+
+def _text(data: dict[str, Any]) -> str:
+    """JSON with a line for each contact and prop, so that people can read it."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            inner = ",\n  ".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in value)
+            lines.append(f'"{key}": [\n  {inner}\n ]')
+        else:
+            lines.append(f'"{key}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _point_data(point: Point) -> dict[str, Any]:
+    return {"point": point.name, "joint": point.joint, "offset": _numbers(point.offset)}
+
+
+def _numbers(values: Any) -> Any:
+    """Numbers as lists, to a ten-thousandth of a millimetre."""
+    import numpy as np
+
+    return np.round(np.asarray(values, float), 7).tolist()

@@ -1,0 +1,16 @@
+"""Kinds of constraints, one file each; a module with a `CONSTRAINT` is found by itself."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.plugins import scan
+
+__all__ = ["Constraint", "Relation", "Rows", "Spot", "View", "kinds"]
+
+
+@cache
+def kinds() -> dict[str, type[Constraint]]:
+    """Every kind of constraint by its name in recipes."""
+    return {found.kind: found for _, found in scan(__name__, "CONSTRAINT")}

@@ -1,0 +1,135 @@
+"""What a constraint is: a residual over its frames, and how it changes with the points and joints it names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+from understudy.skeleton import Point
+
+
+class Relation(StrEnum):
+    """When a residual is satisfied."""
+
+    EQUAL = "equal"
+    """At zero."""
+    AT_MOST = "at_most"
+    """At zero or below; above zero is violation."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Spot:
+    """A point of an actor."""
+
+    point: Point | str
+    """The point, or the name of a joint or end."""
+    actor: str = ""
+    """Whose; the first actor's if empty."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class View:
+    """What a constraint sees: its frames, and at each the places and local rotations it asked for."""
+
+    times: Array
+    """(N,) seconds."""
+    points: Array
+    """(N, P, 3) metres, world: the places of its spots."""
+    turns: Array
+    """(N, T, 4) local rotations of its joints."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rows:
+    """Residuals at each frame, in metres or radians, and their derivatives."""
+
+    values: Array
+    """(N, R) residuals."""
+    by_points: Array | None = None
+    """(N, R, P, 3) derivative by each point's place."""
+    by_turns: Array | None = None
+    """(N, R, T, 3) derivative by a small turn of each joint about its own axes."""
+    linked: np.ndarray | None = None
+    """(R,) True where a row is not to be zero itself but equal to its value one frame before."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constraint(ABC):
+    """Something that must hold over an interval or at instants. A class is abstract or final."""
+
+    kind: ClassVar[str] = ""
+    """Its name in recipes."""
+
+    start: float = -np.inf
+    """Seconds: when it begins to hold."""
+    end: float = np.inf
+    """Seconds: when it ends, included."""
+    instants: tuple[float, ...] = ()
+    """Seconds: if given, it holds at these times only."""
+    weight: float = 1.0
+    """How heavily its error counts where not everything can be met."""
+    priority: int = 0
+    """Each step up counts ten times as heavily as the step below."""
+    tolerance: float = 1e-3
+    """Metres or radians up to which it counts as met."""
+    name: str = ""
+    """What reports call it."""
+
+    @property
+    def relation(self) -> Relation:
+        """Whether its rows are to be zero or at most zero."""
+        return Relation.EQUAL
+
+    @abstractmethod
+    def spots(self) -> tuple[Spot, ...]:
+        """The points it looks at, in the order of `View.points`."""
+
+    def joints(self) -> tuple[Spot, ...]:
+        """The joints whose local rotations it looks at, in the order of `View.turns`."""
+        return ()
+
+    @abstractmethod
+    def rows(self, view: View) -> Rows:
+        """Its residuals and their derivatives at the frames in view."""
+
+    @classmethod
+    @abstractmethod
+    def example(cls, rng: np.random.Generator) -> Constraint:
+        """One with random settings on joints `root`, `upper`, `lower`, `tip`, for the contract tests."""
+
+    def check_times(self) -> None:
+        """Refuse intervals and numbers that cannot be."""
+        if not self.start <= self.end:
+            raise OptionError(f"Constraint `{self.label}` must end after it starts; got {self.start} to {self.end} s")
+        if not (np.isfinite(self.weight) and self.weight > 0.0):
+            raise OptionError(f"Constraint `{self.label}`: expected a weight above zero, got {self.weight}")
+        if not (np.isfinite(self.tolerance) and self.tolerance > 0.0):
+            raise OptionError(f"Constraint `{self.label}`: expected a tolerance above zero, got {self.tolerance}")
+
+    @property
+    def label(self) -> str:
+        """Its name, or its kind and what it is on."""
+        named = [s.point if isinstance(s.point, str) else s.point.name for s in (*self.spots(), *self.joints())]
+        return self.name or f"{self.kind} {' '.join(named[:2])}".strip()
+
+    def frames(self, times: Array) -> np.ndarray:
+        """The frames, of those at given times (F,), at which it holds; instants take the nearest frame."""
+        if self.instants:
+            inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
+            return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
+        return np.flatnonzero((times >= self.start - 1e-6) & (times <= self.end + 1e-6))
+
+
+def world(array: object, what: str) -> Array:
+    """(3,) finite numbers, or an error that says what they are for."""
+    out = np.array(array, float)
+    if out.shape != (3,) or not np.all(np.isfinite(out)):
+        raise OptionError(f"{what}: expected three finite numbers, got {np.array2string(out)}")
+    out.setflags(write=False)
+    return out

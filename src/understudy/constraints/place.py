@@ -1,0 +1,46 @@
+"""A point is at a given place [Gleicher98, sec. 3.5, kind 2]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Rows, Spot, View, world
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Place(Constraint):
+    """A point is at a place of the world, in all axes or some."""
+
+    kind: ClassVar[str] = "place"
+
+    spot: Spot
+    target: Array
+    """(3,) metres, world."""
+    axes: str = "xyz"
+    """The axes that count: "xz" leaves the height free."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", world(self.target, f"Constraint `{self.label}`: target"))
+        if not self.axes or set(self.axes) - set("xyz"):
+            raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    def rows(self, view: View) -> Rows:
+        kept = ["xyz".index(axis) for axis in self.axes]
+        values = (view.points[:, 0] - self.target)[:, kept]
+        by_points = np.broadcast_to(np.eye(3)[kept][:, None], (len(values), len(kept), 1, 3))
+        return Rows(values=values, by_points=by_points)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Place:
+        return cls(spot=Spot(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))
+
+
+CONSTRAINT = Place

@@ -1,0 +1,83 @@
+"""A point stays in a region: above the floor, inside or outside a half-space, box or sphere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+
+SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Region(Constraint):
+    """A point stays in a region [Gleicher98, sec. 3.5, kind 3]."""
+
+    kind: ClassVar[str] = "region"
+
+    spot: Spot
+    shape: str = "above"
+    """`above` a height (the second number of `centre`), on the side of a `half_space` its `normal` points to, in a
+    `box` or `sphere`, or `outside_sphere`."""
+    centre: Array
+    """(3,) metres, world: a place on the floor or plane, or the middle of the box or sphere."""
+    normal: Array | None = None
+    """(3,) for a half-space: towards the allowed side."""
+    size: Array | None = None
+    """(3,) metres: a box's full edges; a sphere takes the first number as its radius."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        if self.shape not in SHAPES:
+            raise OptionError(f"{where}: expected a shape, one of {', '.join(SHAPES)}; got `{self.shape}`")
+        object.__setattr__(self, "centre", world(self.centre, f"{where}: centre"))
+        if self.shape == "half_space":
+            normal = world(self.normal, f"{where}: normal")
+            if np.linalg.norm(normal) < 1e-12:
+                raise OptionError(f"{where}: a half-space's normal must have a direction")
+            object.__setattr__(self, "normal", normal / np.linalg.norm(normal))
+        if self.shape in ("box", "sphere", "outside_sphere"):
+            size = world(self.size, f"{where}: size")
+            if np.any(size <= 0.0):
+                raise OptionError(f"{where}: expected a size above zero, got {size.tolist()}")
+            object.__setattr__(self, "size", size)
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.AT_MOST
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    def rows(self, view: View) -> Rows:
+        away = view.points[:, 0] - self.centre
+        count = len(away)
+        if self.shape in ("above", "half_space"):
+            normal = np.array([0.0, 1.0, 0.0]) if self.normal is None or self.shape == "above" else self.normal
+            return Rows(values=-(away @ normal)[:, None], by_points=np.broadcast_to(-normal, (count, 1, 1, 3)))
+        assert self.size is not None
+        if self.shape == "box":
+            half = 0.5 * self.size
+            by_points = np.broadcast_to(np.concatenate([np.eye(3), -np.eye(3)])[:, None], (count, 6, 1, 3))
+            return Rows(values=np.concatenate([away - half, -away - half], -1), by_points=by_points)
+        sign = 1.0 if self.shape == "sphere" else -1.0
+        distance = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-12)
+        return Rows(values=sign * (distance - self.size[0]), by_points=sign * (away / distance)[:, None, None])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Region:
+        return cls(
+            spot=Spot(point="tip"),
+            shape=str(rng.choice(SHAPES)),
+            centre=rng.normal(size=3),
+            normal=rng.normal(size=3),
+            size=rng.uniform(0.2, 1.0, 3),
+        )
+
+
+CONSTRAINT = Region

@@ -1,0 +1,237 @@
+"""Guesses about files that do not say: which way is up, how long a unit is, which frames are no movement.
+
+Everything here works on a skeleton and motion still in the file's own unit and axes. The body is looked at as it
+is posed in the motion: a rest pose may be no pose at all (all bones along one axis, or lying down).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.geometry.quaternion import Array, angle_between
+from understudy.io.units import UNITS, UP_AXES
+from understudy.kinematics import Pose, forward
+from understudy.motion import Motion, rest_motion
+from understudy.skeleton import Skeleton
+
+NUM_SAMPLES = 64
+"""How many frames of a motion are looked at."""
+
+HUMAN_HEIGHT = 1.7
+"""Metres along the bones from the foot to the top of the head, of a body that has both."""
+CREATURE_SIZE = 0.9
+"""Metres of the longest side of any other body."""
+FEWEST_JOINTS = 10
+"""A skeleton with fewer joints is not taken for a body."""
+
+FEWEST_FRAMES = 10
+"""Fewer frames do not show where the floor is."""
+
+_RARE = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foot": 0.5}
+"""What counts against a unit for being rarely used, as a logarithm of size."""
+
+_USUAL_UP = np.array([-0.2, 0.2, 0.0])
+"""What speaks for X, Y and Z from the start: nearly all files have Y up, a good many Z, hardly any X."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FEET = frozenset({"foot", "feet", "ankle", "toe", "toes", "paw", "hoof"})
+_HEADS = frozenset({"head"})
+_CMU = frozenset({"lhipjoint", "rhipjoint"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """The unit and up axis a file seems to mean, with a sentence on why."""
+
+    unit: float
+    """Metres in one unit."""
+    unit_reason: str
+    up: str
+    up_reason: str
+
+
+def guess(skeleton: Skeleton, motion: Motion | None = None) -> Guess:
+    """Guess a file's unit and up axis from the body it holds.
+
+    Args:
+        skeleton: The character in the file's own unit and axes.
+        motion: Its motion in the same, if there is one; else the rest pose is looked at.
+    """
+    with np.errstate(all="ignore"):
+        positions, ends = _sampled(skeleton, motion)
+        body = _Body.of(skeleton)
+        up, up_reason = _guess_up(body, positions, ends, motion is not None)
+        unit, unit_reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
+    return Guess(unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Body:
+    """The parts of a skeleton that tell up from down, found by name and tree."""
+
+    skeleton: Skeleton
+    feet: tuple[tuple[int, int], ...]
+    """The top and the foot of each leg."""
+    head: int | None
+    reach: Array
+    """(J,) length along the bones from the root, to the farthest end of the joint."""
+
+    @staticmethod
+    def of(skeleton: Skeleton) -> _Body:
+        words = [_words(name) for name in skeleton.names]
+        tops = _chain_tops(skeleton)
+        feet: dict[int, int] = {}
+        for joint in range(skeleton.num_joints):
+            # Of an ankle, a foot and a toe in one leg the first is its end: toes point forward.
+            if words[joint] & _FEET and tops[joint] != joint:
+                feet.setdefault(tops[joint], joint)
+        heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEADS]
+        return _Body(
+            skeleton=skeleton,
+            feet=tuple(feet.items()),
+            head=heads[0] if heads else None,
+            reach=_reach(skeleton),
+        )
+
+    @property
+    def height(self) -> float:
+        """Length along the bones from the lower end of a leg to the top of the head; 0 without both."""
+        if self.head is None or not self.feet:
+            return 0.0
+        head = self.reach[self.skeleton.below(self.head)].max()
+        foot = max(self.reach[foot] for _, foot in self.feet)
+        return float(head + foot)
+
+
+def _words(name: str) -> set[str]:
+    """The words of a joint's name, in small letters; the part before a colon is a namespace."""
+    return {word.casefold() for word in _WORD.findall(name.rsplit(":", 1)[-1])}
+
+
+def _chain_tops(skeleton: Skeleton) -> list[int]:
+    """For each joint the highest of the chain it is in: the one below where the tree branches."""
+    tops = list(range(skeleton.num_joints))
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        if parent > 0 and len(skeleton.children[parent]) == 1:
+            tops[joint] = tops[parent]
+    return tops
+
+
+def _reach(skeleton: Skeleton) -> Array:
+    reach = np.zeros(skeleton.num_joints)
+    lengths = skeleton.lengths
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        reach[joint] = reach[parent] + lengths[joint]
+    farthest = reach.copy()
+    for end in skeleton.ends:
+        joint = skeleton.index[end.joint]
+        farthest[joint] = max(farthest[joint], reach[joint] + float(np.linalg.norm(end.offset)))
+    return farthest
+
+
+def _sampled(skeleton: Skeleton, motion: Motion | None) -> tuple[Array, Array]:
+    """World positions of joints (S, J, 3) and ends (S, E, 3) at some frames spread over the motion."""
+    posed = rest_motion(skeleton) if motion is None else motion
+    frames = np.unique(np.linspace(0, posed.num_frames - 1, NUM_SAMPLES).astype(int))
+    offsets = None if posed.offsets is None else posed.offsets[frames]
+    positions, rotations = forward(skeleton, posed.root[frames], posed.rotations[frames], offsets)
+    return positions, Pose(skeleton=skeleton, positions=positions, rotations=rotations).ends()
+
+
+def _guess_up(body: _Body, positions: Array, ends: Array, posed: bool) -> tuple[str, str]:
+    """The axis that legs hang down from and heads stand up along; where no foot is named, what stands on a floor."""
+    frames = f"{len(positions)} frames looked at" if len(positions) > 1 else "its one frame"
+    where = f"in {frames}" if posed else "in the rest pose"
+    clues, said = np.zeros(3), []
+    if body.feet:
+        tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
+        legs = positions[:, tops] - positions[:, feet]
+        rise = legs.mean(axis=(0, 1)) / max(np.linalg.norm(legs, axis=-1).mean(), 1e-300)
+        clues += rise
+        said.append(f"legs hang down along {_axis(rise)}")
+        if body.head is not None:
+            above = positions[:, body.head] - positions[:, feet].mean(axis=1)
+            rise = above.mean(axis=0) / max(np.linalg.norm(above, axis=-1).mean(), 1e-300)
+            clues += 0.5 * rise
+            said.append(f"the head is above the feet along {_axis(rise)}")
+    size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
+    if not body.feet:
+        standing = _standing(positions, ends, size)
+        clues += 0.5 * standing
+        if standing.max() > 0.2:
+            said.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
+        else:
+            said.append("no joint is named as a foot, and most files have Y up")
+    if len(positions) >= FEWEST_FRAMES:
+        sway = positions.min(axis=1).std(axis=0) / size
+        clues += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
+        said.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
+    clues = np.nan_to_num(clues, posinf=0.0, neginf=0.0) + _USUAL_UP
+    up = UP_AXES[int(np.argmax(clues))]
+    return up, f"{up} is up: {', '.join(said)} {where}"
+
+
+def _standing(positions: Array, ends: Array, size: float) -> Array:
+    """(3,) along each axis, what share of the ends is at the body's lowest level, less the share at its highest."""
+    every = np.concatenate([positions, ends], axis=1)
+    ends = ends if ends.shape[1] else positions
+    lowest = ends - every.min(axis=1, keepdims=True) < 0.02 * size
+    highest = every.max(axis=1, keepdims=True) - ends < 0.02 * size
+    return lowest.mean(axis=(0, 1)) - highest.mean(axis=(0, 1))
+
+
+def _axis(direction: Array) -> str:
+    axis = int(np.argmax(np.abs(np.nan_to_num(direction))))
+    return f"{'-' if direction[axis] < 0.0 else ''}{UP_AXES[axis]}"
+
+
+def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
+    """The unit in which the body has a likely size."""
+    sides = np.ptp(positions, axis=1)
+    size = float(np.median(sides.max(axis=1)))
+    if not np.isfinite(size) or size <= 0.0:
+        return UNITS["cm"], "cm: the body has no size to judge by, and most files are in centimetres"
+    if body.skeleton.num_joints < FEWEST_JOINTS:
+        name = "m" if size < 5.0 else "cm"
+        return UNITS[name], f"{name}: {body.skeleton.num_joints} joints of size {size:.3g} are too few to judge by"
+    height = body.height
+    if height > 0.0 and np.isfinite(height):
+        if 18.0 < height < 40.0 and {name.casefold() for name in body.skeleton.names} >= _CMU:
+            unit = UNITS["cmu"]
+            return unit, (
+                f"cmu: joints are named as in the CMU database and the body measures {height:.3g} from foot to head "
+                f"along its bones, {height * unit:.3g} m in that database's unit"
+            )
+        size, likely, what = height, HUMAN_HEIGHT, "from foot to head along its bones"
+    else:
+        likely, what = CREATURE_SIZE, "along its longest side"
+    name = min(_RARE, key=lambda unit: abs(np.log(size * UNITS[unit] / likely)) + _RARE[unit])
+    return UNITS[name], f"{name}: the body measures {size:.3g} {what}, which makes {size * UNITS[name]:.3g} m"
+
+
+def reference_frame(motion: Motion) -> int | None:
+    """The number of a frame that shows a reference pose and is no part of the movement, or None.
+
+    CMU's BVH files begin with one: most joints are as in the rest pose, and the pose leaps from it to the next
+    frame far more than it changes anywhere else.
+    """
+    if motion.num_frames < 4 or motion.skeleton.num_joints < 2:
+        return None
+    early = motion.rotations[: 4 * NUM_SAMPLES]
+    steps = angle_between(early[:-1], early[1:]).mean(axis=1)
+    at_rest = float(np.median(angle_between(early[0], motion.skeleton.rest)[1:])) < np.radians(1.0)
+    leaps = steps[0] > np.radians(3.0) and steps[0] > 1.2 * steps[1:].max()
+    return 0 if leaps and at_rest else None
+
+
+def still_tail(motion: Motion) -> int:
+    """How many frames at the end are copies of the one before them."""
+    same = np.all(motion.root == motion.root[-1], axis=1)
+    changed = np.flatnonzero(~same)
+    first = int(changed[-1]) + 1 if len(changed) else 0
+    poses = motion.rotations[first:].reshape(motion.num_frames - first, -1)
+    changed = np.flatnonzero(np.any(poses != poses[-1], axis=1))
+    return len(poses) - 1 - (int(changed[-1]) + 1 if len(changed) else 0)

@@ -1,0 +1,294 @@
+"""The spacetime problem: actors to be moved as little as possible so that every constraint holds.
+
+A solver never sees a skeleton: it asks for residuals and derivatives at some frames, by the coordinates of
+`coordinates.Ensemble`. Derivatives are chained here, once for every kind: constraint, points and turns, coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from understudy.body import leg_length
+from understudy.constraints.base import Constraint, Rows, Spot, View
+from understudy.coordinates import Body, Ensemble, Places, Posture
+from understudy.errors import OptionError, UnknownNameError, nearest_names
+from understudy.geometry.quaternion import Array, angle_between
+from understudy.mass import masses
+from understudy.motion import Motion
+from understudy.skeleton import Point
+
+METRIC_FLOOR = 0.2
+"""What turning a joint by a radian costs at least, as moving the body by this share of a leg squared would."""
+
+STILL = 1e-6
+"""Radians a joint turns in its motion below which it is part of the build, not a joint that may be used."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Actor:
+    """A character to be moved: its starting motion, and what of it may change."""
+
+    motion: Motion
+    name: str = ""
+    moves: bool = True
+    """False for an actor that others react to but who keeps its motion."""
+    joints: tuple[str, ...] | None = None
+    """Joints that may turn; None for all."""
+    root_moves: bool = True
+    stiffness: dict[str, float] | None = None
+    """How much dearer than usual it is to turn a joint, by name."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """Actors and the constraints on them. All actors share one clock."""
+
+    actors: tuple[Actor, ...]
+    constraints: tuple[Constraint, ...]
+
+    def __post_init__(self) -> None:
+        if not self.actors:
+            raise OptionError("A problem needs at least one actor")
+        first = self.actors[0].motion
+        for actor in self.actors[1:]:
+            if actor.motion.num_frames != first.num_frames or abs(actor.motion.fps - first.fps) > 1e-9 * first.fps:
+                raise OptionError("Actors must have the same number of frames and the same rate")
+        for constraint in self.constraints:
+            constraint.check_times()
+            for spot in (*constraint.spots(), *constraint.joints()):
+                self._resolve(constraint, spot)
+            if len(constraint.frames(first.times)) == 0:
+                raise OptionError(
+                    f"Constraint `{constraint.label}` holds at no frame: it spans {constraint.start:g} to "
+                    f"{constraint.end:g} s, the motion 0 to {first.duration:g} s"
+                )
+
+    def _resolve(self, constraint: Constraint, spot: Spot) -> tuple[int, Point]:
+        names = [actor.name for actor in self.actors]
+        if spot.actor and spot.actor not in names:
+            raise UnknownNameError(
+                f"Constraint `{constraint.label}`: no actor `{spot.actor}`; {nearest_names(spot.actor, names)}"
+            )
+        which = names.index(spot.actor) if spot.actor else 0
+        skeleton = self.actors[which].motion.skeleton
+        try:
+            point = skeleton.point(spot.point) if isinstance(spot.point, str) else spot.point
+            skeleton.joint(point.joint)
+        except UnknownNameError as error:
+            raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
+        return which, point
+
+    @property
+    def times(self) -> Array:
+        """(F,) seconds of the frames."""
+        return self.actors[0].motion.times
+
+    @cached_property
+    def targets(self) -> tuple[_Target, ...]:
+        """Each constraint with its points and joints found."""
+        points: dict[tuple[int, str, bytes], int] = {}
+        found = []
+        for constraint in self.constraints:
+            columns = []
+            for spot in constraint.spots():
+                which, point = self._resolve(constraint, spot)
+                columns.append(points.setdefault((which, point.joint, point.offset.tobytes()), len(points)))
+            joints = tuple((w, p.joint) for w, p in (self._resolve(constraint, s) for s in constraint.joints()))
+            found.append(_Target(constraint=constraint, points=np.array(columns, dtype=np.intp), joints=joints))
+        return tuple(found)
+
+    @cached_property
+    def points(self) -> tuple[tuple[int, Point], ...]:
+        """Every point any constraint looks at, once: (actor, point)."""
+        seen: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
+        for constraint in self.constraints:
+            for spot in constraint.spots():
+                which, point = self._resolve(constraint, spot)
+                seen.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
+        return tuple(seen.values())
+
+    @cached_property
+    def bodies(self) -> tuple[Body, ...]:
+        """The part of each actor that constraints can feel, with the joints that may turn.
+
+        What no constraint feels keeps its motion exactly: leaving it out changes nothing but the cost.
+        """
+        found = []
+        for which, actor in enumerate(self.actors):
+            skeleton = actor.motion.skeleton
+            felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
+            turned = {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
+            small, kept = skeleton.pruned(felt | turned)
+            offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
+            motion = replace(actor.motion, skeleton=small, rotations=actor.motion.rotations[:, kept], offsets=offsets)
+            moving: set[int] = set()
+            if actor.moves:
+                moving = {above for joint in felt for above in skeleton.chain(joint)} | turned
+                if actor.joints is None:
+                    moving -= still_joints(actor.motion)
+                else:
+                    moving &= {skeleton.joint(name) for name in actor.joints}
+            joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(moving))
+            found.append(Body(motion=motion, joints=joints, root_moves=actor.moves and actor.root_moves))
+        return tuple(found)
+
+    @cached_property
+    def metric(self) -> Array:
+        """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
+        parts = [_metric(actor, body) for actor, body in zip(self.actors, self.bodies, strict=True)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def restored(self, bodies: Sequence[Body]) -> tuple[Motion, ...]:
+        """The actors' whole motions with what was changed on the solved parts put back."""
+        out = []
+        for actor, body in zip(self.actors, bodies, strict=True):
+            kept = [actor.motion.skeleton.index[name] for name in body.skeleton.names]
+            rotations = actor.motion.rotations.copy()
+            rotations[:, kept] = body.motion.rotations
+            out.append(replace(actor.motion, root=body.motion.root, rotations=rotations))
+        return tuple(out)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Target:
+    """A constraint with what it names found."""
+
+    constraint: Constraint
+    points: np.ndarray
+    """(P,) its columns among the problem's points."""
+    joints: tuple[tuple[int, str], ...]
+    """Its joints: (actor, name)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample:
+    """The problem at some of its frames, around a base motion: what a solver evaluates."""
+
+    problem: Problem
+    bodies: tuple[Body, ...]
+    """The base at all frames."""
+    frames: np.ndarray
+    """(N,) the frames looked at, rising."""
+
+    @cached_property
+    def times(self) -> Array:
+        return self.problem.times[self.frames]
+
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        """The bodies at the frames looked at."""
+        whole = len(self.frames) == len(self.problem.times)
+        bodies = [body if whole else replace(body, motion=_at(body.motion, self.frames)) for body in self.bodies]
+        return Ensemble(bodies=tuple(bodies))
+
+    @cached_property
+    def places(self) -> Places:
+        return Places.of(self.ensemble, self.problem.points)
+
+    @cached_property
+    def holds(self) -> tuple[np.ndarray, ...]:
+        """For each constraint, the positions (n,) among the frames looked at where it holds."""
+        position = np.full(len(self.problem.times), -1)
+        position[self.frames] = np.arange(len(self.frames))
+        held = [position[t.constraint.frames(self.problem.times)] for t in self.problem.targets]
+        return tuple(at[at >= 0] for at in held)
+
+    def evaluate(self, d: Array) -> Evaluation:
+        """Everything at coordinates d (N, D)."""
+        postures = self.ensemble.displaced(d)
+        positions = self.ensemble.points(postures, self.places)
+        rows = tuple(
+            target.constraint.rows(
+                View(
+                    times=self.times[at],
+                    points=positions[at][:, target.points],
+                    turns=_turns(self.bodies, postures, target, at),
+                )
+            )
+            for target, at in zip(self.problem.targets, self.holds, strict=True)
+        )
+        return Evaluation(sample=self, postures=postures, positions=positions, rows=rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """Residuals of all constraints at some coordinates, and their derivatives on demand."""
+
+    sample: Sample
+    postures: tuple[Posture, ...]
+    positions: Array
+    """(N, P, 3) the problem's points."""
+    rows: tuple[Rows, ...]
+    """One for each constraint, at the frames where it holds."""
+
+    @cached_property
+    def _point_jacobian(self) -> Array:
+        return self.sample.ensemble.point_jacobian(self.postures, self.sample.places, self.positions)
+
+    def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
+        """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
+        at, row = entries
+        rows, target = self.rows[which], self.sample.problem.targets[which]
+        frames = self.sample.holds[which][at]
+        out = np.zeros((len(at), self.sample.ensemble.num_coordinates))
+        if rows.by_points is not None:
+            by = rows.by_points[at, row]
+            for column, point in enumerate(target.points):
+                out += np.einsum("mi,mid->md", by[:, column], self._point_jacobian[frames, point])
+        if rows.by_turns is not None:
+            by = rows.by_turns[at, row]
+            for column, (actor, name) in enumerate(target.joints):
+                body = self.sample.bodies[actor]
+                mine = np.flatnonzero(body.joint_of == body.skeleton.index[name])
+                start = self.sample.ensemble.columns(actor).start + body.num_shifts
+                axes = self.postures[actor].local_axes[frames][:, mine]
+                out[:, start + mine] += np.einsum("mi,mci->mc", by[:, column], axes)
+        return out
+
+
+def still_joints(motion: Motion) -> set[int]:
+    """Joints, the root apart, that do not turn in a motion of several frames: they join parts, they are not used."""
+    if motion.num_frames == 1:
+        return set()
+    turned = angle_between(motion.rotations[:1, 1:], motion.rotations[:, 1:]).max(0)
+    return {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
+
+
+def _at(motion: Motion, frames: np.ndarray) -> Motion:
+    return motion[frames]
+
+
+def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: _Target, at: np.ndarray) -> Array:
+    if not target.joints:
+        return np.empty((len(at), 0, 4))
+    return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
+
+
+def _metric(actor: Actor, body: Body) -> Array:
+    """(D,) mean squared movement of the actor's points per unit of each coordinate of its body."""
+    motion, skeleton = actor.motion, actor.motion.skeleton
+    few = np.unique(np.linspace(0, motion.num_frames - 1, 8).astype(int))
+    posture = Body(motion=motion[few]).displaced(np.zeros((len(few), Body(motion=motion[few]).num_coordinates)))
+    spread = masses(skeleton)
+    joints = np.array([skeleton.index[p.joint] for p in spread.points])
+    places = posture.points(joints, np.array([p.offset for p in spread.points]))
+    moved = posture.point_jacobian(joints, places)
+    whole = np.einsum("fpid,fpid->d", moved, moved) / (len(few) * len(joints))
+    whole[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
+    names = Body(motion=motion[few]).names
+    cost = dict(zip(names, whole, strict=True))
+    dearer = actor.stiffness or {}
+    return np.array([cost[name] * dearer.get(name.rpartition(".")[0], 1.0) for name in body.names])
+
+
+def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]:
+    """The bodies at all frames after a displacement d (F, D) of every frame."""
+    out = []
+    for which, body in enumerate(bodies):
+        posture = body.displaced(d[:, sample.ensemble.columns(which)])
+        out.append(replace(body, motion=posture.motion()))
+    return tuple(out)

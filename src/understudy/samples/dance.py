@@ -1,0 +1,184 @@
+"""A swing dance for two: basic steps with joined hands, and a turn of the follower under the raised arm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from understudy.contacts import Contact
+from understudy.geometry.euler import from_euler
+from understudy.geometry.quaternion import Array, multiply, rotate, slerp
+from understudy.samples.dance_steps import BEAT, Dancer, footsteps, hips, patterns, turns, when
+from understudy.samples.human_body import Figure, Measures, highest_hips, palm_facing
+from understudy.samples.human_curves import frame_times, through
+from understudy.samples.human_footwork import Foot, FootPath, follow, foot_contacts, heading
+from understudy.samples.humans import adult
+from understudy.samples.limbs import unit
+from understudy.samples.scene import MotionSample, Scene
+from understudy.skeleton import Skeleton
+
+ABOUT = "A swing dance for two with joined hands; the follower turns once under the raised arm"
+SMALLER = 0.93
+"""The follower's size against the leader's."""
+RAISE, LOWER = (0.1, 1.35), (4.2, 5.3)
+"""From which to which count the joined hands go up before a turn, and down after it."""
+RELEASE, CATCH = (0.6, 1.4), (4.4, 5.3)
+"""From which to which count the other hands let go and fall, and rise and meet again."""
+
+
+def dance(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
+    """Two human characters dance, at a rate (frames per second), for so many seconds.
+
+    Args:
+        skeleton: The leader; the follower is a smaller one of the same build.
+        fps: Frames per second.
+        seconds: Length.
+    """
+    measures = Measures.of(skeleton)
+    room = {"away": 0.74 * measures.arm, "closer": 0.17 * measures.arm}
+    lead = Dancer(skeleton=skeleton, leads=True, **room)
+    other = Dancer(skeleton=replace(skeleton.scaled(SMALLER), name="follow"), leads=False, **room)
+    times = frame_times(fps, seconds)
+    raised, apart = _during(times, seconds, RAISE, LOWER), _during(times, seconds, RELEASE, CATCH)
+    figures = {"lead": _body(lead, times, seconds, raised), "follow": _body(other, times, seconds, raised)}
+    palms = _joined(figures["lead"], figures["follow"], raised)
+    for dancer, figure in zip((lead, other), figures.values()):
+        yaw = dancer.heading(times, seconds)
+        _first_arm(dancer, figure, palms[0], raised, yaw)
+        _other_arm(dancer, figure, palms[1], apart, yaw)
+    contacts = _holds(lead, other, seconds)
+    for name, dancer in (("lead", lead), ("follow", other)):
+        for side, plants in footsteps(dancer, seconds).items():
+            contacts += foot_contacts(dancer.skeleton, side, plants, seconds, actor=name)
+    return Scene(
+        name="dance",
+        actors={name: figure.motion(fps, name) for name, figure in figures.items()},
+        contacts=tuple(sorted(contacts, key=lambda contact: contact.start)),
+        about=ABOUT,
+        tags=("human", "two actors"),
+    )
+
+
+def _during(times: Array, seconds: float, begin: tuple[float, float], end: tuple[float, float]) -> Array:
+    """(F,) 1 in the turns, 0 otherwise, changing over given counts."""
+    knots, values = [when(-1, 0.0)], [0.0]
+    for n in patterns(seconds):
+        if turns(n):
+            knots += [when(n, count) for count in (*begin, *end)]
+            values += [0.0, 1.0, 1.0, 0.0]
+    return through(times, [*knots, knots[-1] + 1.0], [*values, 0.0])
+
+
+def _feet(dancer: Dancer, times: Array, seconds: float) -> dict[str, FootPath]:
+    plants = footsteps(dancer, seconds)
+    return {side: follow(plants[side], Foot.of(dancer.skeleton, side), times) for side in dancer.feet}
+
+
+def _way(dancer: Dancer, times: Array, seconds: float) -> tuple[Array, Array]:
+    """The root's path, its height only as it pulses, and its orientations."""
+    path = hips(dancer, times, seconds)
+    roll = -0.6 * dancer.facing * path[:, 0]
+    angles = np.stack([dancer.heading(times, seconds), np.full(len(times), np.radians(4.0)), roll], -1)
+    return path, from_euler(angles, "YXZ")
+
+
+def _height(dancer: Dancer) -> float:
+    """The greatest mean height of the hips at which both legs reach their feet in all patterns."""
+    seconds = 18.0 * BEAT
+    grid = np.linspace(0.0, seconds, 1081)
+    path, orientation = _way(dancer, grid, seconds)
+    return float(np.min(highest_hips(dancer.skeleton, path, orientation, _feet(dancer, grid, seconds)) - path[:, 1]))
+
+
+def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> Figure:
+    """A dancer but for the arms."""
+    path, orientation = _way(dancer, times, seconds)
+    path[:, 1] += _height(dancer)
+    yaw = dancer.heading(times, seconds)
+    figure = Figure(dancer.skeleton, path, orientation)
+    for side, feet in _feet(dancer, times, seconds).items():
+        figure.leg(side, feet, np.radians(5.0), yaw)
+    sway = dancer.facing * path[:, 0]
+    opened = -np.radians(22.0) * raised if dancer.leads else 0.0 * raised
+    figure.lean(np.radians(3.0), opened, 0.9 * sway)
+    figure.look(multiply(heading(yaw), from_euler(np.stack([0.4 * opened, 0.0 * sway, 0.3 * sway], -1), "YXZ")))
+    return figure
+
+
+def _joined(lead: Figure, other: Figure, raised: Array) -> tuple[Array, Array]:
+    """(F, 3) where the palms meet, on either side; the first goes up above the follower's head."""
+    measures = Measures.of(lead.skeleton)
+    middle = 0.5 * (lead.hips + other.hips)
+    low = measures.leg + measures.pelvis + measures.shoulder - 0.745 * measures.arm
+    first, second = (
+        np.stack([middle[:, 0] + 1.13 * sign * measures.breadth, np.full(len(middle), low), middle[:, 2]], -1)
+        for sign in (1.0, -1.0)
+    )
+    above = other.point("HeadTop") + measures.leg * np.array([0.0, 0.1, -0.07])
+    # On its way the hand swings out past the follower's shoulder and face.
+    around = (4.0 * raised * (1.0 - raised))[:, None] * measures.leg * np.array([0.2, 0.0, -0.06])
+    return first + raised[:, None] * (above - first) + around, second
+
+
+def _facing(side: str, fingers: tuple[float, float, float], palm: tuple[float, float, float]) -> Array:
+    """A hand's orientation in the body's own heading; x counts inwards."""
+    inward = -1.0 if side == "Left" else 1.0
+    mirror = np.array([inward, 1.0, 1.0])
+    return palm_facing(side, unit(mirror * fingers), mirror * palm)
+
+
+def _first_arm(dancer: Dancer, figure: Figure, palm: Array, raised: Array, yaw: Array) -> None:
+    """The arm that leads the turn, or is led."""
+    side = dancer.feet[0]
+    sign = 1.0 if side == "Left" else -1.0
+    if dancer.leads:
+        low, high = _facing(side, (0, 0.1, 1), (0.5, 0.87, 0)), _facing(side, (0, 0.7, 0.7), (0.8, -0.4, 0.4))
+        poles = np.array([[0.45 * sign, -0.9, -0.25], [0.8 * sign, -0.6, -0.1]])
+    else:
+        low, high = _facing(side, (0, 0.1, 1), (0.5, -0.87, 0)), _facing(side, (0.6, 0.8, 0.1), (0.3, -0.2, 0.9))
+        poles = np.array([[0.45 * sign, -0.9, -0.25], [0.9 * sign, -0.15, 0.35]])
+    figure.turn(f"{side}Shoulder", 0.0, -sign * (0.08 + 0.2 * raised * dancer.leads), sign * 0.28 * raised)
+    pole = poles[0] + raised[:, None] * (poles[1] - poles[0])
+    turn = heading(yaw)
+    figure.reach(side, palm, multiply(turn, slerp(np.tile(low, (len(yaw), 1)), high, raised)), rotate(turn, pole))
+
+
+def _other_arm(dancer: Dancer, figure: Figure, palm: Array, apart: Array, yaw: Array) -> None:
+    """The arm that lets go in the turn and is held before the waist."""
+    side = dancer.feet[1]
+    sign = 1.0 if side == "Left" else -1.0
+    measures = Measures.of(dancer.skeleton)
+    turn = heading(yaw)
+    way = [1.45 * sign * measures.breadth, measures.shoulder - 0.6 * measures.arm, 0.37 * measures.arm]
+    rests = figure.hips + rotate(turn, np.array(way))
+    up = 0.87 if dancer.leads else -0.87
+    held, free = _facing(side, (0, 0.1, 1), (0.5, up, 0)), _facing(side, (0.3, -0.1, 1), (1, 0, 0.3))
+    figure.turn(f"{side}Shoulder", 0.0, -sign * 0.08, 0.0)
+    facing = multiply(turn, slerp(np.tile(held, (len(yaw), 1)), free, apart))
+    pole = rotate(turn, np.array([0.5 * sign, -0.85, -0.3]))
+    figure.reach(side, palm + apart[:, None] * (rests - palm), facing, pole)
+
+
+def _holds(lead: Dancer, other: Dancer, seconds: float) -> list[Contact]:
+    """The hands that hold each other, and when."""
+    spans = [(0, 0.0, seconds)]
+    since = 0.0
+    for n in patterns(seconds):
+        if turns(n) and when(n, CATCH[1]) > 0.0:
+            spans.append((1, since, min(when(n, RELEASE[0]), seconds)))
+            since = when(n, CATCH[1])
+    spans.append((1, since, seconds))
+    return [
+        Contact(
+            point=lead.skeleton.point(f"{lead.feet[role]}Palm"), other=other.skeleton.point(f"{other.feet[role]}Palm"),
+            start=start, end=end, actor="lead", on="follow",
+        )
+        for role, start, end in spans
+        if start < end
+    ]  # fmt: skip
+
+
+MOTIONS = (
+    MotionSample(name="dance", about=ABOUT, seconds=8.0, make=lambda fps, seconds: dance(adult(), fps, seconds)),
+)

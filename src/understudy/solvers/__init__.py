@@ -1,0 +1,1 @@
+"""Ways to solve a spacetime problem, one file each; a module with a `SOLVER` is found by itself."""

@@ -1,0 +1,132 @@
+"""What every solver is and gives back, so that they can be compared on the same problem."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint
+from understudy.coordinates import Body
+from understudy.motion import Motion
+from understudy.problem import Problem, Sample
+from understudy.solvers.rows import violation
+
+Watch = Callable[[str, float], None]
+"""Told, as a solver goes, what it is doing and what share of the work is done."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """How well one constraint is met."""
+
+    constraint: Constraint
+    worst: float
+    """Metres or radians: the largest violation at any frame."""
+    time: float
+    """Seconds: where that is."""
+    mean: float
+    """The mean violation over its frames."""
+
+    @property
+    def met(self) -> bool:
+        return self.worst <= self.constraint.tolerance
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """The best motion found, and how well it meets each constraint. Not meeting them is a result, not an error."""
+
+    problem: Problem
+    motions: tuple[Motion, ...]
+    """One for each actor."""
+    outcomes: tuple[Outcome, ...]
+    """One for each constraint, at every frame of the motion."""
+    solver: str
+    steps: int
+    """Linear steps taken."""
+    seconds: float
+    conflicts: tuple[str, ...] = field(default=())
+    """For constraints that are not met: which of them fight each other, a sentence each."""
+
+    @property
+    def motion(self) -> Motion:
+        """The motion of the first actor."""
+        return self.motions[0]
+
+    @property
+    def unmet(self) -> tuple[Outcome, ...]:
+        """The constraints that are not met, worst first by how many tolerances they are off."""
+        missed = [outcome for outcome in self.outcomes if not outcome.met]
+        return tuple(sorted(missed, key=lambda o: -o.worst / o.constraint.tolerance))
+
+    @property
+    def result(self) -> str:
+        """What came of it, in a sentence."""
+        total, missed = len(self.outcomes), self.unmet
+        if not missed:
+            return f"all {total} constraints are met" if total else "there was nothing to meet"
+        worst = missed[0]
+        return (
+            f"{len(missed)} of {total} constraints are not met; the worst is `{worst.constraint.label}`, "
+            f"off by {worst.worst:.3g} at {worst.time:.2f} s (allowed {worst.constraint.tolerance:.3g})"
+        )
+
+    def report(self) -> str:
+        """The worst constraint of each kind, a line each, and what is not met."""
+        lines = [self.result]
+        for kind in dict.fromkeys(outcome.constraint.kind for outcome in self.outcomes):
+            mine = [outcome for outcome in self.outcomes if outcome.constraint.kind == kind]
+            worst = max(mine, key=lambda o: o.worst / o.constraint.tolerance)
+            lines.append(
+                f"  {kind}: {len(mine)}, worst {worst.worst:.2g} at {worst.time:.2f} s in `{worst.constraint.label}`"
+            )
+        return "\n".join([*lines, *(f"  {conflict}" for conflict in self.conflicts)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver(ABC):
+    """A way to solve a problem. A class is abstract or final; options are fields."""
+
+    name: ClassVar[str] = ""
+    """Its name in recipes and on the command line."""
+
+    @abstractmethod
+    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+        """The bodies of the problem moved as well as this solver can, and the steps taken."""
+
+    def solve(self, problem: Problem, watch: Watch | None = None) -> Solution:
+        """Solve a problem; always returns the best motion found."""
+        began = time.perf_counter()
+        bodies, steps = self.move(problem, watch or (lambda _text, _share: None))
+        return solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - began)
+
+
+def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: int, seconds: float) -> Solution:
+    """The solution that moved bodies are, with every constraint measured at every frame."""
+    whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)))
+    evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
+    outcomes = []
+    for target, held, off in zip(problem.targets, whole.holds, violation(evaluation), strict=True):
+        by_frame = off.max(axis=1) if off.shape[1] else np.zeros(len(held))
+        worst = int(np.argmax(by_frame))
+        outcomes.append(
+            Outcome(
+                constraint=target.constraint,
+                worst=float(by_frame[worst]),
+                time=float(problem.times[held[worst]]),
+                mean=float(by_frame.mean()),
+            )
+        )
+    return Solution(
+        problem=problem,
+        motions=problem.restored(bodies),
+        outcomes=tuple(outcomes),
+        solver=solver,
+        steps=steps,
+        seconds=seconds,
+    )

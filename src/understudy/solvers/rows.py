@@ -1,0 +1,135 @@
+"""Residuals of all constraints laid out in time, as a linear step wants them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from understudy.constraints.base import Relation
+from understudy.geometry.quaternion import Array
+from understudy.problem import Evaluation, Sample
+
+Active = tuple[np.ndarray, ...]
+"""For each constraint (n, R): which of its residuals take part."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """Which residuals take part, in order of time."""
+
+    sample: Sample
+    active: Active
+    times: np.ndarray
+    """(A,) position among the sample's frames."""
+    constraint: np.ndarray
+    """(A,) which constraint."""
+    at: np.ndarray
+    """(A,) which of the constraint's own frames."""
+    row: np.ndarray
+    """(A,) which of its residuals there."""
+    before: np.ndarray
+    """(A,) the row one of its frames earlier, for linked residuals; -1 for others."""
+    counts: np.ndarray
+    """(A,) False for the first of a chain of linked residuals, which is only compared with."""
+
+    @staticmethod
+    def of(evaluation: Evaluation, active: Active) -> Layout:
+        """Lay out the residuals that take part."""
+        parts, before, total = [], [], 0
+        for which, (rows, mask, held) in enumerate(zip(evaluation.rows, active, evaluation.sample.holds, strict=True)):
+            at, row = np.nonzero(mask)
+            linked = np.zeros(rows.values.shape[1], bool) if rows.linked is None else rows.linked
+            number = np.full((rows.values.shape[0] + 1, rows.values.shape[1]), -2)
+            number[at + 1, row] = total + np.arange(len(at))
+            parts.append(np.stack([held[at], np.full(len(at), which), at, row, linked[row]]))
+            before.append(np.where(linked[row], number[at, row], -1))
+            total += len(at)
+        flat, previous = np.concatenate(parts, axis=1), np.concatenate(before)
+        order = np.argsort(flat[0], kind="stable")
+        place = np.empty(total + 2, dtype=np.intp)
+        place[order] = np.arange(total)
+        place[-1], place[-2] = -1, -1
+        counts = previous[order] != -2
+        times, constraint, at, row, _ = flat[:, order]
+        return Layout(
+            sample=evaluation.sample, active=active, times=times, constraint=constraint, at=at, row=row,
+            before=place[previous[order]], counts=counts,
+        )  # fmt: skip
+
+    @cached_property
+    def _members(self) -> list[tuple[int, np.ndarray]]:
+        return [(int(c), np.flatnonzero(self.constraint == c)) for c in np.unique(self.constraint)]
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """(M,) the rows that are residuals of their own."""
+        return np.flatnonzero(self.counts)
+
+    def values(self, evaluation: Evaluation) -> Array:
+        """(A,) the rows' values."""
+        out = np.empty(len(self.times))
+        for which, mine in self._members:
+            out[mine] = evaluation.rows[which].values[self.at[mine], self.row[mine]]
+        return out
+
+    def jacobian(self, evaluation: Evaluation) -> Array:
+        """(A, D) derivatives of the rows by the coordinates at their own frame."""
+        out = np.empty((len(self.times), evaluation.sample.ensemble.num_coordinates))
+        for which, mine in self._members:
+            out[mine] = evaluation.jacobian(which, (self.at[mine], self.row[mine]))
+        return out
+
+    @cached_property
+    def compliance(self) -> Array:
+        """(A,) how soft each row is against one of weight one."""
+        return 1.0 / stiffness(self.sample)[self.constraint]
+
+    @cached_property
+    def one_sided(self) -> np.ndarray:
+        """(M,) True for residuals that only must not be above zero."""
+        kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.problem.targets]
+        return np.array(kinds, bool)[self.constraint[self.rows]]
+
+
+def stiffness(sample: Sample) -> Array:
+    """(C,) how heavily each constraint's squared residuals count: weight and priority, shared out over its rows."""
+    found = []
+    for target in sample.problem.targets:
+        constraint = target.constraint
+        found.append(constraint.weight * 10.0**constraint.priority)
+    return np.array(found)
+
+
+def active_rows(evaluation: Evaluation, margin: float, previous: Active | None = None) -> Active:
+    """Which residuals take part: all that must be zero; of the others those above -margin or held before."""
+    found = []
+    for which, (target, rows) in enumerate(zip(evaluation.sample.problem.targets, evaluation.rows, strict=True)):
+        if target.constraint.relation is Relation.EQUAL:
+            found.append(np.ones(rows.values.shape, bool))
+        else:
+            near = rows.values > -margin
+            found.append(near if previous is None else near | previous[which])
+    return tuple(found)
+
+
+def violation(evaluation: Evaluation) -> tuple[Array, ...]:
+    """For each constraint (n, R): how far each residual is from being satisfied, never negative.
+
+    Linked residuals are measured from their own mean: the value that the solver leaves open.
+    """
+    found = []
+    for target, rows in zip(evaluation.sample.problem.targets, evaluation.rows, strict=True):
+        values = rows.values
+        if rows.linked is not None and rows.linked.any():
+            values = values.copy()
+            values[:, rows.linked] -= values[:, rows.linked].mean(axis=0)
+        found.append(np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values))
+    return tuple(found)
+
+
+def penalty(evaluation: Evaluation) -> float:
+    """Half the sum of all squared violations, each as heavy as its constraint."""
+    heavy = stiffness(evaluation.sample)
+    return 0.5 * sum(float(h * (v**2).sum()) for h, v in zip(heavy, violation(evaluation), strict=True))

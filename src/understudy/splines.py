@@ -1,0 +1,126 @@
+"""Displacement curves: cubic B-splines in time, whose key spacing is the frequency limit of what they can change.
+
+A curve's value at a time depends on four neighbouring keys only [Gleicher98, sec. 3.7; Lommers13, ch. 6].
+Keys stand outside either end of the motion too, so that its ends are as free as its middle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+
+DEGREE = 3
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Basis:
+    """A spline evaluated at given times: each value is four keys, weighted."""
+
+    first: np.ndarray
+    """(N,) the first of the four keys of each time; times in order give keys in order."""
+    weights: Array
+    """(N, 4) how much each of the four counts."""
+    num_keys: int
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """(N, 4) the keys of each time."""
+        return self.first[:, None] + np.arange(self.weights.shape[1])
+
+    def values(self, keys: Array) -> Array:
+        """(N, D) the curve's values of keys (K, D)."""
+        return np.einsum("na,nad->nd", self.weights, keys[self.keys])
+
+    def gather(self, values: Array) -> Array:
+        """(K, D) what values (N, D) add to each key: the transpose of `values`."""
+        out = np.zeros((self.num_keys, values.shape[1]))
+        for a in range(self.weights.shape[1]):
+            np.add.at(out, self.first + a, self.weights[:, a, None] * values)
+        return out
+
+    @cached_property
+    def reach(self) -> int:
+        """How many times apart two times may stand and still share a key."""
+        after = np.searchsorted(self.first, self.first + self.weights.shape[1])
+        return int(np.max(after - np.arange(len(self.first))) - 1)
+
+    @cached_property
+    def overlaps(self) -> Array:
+        """(reach + 1, N) sum over keys of the weights of time n times those of time n + o; 0 past the end."""
+        count, width = len(self.first), self.weights.shape[1]
+        out = np.zeros((self.reach + 1, count))
+        for o in range(self.reach + 1):
+            here, there = slice(0, count - o), slice(o, count)
+            gap = self.first[there] - self.first[here]
+            for a in range(width):
+                b = a - gap
+                shared = np.take_along_axis(self.weights[there], np.clip(b, 0, width - 1)[:, None], axis=1)[:, 0]
+                out[o, here] += np.where(b >= 0, self.weights[here, a] * shared, 0.0)
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Knots:
+    """Where in time a curve's pieces join."""
+
+    times: Array
+    """(n + 1,) seconds, rising: the joins of n cubic pieces, from the motion's start to its end."""
+
+    def __post_init__(self) -> None:
+        times = np.array(self.times, float)
+        if times.ndim != 1 or len(times) < 2 or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0.0):
+            raise OptionError("Expected at least two knot times, each later than the one before")
+        times.setflags(write=False)
+        object.__setattr__(self, "times", times)
+
+    @staticmethod
+    def uniform(duration: float, spacing: float) -> Knots:
+        """Evenly spaced knots at most `spacing` seconds apart over a motion of that duration."""
+        if not (np.isfinite(spacing) and spacing > 0.0):
+            raise OptionError(f"Expected a key spacing above zero seconds, got {spacing}")
+        pieces = max(int(np.ceil(duration / spacing - 1e-9)), 1)
+        return Knots(times=np.linspace(0.0, max(duration, 1e-6), pieces + 1))
+
+    @property
+    def num_keys(self) -> int:
+        return len(self.times) - 1 + DEGREE
+
+    def refined(self) -> Knots:
+        """The same knots with one more in the middle of every piece."""
+        middles = 0.5 * (self.times[1:] + self.times[:-1])
+        return Knots(times=np.sort(np.concatenate([self.times, middles])))
+
+    @cached_property
+    def _full(self) -> Array:
+        """Knots with three more beyond either end, mirrored from the inside."""
+        steps = np.diff(self.times)
+        head = np.resize(steps, DEGREE) if len(steps) < DEGREE else steps[:DEGREE]
+        tail = np.resize(steps[::-1], DEGREE) if len(steps) < DEGREE else steps[::-1][:DEGREE]
+        before = self.times[0] - np.cumsum(head)[::-1]
+        return np.concatenate([before, self.times, self.times[-1] + np.cumsum(tail)])
+
+    def basis(self, times: ArrayLike) -> Basis:
+        """The curve evaluated at times (N,), seconds; a time outside is taken as the nearest end.
+
+        The weights are the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
+        """
+        at = np.clip(np.asarray(times, float), self.times[0], self.times[-1])
+        piece = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.times) - 2)
+        t, at_knot = self._full, piece + DEGREE
+        weights = np.zeros((len(at), DEGREE + 1))
+        weights[:, 0] = 1.0
+        for degree in range(1, DEGREE + 1):
+            carried = np.zeros(len(at))
+            for a in range(degree):
+                right, left = t[at_knot + a + 1], t[at_knot + a + 1 - degree]
+                part = weights[:, a] / (right - left)
+                weights[:, a] = carried + (right - at) * part
+                carried = (at - left) * part
+            weights[:, degree] = carried
+        return Basis(first=piece, weights=weights, num_keys=self.num_keys)

@@ -1,0 +1,155 @@
+"""Unit, up axis and odd frames, guessed from bodies whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy.geometry.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
+from understudy.io.guess import guess, reference_frame, still_tail
+from understudy.io.units import UNITS, unit_name, world_from_file
+from understudy.motion import Motion
+from understudy.skeleton import Point, Skeleton
+
+NAMES = (
+    "Hips", "Spine", "Chest", "Neck", "Head",
+    "LeftArm", "LeftForeArm", "LeftHand", "RightArm", "RightForeArm", "RightHand",
+    "LeftUpLeg", "LeftLeg", "LeftFoot", "RightUpLeg", "RightLeg", "RightFoot",
+)  # fmt: skip
+PARENTS = np.array([-1, 0, 1, 2, 3, 2, 5, 6, 2, 8, 9, 0, 11, 12, 0, 14, 15])
+OFFSETS = np.array(
+    [
+        [0, 0.95, 0], [0, 0.15, 0], [0, 0.2, 0], [0, 0.2, 0], [0, 0.1, 0],
+        [0.2, 0.15, 0], [0.28, 0, 0], [0.25, 0, 0], [-0.2, 0.15, 0], [-0.28, 0, 0], [-0.25, 0, 0],
+        [0.1, -0.05, 0], [0, -0.42, 0], [0, -0.42, 0], [-0.1, -0.05, 0], [0, -0.42, 0], [0, -0.42, 0],
+    ]
+)  # fmt: skip
+
+
+def person(size: float = 1.0, names: tuple[str, ...] = NAMES) -> Skeleton:
+    """A man of 1.75 m in some unit, standing along Y."""
+    ends = (
+        Point(name="top", joint=names[4], offset=np.array([0, 0.2, 0]) * size),
+        Point(name="toe", joint=names[13], offset=np.array([0, -0.05, 0.15]) * size),
+    )
+    return Skeleton(names=names, parents=PARENTS, offsets=OFFSETS * size, ends=ends)
+
+
+def walk(skeleton: Skeleton, size: float, frames: int = 40) -> Motion:
+    """Legs and arms swing, and the body goes forward."""
+    swing = 0.5 * np.sin(np.linspace(0, 12, frames))
+    turns = np.zeros((frames, len(NAMES), 3))
+    for joint, sign in ((11, 1), (14, -1), (5, -1), (8, 1)):
+        turns[:, joint, 0] = sign * swing
+    root = np.stack([np.zeros(frames), np.full(frames, 0.95), np.linspace(0, 2, frames)], axis=1)
+    return Motion(skeleton=skeleton, fps=30.0, root=root * size, rotations=exp(turns))
+
+
+def turned(motion: Motion, up: str) -> Motion:
+    """The motion as a file with another axis up has it: only the root knows."""
+    x, y, z, w = -world_from_file(up)[1], -world_from_file(up)[2], -world_from_file(up)[3], world_from_file(up)[0]
+    back = np.array([w, x, y, z])
+    rotations: Array = motion.rotations.copy()
+    rotations[:, 0] = multiply(back, rotations[:, 0])
+    return replace(motion, root=rotate(back, motion.root), rotations=rotations)
+
+
+@pytest.mark.parametrize("unit", ["m", "dm", "cm", "mm", "inch", "foot"])
+@pytest.mark.parametrize("up", ["X", "Y", "Z"])
+def test_a_walking_person_tells_unit_and_up(unit: str, up: str) -> None:
+    size = 1.0 / UNITS[unit]
+    motion = turned(walk(person(size), size), up)
+    found = guess(motion.skeleton, motion)
+    assert (unit_name(found.unit), found.up) == (unit, up)
+    assert found.unit_reason.startswith(f"{unit}: the body measures ")
+    assert found.unit_reason.endswith(" m")
+    assert found.up_reason.startswith(f"{up} is up: legs hang down along {up}, the head is above the feet along {up}, ")
+
+
+def test_the_posed_body_counts_and_not_the_rest_pose() -> None:
+    """A body whose rest pose lies along X and that stands up only in its motion."""
+    lying = replace(person(100.0), offsets=rotate(from_axis_angle([0.0, 0.0, 1.0], -np.pi / 2), OFFSETS * 100.0))
+    assert guess(lying).up == "X"
+    upright = Motion(skeleton=lying, fps=30.0, root=np.tile([0.0, 95.0, 0.0], (20, 1)), rotations=identity(20, 17))
+    rotations = upright.rotations.copy()
+    rotations[:, 0] = from_axis_angle([0.0, 0.0, 1.0], np.pi / 2)
+    found = guess(lying, replace(upright, rotations=rotations))
+    assert (unit_name(found.unit), found.up) == ("cm", "Y")
+
+
+def test_the_unit_of_cmu_is_known_by_its_names() -> None:
+    names = (*NAMES[:5], "LHipJoint", "RHipJoint", *NAMES[7:])
+    size = 1.0 / UNITS["cmu"]
+    assert guess(person(size, names)).unit == UNITS["cmu"]
+    assert guess(person(size, names)).unit_reason.startswith("cmu: joints are named as in the CMU database")
+    assert guess(person(1.0, names)).unit == 1.0
+    assert guess(person(size)).unit != UNITS["cmu"]
+
+
+def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> None:
+    legs = [np.array([np.cos(a), 0.0, np.sin(a)]) for a in np.linspace(0, 2 * np.pi, 8, endpoint=False)]
+    count = 1 + 2 * len(legs)
+    offsets = np.zeros((count, 3))
+    offsets[0] = [0, 30, 0]
+    parents = [-1]
+    for number, leg in enumerate(legs):
+        offsets[1 + 2 * number], offsets[2 + 2 * number] = 20 * leg, 30 * leg + np.array([0, 10, 0])
+        parents += [0, 1 + 2 * number]
+    ends = tuple(
+        Point(name=f"e{n}", joint=f"j{2 + 2 * n}", offset=10 * leg + np.array([0, -40, 0]))
+        for n, leg in enumerate(legs)
+    )
+    spider = Skeleton(names=tuple(f"j{n}" for n in range(count)), parents=np.array(parents), offsets=offsets, ends=ends)
+    found = guess(spider)
+    assert (unit_name(found.unit), found.up) == ("cm", "Y")
+    assert found.unit_reason == "cm: the body measures 120 along its longest side, which makes 1.2 m"
+    assert found.up_reason == (
+        "Y is up: no joint is named as a foot, but ends stand on one level along Y in the rest pose"
+    )
+    tipped = rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), offsets)
+    moved = tuple(replace(end, offset=rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), end.offset)) for end in ends)
+    assert guess(replace(spider, offsets=tipped, ends=moved)).up == "Z"
+
+
+def test_too_little_to_judge_by_is_said() -> None:
+    stick = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.array([[0, 0, 0], [0, 30.0, 0]]))
+    found = guess(stick)
+    assert (found.unit, found.up) == (0.01, "Y")
+    assert found.unit_reason == "cm: 2 joints of size 30 are too few to judge by"
+    assert found.up_reason == "Y is up: no joint is named as a foot, and most files have Y up in the rest pose"
+    point = Skeleton(names=("a",), parents=np.array([-1]), offsets=np.zeros((1, 3)))
+    assert guess(point).unit_reason == "cm: the body has no size to judge by, and most files are in centimetres"
+
+
+def test_bodies_too_large_for_arithmetic_end_in_a_guess() -> None:
+    assert guess(person(1e300)).up == "Y"
+    assert np.isfinite(guess(person(1e-300)).unit)
+
+
+def test_a_reference_pose_in_front_is_found() -> None:
+    motion = walk(person(), 1.0)
+    rotations = multiply(from_axis_angle([1.0, 0.0, 0.0], 0.3), motion.rotations)
+    moving = replace(motion, rotations=rotations)
+    assert reference_frame(moving) is None
+    first = replace(moving, rotations=np.concatenate([identity(1, 17), rotations[1:]]))
+    assert reference_frame(first) == 0
+    assert reference_frame(first[1:]) is None
+    assert reference_frame(first[:3]) is None
+
+
+def test_a_start_from_rest_is_no_reference_pose() -> None:
+    turns = np.zeros((60, 17, 3))
+    turns[:, :, 0] = np.linspace(0, 4, 60)[:, None]
+    assert reference_frame(replace(walk(person(), 1.0, 60), rotations=exp(turns))) is None
+
+
+def test_copies_at_the_end_are_counted() -> None:
+    motion = walk(person(), 1.0)
+    assert still_tail(motion) == 0
+    frames = [*range(40), *[39] * 12]
+    assert still_tail(motion[frames]) == 12
+    assert still_tail(motion[[5] * 9]) == 8
+    root_only = replace(motion[[5] * 9], root=motion.root[:9])
+    assert still_tail(root_only) == 0
