@@ -44,39 +44,8 @@ POSED = 100
 def made_motion(frames: int) -> Motion:
     """A body of 31 joints that turns all of them slowly and at random, in metres."""
     rng = np.random.default_rng(1)
-    parents = [
-        -1,
-        0,
-        1,
-        2,
-        3,
-        4,
-        0,
-        6,
-        7,
-        8,
-        9,
-        0,
-        11,
-        12,
-        13,
-        14,
-        15,
-        13,
-        17,
-        18,
-        19,
-        20,
-        21,
-        20,
-        13,
-        24,
-        25,
-        26,
-        27,
-        28,
-        27,
-    ]
+    parents = [-1, 0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 0, 11, 12, 13, 14, 15, 13, 17, 18, 19, 20, 21, 20, 13]
+    parents += [24, 25, 26, 27, 28, 27]
     names = [f"Joint{number}" for number in range(31)]
     names[4], names[9], names[16] = "LeftFoot", "RightFoot", "Head"
     offsets = rng.normal(size=(31, 3)) * 0.1

@@ -437,9 +437,54 @@ def test_picture_leaves_out_a_reference_frame(walk: Path, tmp_path: Path) -> Non
     result = run("picture", added, "-o", tmp_path / "a.svg", "--count", "2")
     assert "frame 0 only shows a reference pose and is not drawn" in result.stderr
     assert "31 frames" in (tmp_path / "a.svg").read_text()
+    chosen = run("picture", added, "-o", tmp_path / "c.svg", "--count", "2", "--frames", "0:10")
+    assert chosen.stderr == "", "frames named are counted as in the file"
+    assert "10 frames" in (tmp_path / "c.svg").read_text()
     kept = run("picture", added, "-o", tmp_path / "b.svg", "--count", "2", "--keep-reference")
     assert kept.stderr == ""
     assert "32 frames" in (tmp_path / "b.svg").read_text()
+
+
+BACKWARDS = {
+    "point": "toe",
+    "joint": "foot",
+    "offset": [0, 0, 0],
+    "start": 2,
+    "end": 1,
+    "place": None,
+    "actor": "",
+    "on": "floor",
+    "other": None,
+}
+
+
+def test_picture_marks_contacts_of_a_file(walk: Path, tmp_path: Path) -> None:
+    beside = walk.parent / "walk.contacts.json"
+    result = run("picture", walk, "-o", tmp_path / "a.svg", "--contacts", beside)
+    assert result.exit_code == 0, result.stderr
+    assert "planted here" in (tmp_path / "a.svg").read_text()
+    run("picture", walk, "-o", tmp_path / "b.svg")
+    assert "planted here" not in (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", ":1: no JSON: "),
+        ("[]", ": holds no contacts: "),
+        ('{"contacts": [{"point": "toe", "joint": "foot"}]}', ": holds no contacts: a contact has no `offset`"),
+        (
+            json.dumps({"contacts": [BACKWARDS]}),
+            ": holds no contacts: A contact must end after it starts; got 2 to 1 s",
+        ),
+    ],
+)
+def test_broken_contacts_are_said(text: str, message: str, walk: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    result = run("picture", walk, "-o", tmp_path / "a.svg", "--contacts", file)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {file}{message}")
 
 
 def test_picture_refuses_with_words(walk: Path, tmp_path: Path) -> None:

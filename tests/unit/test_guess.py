@@ -106,7 +106,7 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
     assert (unit_name(found.unit), found.up) == ("cm", "Y")
     assert found.unit_reason == "cm: the body measures 120 along its longest side, which makes 1.2 m"
     assert found.up_reason == (
-        "Y is up: no joint is named as a foot, but ends stand on one level along Y in the rest pose"
+        "Y is up: no joint is named as a foot, but ends stand on one level along Y (from the rest pose)"
     )
     tipped = rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), offsets)
     moved = tuple(replace(end, offset=rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), end.offset)) for end in ends)
@@ -118,7 +118,7 @@ def test_too_little_to_judge_by_is_said() -> None:
     found = guess(stick)
     assert (found.unit, found.up) == (0.01, "Y")
     assert found.unit_reason == "cm: 2 joints of size 30 are too few to judge by"
-    assert found.up_reason == "Y is up: no joint is named as a foot, and most files have Y up in the rest pose"
+    assert found.up_reason == "Y is up: no joint is named as a foot, and most files have Y up (from the rest pose)"
     point = Skeleton(names=("a",), parents=np.array([-1]), offsets=np.zeros((1, 3)))
     assert guess(point).unit_reason == "cm: the body has no size to judge by, and most files are in centimetres"
 

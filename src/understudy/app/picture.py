@@ -24,7 +24,7 @@ SAMPLE = "sample:"
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", required=True, metavar="PICTURE", help="Where to write: .png or .svg.")
 @reading_options
-@click.option("--frames", type=FrameRange(), help="Only these frames, counted from 0, B not included.")
+@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B not included.")
 @click.option("--count", type=click.IntRange(1, 200), default=8, show_default=True, help="How many poses.")
 @click.option("--views", default="side,front,top", show_default=True, help="Views to draw, with commas.")
 @click.option(
@@ -32,10 +32,11 @@ SAMPLE = "sample:"
     type=click.Choice(["filmstrip", "overlay", "both"]),
     default="both",
     show_default=True,
-    help="Poses side by side in every view, at their true places, or a filmstrip in the first view and both.",
+    help="Poses side by side in every view; or at their true places; or the first view one way and all the other.",
 )
 @click.option("--title", default="", help="A line over everything.")
 @click.option("--together", is_flag=True, help="All characters in one picture, instead of a row each.")
+@click.option("--contacts", metavar="JSON", help="Contacts to mark where they are planted, as `samples` writes them.")
 @click.option("--keep-reference", is_flag=True, help="Draw a first frame that only shows a reference pose too.")
 @json_option
 def picture(
@@ -51,6 +52,7 @@ def picture(
     style: str,
     title: str,
     together: bool,
+    contacts: str | None,
     keep_reference: bool,
     as_json: bool,
 ) -> None:
@@ -58,10 +60,12 @@ def picture(
 
     FILE is a motion or character file, or a sample as sample:NAME. No window is needed.
     """
+    from understudy.app.scene_file import read_contacts
     from understudy.picture import draw
 
     reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
-    shown = [load(file, reading, keep_reference) for file in files]
+    # Who names frames counts them as the file does, so none may be left out before.
+    shown = [load(file, reading, keep_reference or frames is not None) for file in files]
     labels = [file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2] for file in files]
     draw(
         shown,
@@ -73,6 +77,7 @@ def picture(
         style=style,
         title=title,
         together=together,
+        contacts=read_contacts(contacts) if contacts else (),
     )
     if as_json:
         print_json({"file": output, "motions": labels})

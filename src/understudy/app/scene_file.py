@@ -39,6 +39,44 @@ def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
     return files, lost
 
 
+def read_contacts(path: str | Path) -> list[Contact]:
+    """The contacts of a file that `write_scene` wrote."""
+    import numpy as np
+
+    from understudy.contacts import Contact
+    from understudy.errors import FileError, UnderstudyError
+    from understudy.io.files import open_to_read
+    from understudy.skeleton import Point
+
+    def point(entry: dict[str, Any]) -> Point:
+        return Point(name=entry["point"], joint=entry["joint"], offset=entry["offset"])
+
+    with open_to_read(path) as stream:
+        try:
+            return [
+                Contact(
+                    point=point(entry),
+                    start=entry["start"],
+                    end=entry["end"],
+                    place=None if entry["place"] is None else np.array(entry["place"], float),
+                    actor=entry["actor"],
+                    on=entry["on"],
+                    other=point(entry["other"]) if entry["other"] else None,
+                )
+                for entry in json.load(stream)["contacts"]
+            ]
+        except json.JSONDecodeError as error:
+            raise FileError(str(path), error.lineno, f"no JSON: {error.msg}") from None
+        except (KeyError, TypeError, ValueError, UnderstudyError) as error:
+            problem = f"a contact has no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
+            raise FileError(
+                str(path),
+                None,
+                f"holds no contacts: {problem}",
+                hint="`understudy samples walk -o walk.bvh` writes some",
+            ) from None
+
+
 def scene_data(scene: Scene) -> dict[str, Any]:
     """A scene's contacts and props as plain data: metres, seconds, Y up."""
     return {

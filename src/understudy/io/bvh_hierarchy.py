@@ -12,6 +12,9 @@ from understudy.errors import FileError, nearest_names
 CHANNELS = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 """The channels a BVH joint can have."""
 
+LARGEST = 1e30
+"""A length beyond this is no body's, and its square may be beyond any number."""
+
 _CHANNEL_BY_WORD = {name.casefold(): name for name in CHANNELS}
 _KEYWORDS = frozenset({"hierarchy", "root", "joint", "end", "offset", "channels", "motion"})
 _PIECE = re.compile(r"[{}]|[^\s{}]+")
@@ -196,6 +199,8 @@ def _offset(words: _Words, joint: _Joint, line: int) -> None:
             if not word or word in "{}" or word.casefold() in _KEYWORDS:
                 raise words.error(line, f"OFFSET of {joint.title} has {len(values)} numbers; expected 3")
             raise words.error(here, f"OFFSET of {joint.title}: {_shown(word)} is not a finite number")
+        if abs(number) > LARGEST:
+            raise words.error(here, f"OFFSET of {joint.title}: {_shown(word)} is too large for a body")
         values.append(number)
         words.at += 1
     word, here = words.peek()

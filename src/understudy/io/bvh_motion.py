@@ -47,6 +47,7 @@ def parse_motion(data: bytes, line: int, width: int, name: str, *, lenient: bool
     if width == 0:
         raise FileError(name, line, "there is a MOTION section, but no joint has a channel")
     values, damage = read_rows(data, width, promised, at)
+    values.setflags(write=False)
     problem = _problem(damage, len(values), promised)
     if problem is None:
         return Block(values=values, frame_time=frame_time)

@@ -50,16 +50,15 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     layout = clip.layout if isinstance(clip.layout, Layout) and clip.layout.fits(clip.skeleton) else None
     motion = in_tree_order(rest_motion(clip.skeleton) if clip.motion is None else clip.motion)
     body = bake(motion, unit, up)
-    hint = layout.values if layout is not None and (unit, up) == (clip.unit, clip.up) else None
+    hint = _hint(layout, motion.num_frames) if (unit, up) == (clip.unit, clip.up) else None
     channels = layout.channels if layout else _default_channels(motion)
     angles = _angles(body, columns_of(channels), hint)
     adds = layout.adds if layout else np.zeros(len(channels), bool)
     channels, added = _enough_channels(body, channels, angles)
     names, renamed = (body.names, []) if layout else safe_names(body.names)
     hierarchy = _hierarchy(replace(body, names=names), channels, layout)
-    if layout is None or channels != layout.channels or hint is None or len(hint) != motion.num_frames:
-        hint = None
-    values = _values(body, hierarchy, angles, adds, hint)
+    same = layout is not None and channels == layout.channels
+    values = _values(body, hierarchy, angles, adds, hint if same else None)
     hierarchy, values, moved = _unambiguous(body, hierarchy, angles, adds, values)
     write_text(
         stream,
@@ -70,6 +69,14 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         encoding=layout.encoding if layout else "utf-8",
     )
     return (*losses(clip, motion.skeleton), *added, *moved, *renamed)
+
+
+def _hint(layout: Layout | None, frames: int) -> Array | None:
+    """(F, C) the file's own numbers; those without the reference pose where the motion has one frame less."""
+    if layout is None or layout.values is None:
+        return None
+    shorter = layout.reference_frame == 0 and len(layout.values) == frames + 1
+    return layout.values[1:] if shorter else layout.values
 
 
 def _default_channels(motion: Motion) -> Channels:
@@ -157,7 +164,7 @@ def _values(body: Baked, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, 
             out[:, column] = body.frame_offsets[:, joint, axis] - base
         else:
             out[:, column] = body.offsets[joint, axis] - base
-        if hint is not None and np.max(np.abs(out[:, column] - hint[:, column])) <= nearly:
+        if hint is not None and len(hint) == len(out) and np.max(np.abs(out[:, column] - hint[:, column])) <= nearly:
             out[:, column] = hint[:, column]
     return out
 

@@ -7,12 +7,12 @@ is posed in the motion: a rest pose may be no pose at all (all bones along one a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from understudy.geometry.quaternion import Array, angle_between
-from understudy.io.units import UNITS, UP_AXES
+from understudy.io.units import UNITS, UP_AXES, unit_name
 from understudy.kinematics import Pose, forward
 from understudy.motion import Motion, rest_motion
 from understudy.skeleton import Skeleton
@@ -27,6 +27,8 @@ CREATURE_SIZE = 0.9
 FEWEST_JOINTS = 10
 """A skeleton with fewer joints is not taken for a body."""
 
+FEWEST_ENDS = 3
+"""Fewer ends on one level do not show that a body stands there."""
 FEWEST_FRAMES = 10
 """Fewer frames do not show where the floor is."""
 
@@ -53,19 +55,35 @@ class Guess:
     up_reason: str
 
 
-def guess(skeleton: Skeleton, motion: Motion | None = None) -> Guess:
+def guess(
+    skeleton: Skeleton, motion: Motion | None = None, *, unit: float | None = None, up: str | None = None
+) -> Guess:
     """Guess a file's unit and up axis from the body it holds.
 
     Args:
         skeleton: The character in the file's own unit and axes.
         motion: Its motion in the same, if there is one; else the rest pose is looked at.
+        unit: Metres in one unit, if known: then it is not guessed.
+        up: The up axis, if known.
     """
+    found = Guess(
+        unit=unit or UNITS["m"],
+        unit_reason=f"{unit_name(unit or UNITS['m'])}: given",
+        up=up or "Y",
+        up_reason=f"{up} is up: given",
+    )
+    if unit is not None and up is not None:
+        return found
     with np.errstate(all="ignore"):
         positions, ends = _sampled(skeleton, motion)
         body = _Body.of(skeleton)
-        up, up_reason = _guess_up(body, positions, ends, motion is not None)
-        unit, unit_reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
-    return Guess(unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason)
+        if up is None:
+            axis, reason = _guess_up(body, positions, ends, motion is not None)
+            found = replace(found, up=axis, up_reason=reason)
+        if unit is None:
+            metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
+            found = replace(found, unit=metres, unit_reason=reason)
+    return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,8 +161,7 @@ def _sampled(skeleton: Skeleton, motion: Motion | None) -> tuple[Array, Array]:
 
 def _guess_up(body: _Body, positions: Array, ends: Array, posed: bool) -> tuple[str, str]:
     """The axis that legs hang down from and heads stand up along; where no foot is named, what stands on a floor."""
-    frames = f"{len(positions)} frames looked at" if len(positions) > 1 else "its one frame"
-    where = f"in {frames}" if posed else "in the rest pose"
+    looked_at = "the rest pose" if not posed else f"{len(positions)} frames" if len(positions) > 1 else "the one frame"
     clues, said = np.zeros(3), []
     if body.feet:
         tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
@@ -159,25 +176,25 @@ def _guess_up(body: _Body, positions: Array, ends: Array, posed: bool) -> tuple[
             said.append(f"the head is above the feet along {_axis(rise)}")
     size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
     if not body.feet:
-        standing = _standing(positions, ends, size)
+        enough = ends.shape[1] >= FEWEST_ENDS and body.skeleton.num_joints >= FEWEST_JOINTS
+        standing = _standing(positions, ends, size) if enough else np.zeros(3)
         clues += 0.5 * standing
         if standing.max() > 0.2:
             said.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
         else:
             said.append("no joint is named as a foot, and most files have Y up")
-    if len(positions) >= FEWEST_FRAMES:
+    if len(positions) >= FEWEST_FRAMES and body.skeleton.num_joints >= FEWEST_JOINTS:
         sway = positions.min(axis=1).std(axis=0) / size
         clues += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
         said.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
     clues = np.nan_to_num(clues, posinf=0.0, neginf=0.0) + _USUAL_UP
     up = UP_AXES[int(np.argmax(clues))]
-    return up, f"{up} is up: {', '.join(said)} {where}"
+    return up, f"{up} is up: {', '.join(said)} (from {looked_at})"
 
 
 def _standing(positions: Array, ends: Array, size: float) -> Array:
     """(3,) along each axis, what share of the ends is at the body's lowest level, less the share at its highest."""
     every = np.concatenate([positions, ends], axis=1)
-    ends = ends if ends.shape[1] else positions
     lowest = ends - every.min(axis=1, keepdims=True) < 0.02 * size
     highest = every.max(axis=1, keepdims=True) - ends < 0.02 * size
     return lowest.mean(axis=(0, 1)) - highest.mean(axis=(0, 1))

@@ -41,6 +41,8 @@ class Gait:
     stand_pitch: float = 0.0
     """Above zero: on the toes throughout."""
     leave_pitch: float
+    push: float = 1.35
+    """How much faster than on average the heel comes up as the foot leaves."""
     rise: float
     """How much the ankle is lifted in its swing, and forward how much more it is moved."""
     advance: float = 0.0
@@ -72,8 +74,8 @@ class Gait:
 
 
 WALK = Gait(
-    name="walk", about="An easy walk", step=0.75, cadence=1.8, stance=0.6, flat=0.1, lift=0.34, under=0.245,
-    touch_pitch=-20.0, leave_pitch=50.0, rise=0.06, peak=0.36, brake=14.0, arm=-5.0, elbow=18.0,
+    name="walk", about="An easy walk", step=0.75, cadence=1.8, stance=0.6, flat=0.1, lift=0.37, under=0.24,
+    touch_pitch=-20.0, leave_pitch=48.0, push=1.6, rise=0.085, peak=0.36, brake=18.0, bob=0.018, arm=-5.0, elbow=18.0,
 )  # fmt: skip
 RUN = Gait(
     name="run", about="A run with both feet off the floor between steps", step=1.2, cadence=2.8, stance=0.34,
@@ -101,6 +103,8 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
     """Every plant of both feet that so many seconds can meet, and one more on either side."""
     measures = Measures.of(skeleton)
     leg, stride = measures.leg, 2.0 * measures.pace / gait.cadence
+    # Feet longer than an adult's for their legs are lifted higher, so that the toes clear the floor.
+    clear = 0.25 * max(measures.foot - 0.22 * leg, 0.0)
     found: dict[str, list[Plant]] = {side: [] for side in SIDES}
     for side, sign, late in (("Left", 1.0, 0.0), ("Right", -1.0, 0.5)):
         for k in range(-2, int(np.ceil(seconds / stride)) + 3):
@@ -117,7 +121,8 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
                     touch_pitch=np.radians(gait.touch_pitch),
                     stand_pitch=np.radians(gait.stand_pitch),
                     leave_pitch=np.radians(gait.leave_pitch),
-                    rise=gait.rise * leg,
+                    push=gait.push,
+                    rise=gait.rise * leg + clear,
                     advance=gait.advance * leg,
                     peak=gait.peak,
                     brake=gait.brake,

@@ -35,6 +35,8 @@ class Measures:
     thigh: float
     shin: float
     ankle: float
+    foot: float
+    """From the ankle forward to the toe tips."""
     hip: float
     """Half the distance between the hip joints."""
     pelvis: float
@@ -56,6 +58,7 @@ class Measures:
             thigh=float(lengths["LeftLeg"]),
             shin=float(lengths["LeftFoot"]),
             ankle=float(places["LeftFoot"][1]),
+            foot=float(skeleton.offsets[skeleton.joint("LeftToeBase"), 2] + skeleton.point("LeftToeTip").offset[2]),
             hip=float(places["LeftUpLeg"][0]),
             pelvis=float(places["Hips"][1] - places["LeftUpLeg"][1]),
             arm=float(lengths["LeftForeArm"] + lengths["LeftHand"]),

@@ -42,6 +42,8 @@ class Plant:
     stand_pitch: float = 0.0
     """Pitch while it stands; above zero it stands on the ball alone."""
     leave_pitch: float = 0.0
+    push: float = 1.35
+    """How much faster the heel comes up as the foot leaves than on average; more makes it come up late."""
     rise: float = 0.0
     """How much the ankle is lifted above its way through the air before this plant, metres."""
     advance: float = 0.0
@@ -64,7 +66,7 @@ class Plant:
 
     def leave_rate(self) -> float:
         """Speed of pitching as it leaves."""
-        return 1.35 * (self.leave_pitch - self.stand_pitch) / max(self.leave - self.lift, 1e-6)
+        return self.push * (self.leave_pitch - self.stand_pitch) / max(self.leave - self.lift, 1e-6)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -172,7 +174,7 @@ def _toes(plants: Sequence[Plant], times: Array) -> Array:
         rates += [flat * p.touch_rate(), 0.0, 0.0, -p.leave_rate()]
         if k + 1 < len(plants):
             after = plants[k + 1]
-            knots.append(p.leave + min(0.8 * (after.touch - p.leave), 2.0 * (p.leave - p.lift)))
+            knots.append(p.leave + min(0.6 * (after.touch - p.leave), 2.0 * (p.leave - p.lift)))
             values.append(-after.touch_pitch - 0.12 if after.ball_only else 0.0)
             rates.append(0.0)
     return through(times, knots, values, rates)

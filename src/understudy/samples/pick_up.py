@@ -226,9 +226,8 @@ def _box(skeleton: Skeleton, plan: list[Step], shoulders: float, hips: Array, ti
     """(F, 3) the middle of the box: on the floor, then lifted, then carried before the body."""
     measures = Measures.of(skeleton)
     stop = next(step.far for step in plan if step.touch == STOP) * measures.leg
-    tip = skeleton.offsets[skeleton.joint("LeftToeBase")][2] + skeleton.point("LeftToeTip").offset[2]
     size = _size(measures)
-    ahead = max(stop + tip + 0.03 * measures.leg + 0.5 * size[2], shoulders + 0.2 * measures.arm)
+    ahead = max(stop + measures.foot + 0.03 * measures.leg + 0.5 * size[2], shoulders + 0.2 * measures.arm)
     floor = np.array([0.0, 0.5 * size[1], ahead])
     held = hips + np.array([0.0, measures.shoulder - 0.6 * measures.arm, 0.64 * measures.arm])
     held[:, 0] *= 0.5

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cholesky_banded, cho_solve_banded
+from numpy.lib.stride_tricks import as_strided
+from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from understudy.geometry.quaternion import Array
 from understudy.splines import Basis
@@ -60,116 +61,127 @@ class Pattern:
     curves: Curves
 
     @cached_property
-    def rows(self) -> np.ndarray:
-        """(M,) the rows that ask for something: the residuals."""
-        return np.flatnonzero(self.counts)
+    def _reach(self) -> int:
+        return max(basis.reach for basis in self.curves.bases)
 
     @cached_property
-    def _block(self) -> int:
-        """Rows further apart than this share no key."""
-        reach = max(basis.reach for basis in self.curves.bases)
-        last = np.searchsorted(self.times, self.times + reach, side="right") - 1
-        return int(np.max(last - np.arange(len(self.times)))) + 1
+    def _own_width(self) -> int:
+        """Rows this far apart and further share no key."""
+        last = np.searchsorted(self.times, self.times + self._reach, side="right")
+        return int(np.max(last - np.arange(len(self.times))))
+
+    @cached_property
+    def width(self) -> int:
+        """Residuals this far apart and further do not feel each other."""
+        if not self._linked.any():
+            return self._own_width
+        start = self.times[np.where(self.before >= 0, self.before, np.arange(len(self.times)))]
+        # A residual feels an earlier one if it starts no later than the other's time plus the reach.
+        first = np.minimum.accumulate(start[::-1])[::-1]
+        last = np.searchsorted(first, self.times + self._reach, side="right")
+        return int(np.max(last - np.arange(len(self.times))))
+
+    @cached_property
+    def _linked(self) -> np.ndarray:
+        return self.before >= 0
 
     @cached_property
     def _overlaps(self) -> tuple[Array, ...]:
-        """For each group (B, C, 2C): overlaps of each row in a block with the rows of its block and the next."""
-        size = self._block
-        blocks = -(-len(self.times) // size)
-        row = np.arange(blocks * size).reshape(blocks, size, 1)
-        other = (np.arange(blocks) * size)[:, None, None] + np.arange(2 * size)
-        top = len(self.times) - 1
-        gap = self.times[np.minimum(other, top)] - self.times[np.minimum(row, top)]
-        early = np.minimum(self.times[np.minimum(other, top)], self.times[np.minimum(row, top)])
-        real = (row <= top) & (other <= top)
+        """For each group (width, A): the spline's overlap between each row's time and that of the row o further."""
         found = []
         for basis in self.curves.bases:
-            near = real & (np.abs(gap) <= basis.reach)
-            found.append(np.where(near, basis.overlaps[np.minimum(np.abs(gap), basis.reach), early], 0.0))
+            out = np.zeros((self._own_width, len(self.times)))
+            for o in range(self._own_width):
+                here = self.times[: len(self.times) - o]
+                gap = self.times[o:] - here
+                out[o, : len(here)] = np.where(
+                    gap <= basis.reach, basis.overlaps[np.minimum(gap, basis.reach), here], 0.0
+                )
+            found.append(out)
         return tuple(found)
 
     @cached_property
-    def half_width(self) -> int:
-        """How far from the diagonal two residuals can feel each other."""
-        low = np.where(self.before >= 0, self.before, np.arange(len(self.times)))[self.rows]
-        reach = max(basis.reach for basis in self.curves.bases)
-        # A residual feels another if it starts no later than the other's time plus the reach.
-        first = np.minimum.accumulate(self.times[low][::-1])[::-1]
-        last = np.searchsorted(first, self.times[self.rows] + reach, side="right") - 1
-        return max(int(np.max(last - np.arange(len(self.rows)))), 0)
-
-    @cached_property
-    def _lookup(self) -> tuple[np.ndarray, ...]:
-        """Where in the blocks the terms of each entry of the band lie, with one past the end for terms of zero."""
-        count, width = len(self.rows), self.half_width
-        first = np.arange(count)[None] + np.zeros((width + 1, 1), dtype=np.intp)
-        second = first + np.arange(width + 1)[:, None]
-        inside = second < count
-        a, b = self.rows[first], self.rows[np.minimum(second, count - 1)]
-        pa, pb = self.before[a], self.before[b]
+    def _lookup(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where in a band of rows the three terms that comparing adds to each entry lie; past the end for none."""
+        count, width = len(self.times), self.width
+        row = np.broadcast_to(np.arange(count, dtype=np.int32), (width, count))
+        other = row + np.arange(width, dtype=np.int32)[:, None]
+        inside = other < count
+        before = self.before.astype(np.int32)
+        other_before = before[np.minimum(other, count - 1)]
+        linked, other_linked = inside & (before >= 0), inside & (other_before >= 0)
         return (
-            self._place(a, b, inside),
-            self._place(pa, b, inside & (pa >= 0)),
-            self._place(a, pb, inside & (pb >= 0)),
-            self._place(pa, pb, inside & (pa >= 0) & (pb >= 0)),
+            self._place(before, other, linked),
+            self._place(row, other_before, other_linked),
+            self._place(before, other_before, linked & other_linked),
         )
 
     def _place(self, a: np.ndarray, b: np.ndarray, real: np.ndarray) -> np.ndarray:
-        size = self._block
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        block = low // size
-        column = high - block * size
-        real = real & (column < 2 * size)
-        nowhere = -(-len(self.times) // size) * size * 2 * size
-        return np.where(real, (low * 2 * size + column), nowhere)
+        gap = np.abs(a - b)
+        real = real & (gap < self._own_width)
+        return np.where(real, gap * len(self.times) + np.minimum(a, b), self._own_width * len(self.times))
 
     def band(self, jacobian: Array) -> Array:
-        """(half_width + 1, M) lower band of J M^-1 J', for rows of derivatives (A, D)."""
-        size, rows = self._block, len(self.times)
-        blocks = -(-rows // size)
-        product = np.zeros((blocks, size, 2 * size))
+        """(width, A) lower band of J M^-1 J', for rows of derivatives (A, D)."""
+        own, rows = self._own_width, len(self.times)
+        blocks = -(-rows // own)
+        out = np.zeros((own, rows))
         for overlap, group in zip(self._overlaps, self.curves.groups, strict=True):
-            scaled = np.zeros(((blocks + 1) * size, len(group)))
+            scaled = np.zeros(((blocks + 1) * own, len(group)))
             scaled[:rows] = jacobian[:, group] / np.sqrt(self.curves.cost[group])
-            parts = scaled.reshape(blocks + 1, size, len(group))
-            both = np.concatenate([parts[:-1], parts[1:]], axis=1)
-            product += (parts[:-1] @ np.swapaxes(both, 1, 2)) * overlap
-        return self._banded(product)
+            parts = scaled.reshape(blocks + 1, own, len(group))
+            product = parts[:-1] @ np.swapaxes(np.concatenate([parts[:-1], parts[1:]], axis=1), 1, 2)
+            # Entry (i, i + o) of every block, seen in place as (block, i, o).
+            block, line, item = product.strides
+            near = as_strided(product, (blocks, own, own), (block, line + item, item), writeable=False)
+            out += near.reshape(blocks * own, own)[:rows].T * overlap
+        return self._compared(out)
 
     def compliance_band(self, compliance: Array) -> Array:
-        """(half_width + 1, M) the compliance (A,) of each row, as the residuals feel it.
+        """(width, A) the compliance (A,) of each row, as the residuals feel it.
 
         A chain of rows that must all equal an unknown value, each softly, becomes differences of neighbours
-        whose softness is shared: eliminating the unknown is exact.
+        whose softness is shared: eliminating the unknown is exact. Rows that ask for nothing are made trivial.
         """
-        size = self._block
-        blocks = -(-len(self.times) // size)
-        product = np.zeros((blocks, size, 2 * size))
-        row = np.arange(len(self.times))
-        product[row // size, row % size, row % size] = compliance
-        return self._banded(product)
+        own = np.zeros((self._own_width, len(self.times)))
+        own[0] = compliance
+        out = self._compared(own)
+        out[0, ~self.counts] = 1.0
+        return out
 
-    def _banded(self, product: Array) -> Array:
-        """The band of a symmetric matrix of rows, given in blocks, as the residuals feel it."""
-        flat = np.append(product.ravel(), 0.0)
-        here, left, right, both = self._lookup
-        if np.all(self.before < 0):
-            return flat[here]
-        return flat[here] - flat[left] - flat[right] + flat[both]
+    def _compared(self, own: Array) -> Array:
+        """The band of a symmetric matrix of rows as the residuals feel it, zero where a row asks for nothing."""
+        if not self._linked.any():
+            out = own
+        else:
+            flat = np.append(own.ravel(), 0.0)
+            left, right, both = self._lookup
+            out = flat[both]
+            out -= flat[left]
+            out -= flat[right]
+            out[: len(own)] += own
+        return self.left_out(out, ~self.counts)
+
+    def left_out(self, band: Array, rows: np.ndarray) -> Array:
+        """A band with the entries of some rows (A,) set to zero; `band` is used up."""
+        if rows.any():
+            band[:, rows] = 0.0
+            for row in np.flatnonzero(rows):
+                reach = np.arange(1, min(len(band), row + 1))
+                band[reach, row - reach] = 0.0
+        return band
 
     def compare(self, values: Array) -> Array:
-        """(M, ...) residuals of rows (A, ...): values, less the value before where they are compared."""
-        out = values[self.rows].copy()
-        linked = self.before[self.rows] >= 0
-        out[linked] -= values[self.before[self.rows[linked]]]
+        """(A, ...) residuals of rows (A, ...): values, less the value before where they are compared."""
+        out = values.copy()
+        out[self._linked] -= values[self.before[self._linked]]
+        out[~self.counts] = 0.0
         return out
 
     def spread(self, forces: Array) -> Array:
-        """(A,) forces on rows from forces (M,) on residuals: the transpose of `compare`."""
-        out = np.zeros(len(self.times))
-        out[self.rows] = forces
-        linked = self.before[self.rows] >= 0
-        np.subtract.at(out, self.before[self.rows[linked]], forces[linked])
+        """(A,) forces on rows from forces (A,) on residuals: the transpose of `compare`."""
+        out = np.where(self.counts, forces, 0.0)
+        np.subtract.at(out, self.before[self._linked], out[self._linked].copy())
         return out
 
 

@@ -62,11 +62,6 @@ class Layout:
     def _members(self) -> list[tuple[int, np.ndarray]]:
         return [(int(c), np.flatnonzero(self.constraint == c)) for c in np.unique(self.constraint)]
 
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """(M,) the rows that are residuals of their own."""
-        return np.flatnonzero(self.counts)
-
     def values(self, evaluation: Evaluation) -> Array:
         """(A,) the rows' values."""
         out = np.empty(len(self.times))
@@ -88,9 +83,17 @@ class Layout:
 
     @cached_property
     def one_sided(self) -> np.ndarray:
-        """(M,) True for residuals that only must not be above zero."""
+        """(A,) True for rows that only must not be above zero."""
         kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.problem.targets]
-        return np.array(kinds, bool)[self.constraint[self.rows]]
+        return np.array(kinds, bool)[self.constraint]
+
+    def masks(self, rows: np.ndarray) -> Active:
+        """Some of the rows (A,), as masks of each constraint's residuals."""
+        out = tuple(np.zeros(mask.shape, bool) for mask in self.active)
+        for which, mine in self._members:
+            chosen = mine[rows[mine]]
+            out[which][self.at[chosen], self.row[chosen]] = True
+        return out
 
 
 def stiffness(sample: Sample) -> Array:

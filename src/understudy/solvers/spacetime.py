@@ -2,20 +2,28 @@
 
 Each level solves for a displacement with keys twice as dense as the level before, starting from the motion that level
 reached, so that everything that can be met by slow changes is, and only the rest is added at higher frequencies.
-A step that does not lower the sum of change and violation is damped until it does.
+A step that does not lower the sum of change and violation is damped until it does, so that a constraint that cannot
+be met never throws the rest of the motion away.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from understudy.coordinates import Body
+from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
+from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
 from understudy.solvers.rows import Active, Layout, active_rows, penalty
 from understudy.splines import Knots
+
+Keys = tuple[Array, ...]
+"""The unknowns: for each group of coordinates (K, d) keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,108 +40,176 @@ class Level:
     """Steps at most."""
 
 
+LEVELS = (
+    Level(spacing=8 / 30, rate=7.5, stiffness=1e4, steps=2),
+    Level(spacing=4 / 30, rate=15.0, stiffness=1e4, steps=2),
+    Level(spacing=2 / 30, rate=30.0, stiffness=1e5, steps=3),
+    Level(spacing=1 / 30, rate=30.0, stiffness=1e6, steps=4),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Spacetime:
+class Spacetime(Solver):
     """The default solver."""
 
-    levels: tuple[Level, ...] = (
-        Level(spacing=8 / 30, rate=7.5, stiffness=1e4, steps=2),
-        Level(spacing=4 / 30, rate=15.0, stiffness=1e4, steps=2),
-        Level(spacing=2 / 30, rate=30.0, stiffness=3e4, steps=3),
-        Level(spacing=1 / 30, rate=60.0, stiffness=1e5, steps=4),
-    )
-    verbose: bool = False
+    name: ClassVar[str] = "spacetime"
 
-    def solve(self, problem: Problem):
-        bodies = problem.bodies
-        for level in self.levels:
-            bodies = self._level(problem, bodies, level)
-        return bodies
+    levels: tuple[Level, ...] = LEVELS
+    """Coarse to fine; the last level's spacing is the frequency limit of the whole change."""
+    margin: float = 1e-4
+    """Metres or radians: residuals that must stay below zero take part from this far below."""
+    slower: dict[str, float] | None = None
+    """By joint, how many times further apart than the others its keys are at every level."""
 
-    def _level(self, problem: Problem, bodies, level: Level):
-        frames = sampled_frames(problem, level.rate)
-        sample = Sample(problem=problem, bodies=bodies, frames=frames)
-        knots = Knots.uniform(problem.times[-1], level.spacing)
-        curves = Curves(
-            bases=(knots.basis(sample.times),),
-            groups=(np.arange(len(problem.metric)),),
-            cost=problem.metric,
+    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+        bodies, steps = problem.bodies, 0
+        if not problem.constraints or len(problem.metric) == 0:
+            return bodies, 0
+        for number, level in enumerate(self.levels):
+            watch(f"keys every {1000 * level.spacing:.0f} ms", number / len(self.levels))
+            sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, level.rate))
+            curves, whole = self._curves(problem, sample, level)
+            descent = Descent(sample=sample, curves=curves, stiffness=level.stiffness, margin=self.margin)
+            keys, taken = descent.run(level.steps)
+            bodies = merged(bodies, sample, whole.values(keys))
+            steps += taken
+        return bodies, steps
+
+    def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
+        """The unknown curves at the frames looked at, and at all frames."""
+        times = np.concatenate([_factors(body, self.slower or {}) for body in problem.bodies])
+        factors, group_of = np.unique(times, return_inverse=True)
+        groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
+        knots = [Knots.uniform(problem.times[-1], level.spacing * factor) for factor in factors]
+        at, everywhere = (
+            Curves(bases=tuple(k.basis(t) for k in knots), groups=groups, cost=problem.metric)
+            for t in (sample.times, problem.times)
         )
-        keys, reached = descend(sample, curves, level.stiffness, level.steps, self.verbose)
-        whole = knots.basis(problem.times)
-        return merged(bodies, sample, whole.values(keys[0]))
+        return at, everywhere
+
+
+def _factors(body: Body, slower: dict[str, float]) -> Array:
+    """(d,) how many times further apart the keys of each of a body's coordinates are."""
+    unknown = set(slower) - set(body.skeleton.names) - {"root"}
+    if unknown or any(not factor > 0.0 for factor in slower.values()):
+        raise OptionError(f"`slower` takes joints and factors above zero; got {slower}")
+    return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
 def sampled_frames(problem: Problem, rate: float) -> np.ndarray:
     """The frames to look at: at that rate, and the first and last of every constraint."""
     times = problem.times
-    fps = problem.actors[0].motion.fps
-    step = max(round(fps / rate), 1)
-    wanted = [np.arange(0, len(times), step), [len(times) - 1]]
+    step = max(round(problem.actors[0].motion.fps / rate), 1)
+    wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
     for constraint in problem.constraints:
         held = constraint.frames(times)
         wanted.append(held if constraint.instants else held[[0, -1]])
     return np.unique(np.concatenate(wanted)).astype(np.intp)
 
 
-def descend(sample: Sample, curves: Curves, stiffness: float, steps: int, verbose=False):
-    """Lower change and violation by damped steps."""
-    keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(curves.bases, curves.groups, strict=True))
-    now = sample.evaluate(curves.values(keys))
-    merit = stiffness * penalty(now)
-    damping, held, pattern, layout = 0.0, None, None, None
-    for step in range(steps):
-        active = active_rows(now, 1e-4, held)
-        if layout is None or any(not np.array_equal(a, b) for a, b in zip(active, layout.active)):
-            layout = Layout.of(now, active)
-            pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        if len(layout.rows) == 0:
-            break
-        jacobian = layout.jacobian(now)
-        values = pattern.compare(layout.values(now))
-        moved = pattern.compare(np.einsum("ad,ad->a", jacobian, curves.values(keys)[layout.times]))
-        band = pattern.band(jacobian)
-        soft = pattern.compliance_band(layout.compliance / stiffness)
-        accepted = False
-        for attempt in range(6):
-            keep = damping / (1.0 + damping)
-            residuals = values - (1.0 - keep) * moved
-            matrix = band / (1 + damping) + soft
-            forces = solve_forces(matrix.copy(), residuals)
-            wrong = layout.one_sided & (forces < 0)
-            if wrong.any():
-                keep_rows = np.flatnonzero(~wrong)
-                forces = solve_active(matrix, residuals, ~wrong)
-            change = keys_of_forces(pattern, jacobian, forces / (1.0 + damping))
-            trial = tuple(keep * k + c for k, c in zip(keys, change, strict=True))
-            then = sample.evaluate(curves.values(trial))
-            reached = stiffness * penalty(then) + 0.5 * curves.size(trial)
-            if reached <= merit or merit == 0:
-                accepted = True
-                break
-            damping = max(10.0 * damping, 10.0)
-        if verbose:
-            print(f"  step {step} attempts {attempt} rows {len(layout.rows)} hw {pattern.half_width} merit {merit:.4g}->{reached:.4g} damping {damping:.2g} |d| {max(np.abs(t).max() for t in trial):.3f}")
-        if not accepted:
-            break
-        gain = (merit - reached) / max(merit, 1e-30)
-        keys, now, merit = trial, then, reached
-        damping *= 0.1
-        if damping < 1: damping = 0.0
-        held = tuple(np.zeros(a.shape,bool) for a in active)
-        on = layout.one_sided & (forces > 0)
-        for c in np.unique(layout.constraint[layout.rows[on]]):
-            mine = layout.rows[on][layout.constraint[layout.rows[on]] == c]
-            held[c][layout.at[mine], layout.row[mine]] = True
-        if gain < 1e-3:
-            break
-    return keys, now
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Descent:
+    """Damped steps at one level."""
+
+    sample: Sample
+    curves: Curves
+    stiffness: float
+    margin: float
+    tries: int = 6
+    """How often a step is damped further before it is given up."""
+
+    def run(self, steps: int) -> tuple[Keys, int]:
+        """The keys reached from zero in at most so many steps, and the steps taken."""
+        keys: Keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
+        now = self.sample.evaluate(self.curves.values(keys))
+        merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
+        for number in range(steps):
+            active = active_rows(now, self.margin, held)
+            if plan is None or not plan.fits(active):
+                plan = Plan.of(now, active, self.curves, self.stiffness)
+            if len(plan.layout.times) == 0:
+                return keys, number
+            linear = plan.linearize(now, self.curves.values(keys))
+            for _ in range(self.tries):
+                forces, trial = linear.step(keys, damping)
+                then = self.sample.evaluate(self.curves.values(trial))
+                reached = self.merit(then, trial)
+                if reached <= merit:
+                    break
+                damping = max(10.0 * damping, 10.0)
+            else:
+                return keys, number
+            gain = (merit - reached) / max(merit, 1e-30)
+            keys, now, merit = trial, then, reached
+            damping = 0.0 if damping <= 10.0 else 0.1 * damping
+            held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
+            if gain < 1e-3:
+                return keys, number + 1
+        return keys, steps
+
+    def merit(self, evaluation: Evaluation, keys: Keys) -> float:
+        """What a step must lower: violation and change."""
+        return self.stiffness * penalty(evaluation) + 0.5 * self.curves.size(keys)
 
 
-def solve_active(band, residuals, keep):
-    """Same system with some residuals left out: their rows are made trivial."""
-    k = keep.astype(float)
-    for o in range(len(band)):
-        band[o, : len(k) - o] *= k[: len(k) - o] * k[o:]
-    band[0] += 1 - k
-    return solve_forces(band, residuals * k)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """What stays from step to step while the same residuals take part."""
+
+    layout: Layout
+    pattern: Pattern
+    soft: Array
+    """(width, A) the compliance of the residuals, as a band."""
+
+    @staticmethod
+    def of(evaluation: Evaluation, active: Active, curves: Curves, stiffness: float) -> Plan:
+        layout = Layout.of(evaluation, active)
+        pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
+        soft = pattern.compliance_band(layout.compliance / stiffness) if len(layout.times) else np.zeros((0, 0))
+        return Plan(layout=layout, pattern=pattern, soft=soft)
+
+    def fits(self, active: Active) -> bool:
+        return all(np.array_equal(a, b) for a, b in zip(active, self.layout.active, strict=True))
+
+    def linearize(self, evaluation: Evaluation, d: Array) -> Linear:
+        """The linear problem around an evaluation at coordinates d (N, D)."""
+        jacobian = self.layout.jacobian(evaluation)
+        return Linear(
+            plan=self,
+            jacobian=jacobian,
+            band=self.pattern.band(jacobian),
+            values=self.pattern.compare(self.layout.values(evaluation)),
+            moved=self.pattern.compare(np.einsum("ad,ad->a", jacobian, d[self.layout.times])),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Linear:
+    """Residuals linearised around the current keys."""
+
+    plan: Plan
+    jacobian: Array
+    band: Array
+    values: Array
+    """(A,) residuals now."""
+    moved: Array
+    """(A,) how much of them the current keys account for, to first order."""
+
+    def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
+        """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
+        pattern = self.plan.pattern
+        kept = damping / (1.0 + damping)
+        residuals = self.values - (1.0 - kept) * self.moved
+        matrix = self.band / (1.0 + damping) + self.plan.soft
+        forces = solve_forces(matrix.copy(), residuals)
+        pulling = self.plan.layout.one_sided & (forces < 0.0)
+        if pulling.any():
+            # A residual that may be below zero is never pulled up: solve again without those that would be.
+            matrix = pattern.left_out(matrix, pulling)
+            matrix[0, pulling] = 1.0
+            forces = solve_forces(matrix, np.where(pulling, 0.0, residuals))
+        change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
+        return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
+
+
+SOLVER = Spacetime

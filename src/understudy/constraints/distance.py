@@ -1,0 +1,62 @@
+"""Two points are a distance apart: the hands on a box of fixed size [Gleicher98, sec. 3.5, kind 6]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.errors import OptionError
+
+BOUNDS = ("equal", "at_least", "at_most")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Distance(Constraint):
+    """Two points, of one actor or two, are a distance apart, at least or at most."""
+
+    kind: ClassVar[str] = "distance"
+
+    first: Spot
+    second: Spot
+    length: float
+    """Metres."""
+    bound: str = "equal"
+    """`equal` to the length, `at_least` or `at_most`."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        if self.bound not in BOUNDS:
+            raise OptionError(f"{where}: expected a bound, one of {', '.join(BOUNDS)}; got `{self.bound}`")
+        if not (np.isfinite(self.length) and self.length >= 0.0):
+            raise OptionError(f"{where}: expected a distance of zero or more, got {self.length} m")
+        if self.length == 0.0 and self.bound != "at_least":
+            raise OptionError(f"{where}: points that are to meet have no direction", hint="use `attach` instead")
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.EQUAL if self.bound == "equal" else Relation.AT_MOST
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.first, self.second)
+
+    def rows(self, view: View) -> Rows:
+        apart = view.points[:, 0] - view.points[:, 1]
+        distance = np.linalg.norm(apart, axis=-1)
+        # Points that meet can be driven apart any way; one that is always the same lets a solver leave that spot.
+        away = np.where(distance[:, None] > 1e-9, apart / np.maximum(distance, 1e-9)[:, None], [0.0, 1.0, 0.0])
+        sign = -1.0 if self.bound == "at_least" else 1.0
+        by_points = sign * np.stack([away, -away], 1)[:, None]
+        return Rows(values=sign * (distance - self.length)[:, None], by_points=by_points)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Distance:
+        second = Spot(point="lower", actor="second") if rng.random() < 0.5 else Spot(point="root")
+        return cls(
+            first=Spot(point="tip"), second=second, length=rng.uniform(0.1, 2.0), bound=str(rng.choice(BOUNDS))
+        )
+
+
+CONSTRAINT = Distance

@@ -1,0 +1,95 @@
+"""A point follows another point's path, or a path that is given [Gleicher98, sec. 3.5, kind 5]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.constraints.course import check_clock, check_values, read
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Follow(Constraint):
+    """A point is at every time where another point, or a given path, is; or within a distance of it."""
+
+    kind: ClassVar[str] = "follow"
+
+    spot: Spot
+    target: Spot | None = None
+    """The point followed, of the same actor or another."""
+    path: Array | None = None
+    """(T, 3) metres, world: the path followed, if it is not a point's."""
+    times: Array | None = None
+    """(T,) seconds of the path's places and of the distances allowed; straight between them, held outside them."""
+    offset: Array | None = None
+    """(3,) metres, world: where the point is, seen from what it follows."""
+    axes: str = "xyz"
+    """The axes that count."""
+    within: Array | None = None
+    """Metres, one number or (T,): how far away the point may be. None: nowhere else but there."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        if (self.target is None) == (self.path is None):
+            raise OptionError(f"{where}: expected either a target point or a path to follow")
+        if not self.axes or set(self.axes) - set("xyz"):
+            raise OptionError(f"{where}: expected axes out of `xyz`, got `{self.axes}`")
+        lengths = []
+        if self.path is not None:
+            path = check_values(self.path, (3,), f"{where}: path")
+            object.__setattr__(self, "path", path)
+            lengths.append(len(path))
+        if self.within is not None:
+            within = check_values(self.within, (), f"{where}: distance allowed")
+            if np.any(within < 0.0):
+                raise OptionError(f"{where}: expected a distance allowed of zero or more, got {within.min():g} m")
+            object.__setattr__(self, "within", within)
+            lengths.append(len(within))
+        if self.times is not None or max(lengths, default=1) > 1:
+            count = max(lengths, default=1)
+            if any(n not in (1, count) for n in lengths):
+                raise OptionError(f"{where}: a path of {lengths[0]} places cannot have {lengths[1]} distances allowed")
+            object.__setattr__(self, "times", check_clock(self.times, count, where))
+        shift = np.zeros(3) if self.offset is None else self.offset
+        object.__setattr__(self, "offset", world(shift, f"{where}: offset"))
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.EQUAL if self.within is None else Relation.AT_MOST
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,) if self.target is None else (self.spot, self.target)
+
+    def rows(self, view: View) -> Rows:
+        kept = ["xyz".index(axis) for axis in self.axes]
+        clock = np.zeros(1) if self.times is None else self.times
+        goal = view.points[:, -1] if self.path is None else read(self.path, clock, view.times)
+        away = (view.points[:, 0] - goal - self.offset)[:, kept]
+        signs = np.array([1.0] if self.target is None else [1.0, -1.0])
+        if self.within is None:
+            by = np.eye(3)[kept][:, None] * signs[:, None]
+            return Rows(values=away, by_points=np.broadcast_to(by, (len(away), *by.shape)))
+        distance = np.linalg.norm(away, axis=-1)
+        towards = np.zeros((len(away), 3))
+        towards[:, kept] = away / np.maximum(distance, 1e-12)[:, None]
+        values = distance - read(self.within, clock, view.times)
+        return Rows(values=values[:, None], by_points=(towards[:, None] * signs[:, None])[:, None])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Follow:
+        axes = str(rng.choice(["xyz", "xz"]))
+        times = np.cumsum(rng.uniform(0.01, 0.1, 4))
+        within = (None, rng.uniform(0.0, 0.5), rng.uniform(0.0, 0.5, 4))[rng.integers(3)]
+        spot, offset = Spot(point="tip"), rng.normal(size=3)
+        if rng.random() < 0.5:
+            target = Spot(point="lower", actor="second")
+            return cls(spot=spot, target=target, times=times if np.ndim(within) else None, offset=offset, within=within)
+        return cls(spot=spot, path=rng.normal(size=(4, 3)), times=times, offset=offset, axes=axes, within=within)
+
+
+CONSTRAINT = Follow

@@ -1,0 +1,242 @@
+"""A joint stays within its range [Gleicher98, sec. 3.5, kind 1].
+
+Ranges are either of angles about the joint's own axes (hinges, universal joints, Euler angles of a ball), or of swing
+and twist: how far the bone may lean away from where it points, which way, and how far it may turn about itself. The
+second has no gimbal and treats a shoulder as one thing, which limits on its single angles cannot [Vanderhyde03].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from understudy.angles import SQUARE, joint_angles
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.constraints.course import check_turns
+from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
+from understudy.skeleton import NUM_AXES, JointKind, Skeleton
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointRange(Constraint):
+    """A joint's angles, or its swing and twist, stay within limits."""
+
+    kind: ClassVar[str] = "joint_range"
+
+    joint: Spot
+    rest: Array = IDENTITY
+    """(4,) the local rotation at which all angles are zero."""
+    axes: Array | None = None
+    """(1, 3) to (3, 3) unit axes in order of turning, if angles about them are limited."""
+    ranges: Array | None = None
+    """(A, 2) radians: least and greatest angle about each of the axes; infinite where there is none."""
+    axis: Array | None = None
+    """(3,) the bone's direction in the joint's own frame, if swing and twist are limited."""
+    reference: Array | None = None
+    """(3,) the direction, across the bone, that the first swing turns about; the second turns about bone x reference."""
+    swing: Array | None = None
+    """(2, 2) radians: how far the bone may lean about each of the two, below zero and above: a cone of four quarter
+    ellipses. One number is a round cone, two are an ellipse's half-angles. None: any way."""
+    twist: Array | None = None
+    """(2,) radians: least and greatest turn about the bone. None: any."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        object.__setattr__(self, "rest", check_turns(self.rest, (), f"{where}: rest rotation")[0])
+        if (self.axes is None) == (self.axis is None):
+            raise OptionError(f"{where}: expected either axes (with ranges) or a bone axis (with swing or twist)")
+        if self.axes is not None:
+            self._check_angles(where)
+        else:
+            self._check_swing(where)
+
+    def _check_angles(self, where: str) -> None:
+        axes = np.array(self.axes, float)
+        if axes.ndim != 2 or axes.shape[1] != 3 or len(axes) not in (1, 2, 3) or not np.all(np.isfinite(axes)):
+            raise OptionError(f"{where}: expected one to three axes of three finite numbers, got shape {axes.shape}")
+        size = np.linalg.norm(axes, axis=-1, keepdims=True)
+        if np.any(size < 1e-12):
+            raise OptionError(f"{where}: every axis must have a direction")
+        axes /= size
+        if len(axes) == 3 and max(abs(axes[1] @ axes[0]), abs(axes[1] @ axes[2])) > SQUARE:
+            raise OptionError(f"{where}: of three axes the second must be at right angles to both others")
+        if len(axes) == 2 and abs(axes[0] @ axes[1]) > 1.0 - 1e-6:
+            raise OptionError(f"{where}: two axes must not be parallel")
+        ranges = _range(self.ranges, (len(axes), 2), f"{where}: ranges")
+        if not np.any(np.isfinite(ranges)):
+            raise OptionError(f"{where}: expected at least one finite limit, got none")
+        self._set(axes=axes, ranges=ranges)
+
+    def _check_swing(self, where: str) -> None:
+        axis = world(self.axis, f"{where}: bone axis")
+        if np.linalg.norm(axis) < 1e-12:
+            raise OptionError(f"{where}: the bone axis must have a direction")
+        axis = axis / np.linalg.norm(axis)
+        reference = across(axis)[0] if self.reference is None else world(self.reference, f"{where}: reference")
+        reference = reference - (reference @ axis) * axis
+        if np.linalg.norm(reference) < 1e-6:
+            raise OptionError(f"{where}: the reference must not be along the bone axis")
+        values: dict[str, Any] = {"axis": axis, "reference": reference / np.linalg.norm(reference)}
+        if self.swing is None and self.twist is None:
+            raise OptionError(f"{where}: expected a range of swing, of twist or of both; got neither")
+        if self.swing is not None:
+            cone = np.array(self.swing, float)
+            if cone.shape in ((), (2,)):
+                half = np.broadcast_to(cone, 2)
+                cone = np.stack([-half, half], -1)
+            if cone.shape != (2, 2) or not np.all(np.isfinite(cone)) or np.any(cone * [-1.0, 1.0] <= 0.0):
+                raise OptionError(
+                    f"{where}: swing must reach to both sides of zero; expected half-angles above zero or (2, 2) "
+                    f"least and greatest angles, got {np.array(self.swing).tolist()}"
+                )
+            values["swing"] = cone
+        if self.twist is not None:
+            values["twist"] = _range(self.twist, (2,), f"{where}: twist")
+        self._set(**values)
+
+    def _set(self, **values: Array) -> None:
+        for key, value in values.items():
+            value.setflags(write=False)
+            object.__setattr__(self, key, value)
+
+    @staticmethod
+    def of(skeleton: Skeleton, joint: str, actor: str = "", **options: Any) -> JointRange:
+        """The range that a skeleton itself gives a joint: its axes, its rest rotation and its limits."""
+        number = skeleton.joint(joint)
+        count = NUM_AXES[skeleton.kinds[number]]
+        if count == 0 or not np.any(np.isfinite(skeleton.limits[number, :count])):
+            raise OptionError(f"Joint `{joint}` has no limits of its own", hint="human_limits gives a human body some")
+        return JointRange(
+            joint=Spot(point=joint, actor=actor),
+            rest=skeleton.rest[number],
+            axes=skeleton.axes[number, :count],
+            ranges=skeleton.limits[number, :count],
+            **options,
+        )
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.AT_MOST
+
+    def spots(self) -> tuple[Spot, ...]:
+        return ()
+
+    def joints(self) -> tuple[Spot, ...]:
+        return (self.joint,)
+
+    def rows(self, view: View) -> Rows:
+        turns = multiply(conjugate(self.rest), view.turns[:, 0])
+        if self.axes is not None and self.ranges is not None:
+            angles, by = self.angles(turns)
+            values, by_turns = _outside(angles, by, self.ranges)
+            return Rows(values=values, by_turns=by_turns[:, :, None])
+        assert self.axis is not None and self.reference is not None
+        parts = []
+        if self.swing is not None:
+            parts.append(_cone(*swing(turns, self.axis, self.reference), self.swing))
+        if self.twist is not None:
+            angle, by = twist(turns, self.axis)
+            ranges = self.twist[None]
+            parts.append(_outside(_near(angle[:, None], _middle(ranges)), by[:, None], ranges))
+        values, by_turns = (np.concatenate(each, 1) for each in zip(*parts, strict=True))
+        return Rows(values=values, by_turns=by_turns[:, :, None])
+
+    def angles(self, turns: Array) -> tuple[Array, Array]:
+        """(N, A) angles about its axes of rotations (N, 4) from rest, and their derivatives (N, A, 3).
+
+        Angles repeat, and a ball has two triples of them: those that break the ranges least are taken.
+        """
+        assert self.axes is not None and self.ranges is not None
+        middle = _middle(self.ranges)
+        if len(self.axes) == 1:
+            angle, by = twist(turns, self.axes[0])
+            return _near(angle[:, None], middle), by[:, None]
+        if len(self.axes) == 2:
+            angles, by = two_angles(turns, self.axes)
+            return _near(angles, middle), by
+        angles = _near(joint_angles(self._ball, turns[:, None], middle)[:, 0], middle)
+        first, second, third = self.axes
+        lean = np.arctan2(-third @ cross(first, second), third @ first)
+        other = _near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), middle)
+        worse = [np.maximum(each - self.ranges[:, 1], self.ranges[:, 0] - each) for each in (angles, other)]
+        total = [np.maximum(each, 0.0).sum(-1) for each in worse]
+        angles = np.where((total[1] < total[0])[:, None], other, angles)
+        return angles, by_three_angles(angles, self.axes)
+
+    @cached_property
+    def _ball(self) -> Skeleton:
+        """One ball joint with these axes, for `joint_angles`."""
+        assert self.axes is not None
+        return Skeleton(
+            names=("ball",), parents=np.array([-1]), offsets=np.zeros((1, 3)), kinds=(JointKind.BALL,),
+            axes=self.axes[None],
+        )  # fmt: skip
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> JointRange:
+        joint = Spot(point=str(rng.choice(["upper", "lower"])))
+        rest = from_axis_angle(across(np.array([0.0, 0.0, 1.0]))[0], rng.uniform(-1.0, 1.0))
+        if rng.random() < 0.5:
+            count = int(rng.integers(1, 4))
+            axes = np.linalg.qr(rng.normal(size=(3, 3)))[0][:count]
+            ranges = np.stack([rng.uniform(-1.0, 0.0, count), rng.uniform(0.0, 1.0, count)], -1)
+            return cls(joint=joint, rest=rest, axes=axes, ranges=ranges)
+        cones = (rng.uniform(0.3, 1.5), rng.uniform(0.3, 1.5, 2), rng.uniform(0.3, 1.5, (2, 2)) * [-1.0, 1.0])
+        return cls(
+            joint=joint, rest=rest, axis=rng.normal(size=3), reference=rng.normal(size=3),
+            swing=cones[rng.integers(3)], twist=np.sort(rng.uniform(-1.0, 1.0, 2)),
+        )  # fmt: skip
+
+
+def _range(value: Any, shape: tuple[int, ...], where: str) -> Array:
+    out = np.array(np.full(shape, np.nan) if value is None else value, float)
+    if out.shape != shape or np.any(np.isnan(out)):
+        raise OptionError(f"{where}: expected a least and a greatest angle each, shape {shape}; got {out.tolist()}")
+    if np.any(out[..., 0] > out[..., 1]):
+        raise OptionError(f"{where}: the least angle is above the greatest: {out.tolist()}")
+    return out
+
+
+def _middle(ranges: Array) -> Array:
+    """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
+    low, high = ranges[:, 0], ranges[:, 1]
+    low_open, high_open = np.isinf(low), np.isinf(high)
+    closed = 0.5 * (np.where(low_open, 0.0, low) + np.where(high_open, 0.0, high))
+    return np.select([low_open & high_open, high_open, low_open], [0.0 * closed, low + 1.5, high - 1.5], closed)
+
+
+def _near(angles: Array, middle: Array) -> Array:
+    """Angles without whole turns, next to the middle of their range."""
+    return middle + np.remainder(angles - middle + np.pi, 2.0 * np.pi) - np.pi
+
+
+def _outside(angles: Array, by: Array, ranges: Array) -> tuple[Array, Array]:
+    """Rows for every finite limit: how far angles (N, A), with derivatives (N, A, 3), are outside."""
+    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
+    values = np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
+    return values, np.concatenate([-by[:, low], by[:, high]], 1)
+
+
+def _cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
+    """One row: how far a swing (N, 2) leans beyond the cone, measured straight away from its middle.
+
+    Well inside the cone next to its middle the row says how far away the nearest side is.
+    """
+    half = np.where(angles < 0.0, -cone[:, 0], cone[:, 1])
+    size = np.linalg.norm(angles, axis=-1)
+    share = np.linalg.norm(angles / half, axis=-1)
+    still = size < 1e-9
+    safe_size, safe_share = np.where(still, 1.0, size), np.where(still, 1.0, share)
+    edge = np.where(still, np.min(np.abs(cone)), size / safe_share)
+    by_size = angles / safe_size[:, None]
+    by_share = angles / half**2 / safe_share[:, None]
+    gradient = by_size * (1.0 - 1.0 / safe_share)[:, None] + (size / safe_share**2)[:, None] * by_share
+    return (size - edge)[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
+
+
+CONSTRAINT = JointRange

@@ -1,0 +1,67 @@
+"""A point slides along a line: a hand on a rail, a foot on a rung [Gleicher98, sec. 7, the ladder]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Rows, Spot, View, world
+from understudy.constraints.turning import across
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnLine(Constraint):
+    """A point is anywhere on a straight line from one place to another, but on it.
+
+    The first two rows are its distances across the line. The third is how far it is beyond an end, exactly zero
+    between the ends: the three together are the way to the nearest place on the line, and all may be equalities.
+    """
+
+    kind: ClassVar[str] = "on_line"
+
+    spot: Spot
+    first: Array
+    """(3,) metres, world: one end."""
+    last: Array
+    """(3,) metres, world: the other end."""
+    endless: bool = False
+    """Whether it may slide beyond the ends."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        object.__setattr__(self, "first", world(self.first, f"{where}: first end"))
+        object.__setattr__(self, "last", world(self.last, f"{where}: last end"))
+        if np.linalg.norm(self.last - self.first) < 1e-9:
+            raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single place")
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    def rows(self, view: View) -> Rows:
+        away = view.points[:, 0] - self.first
+        length = float(np.linalg.norm(self.last - self.first))
+        along = (self.last - self.first) / length
+        pair = across(along)
+        values, by = away @ pair.T, np.broadcast_to(pair, (len(away), 2, 3))
+        if not self.endless:
+            travel = away @ along
+            beyond = travel - np.clip(travel, 0.0, length)
+            values = np.concatenate([values, beyond[:, None]], -1)
+            by = np.concatenate([by, np.where(beyond[:, None] != 0.0, along, 0.0)[:, None]], 1)
+        return Rows(values=values, by_points=by[:, :, None])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> OnLine:
+        return cls(
+            spot=Spot(point="tip"),
+            first=rng.normal(size=3),
+            last=rng.normal(size=3),
+            endless=bool(rng.random() < 0.3),
+        )
+
+
+CONSTRAINT = OnLine

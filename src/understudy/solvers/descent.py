@@ -1,0 +1,188 @@
+"""Steps on the whole motion at one set of keys: linearise, solve, search along the line, until nothing improves.
+
+What the solvers of [Gleicher98, sec. 6] share. They differ in how they solve the linear problem of a step.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.coordinates import Body
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array
+from understudy.problem import Evaluation, Problem, Sample, merged
+from understudy.solvers.base import Solver, Watch
+from understudy.solvers.rows import penalty, violation
+from understudy.solvers.sparse import Curve, Linear, frames_at
+
+MARGIN = 0.1
+"""Metres or radians: one-sided residuals nearer to zero than this are looked at in a step."""
+
+LARGEST = 0.7
+"""Metres or radians that a step changes a coordinate by at most, about where a linear step of a turn means little."""
+
+ROUNDS, ATTEMPTS, HALVINGS = 6, 7, 5
+"""At most: exchanges of one-sided residuals in a step, dampings of a step, halvings along its line."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Step:
+    """The linear problem of a step: the least `1/2 z cost z + 1/2 |residual + J z|^2 / softness`, for keys z."""
+
+    linear: Linear
+    on: np.ndarray
+    """(A,) the rows that take part."""
+    residual: Array
+    """(A,) where the rows are at z = 0, linked ones from their mean."""
+    cost: Array
+    """(K D,) of each key's square."""
+    softness: float
+
+    @property
+    def soft(self) -> Array:
+        """(A,) the softness of each row by its own weight."""
+        return self.softness / self.linear.weights
+
+    def forces(self, keys: Array) -> Array:
+        """(A,) the force with which each row that is on pulls at keys (K D,): how far off it is, over its softness."""
+        return np.where(self.on, (self.residual + self.linear.push(keys)) / self.soft, 0.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Place:
+    """Where the search is."""
+
+    keys: Array
+    """(K, D)."""
+    evaluation: Evaluation
+    merit: float
+
+    @property
+    def error(self) -> float:
+        return max((float(v.max()) for v in violation(self.evaluation) if v.size), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Solver):
+    """A solver that takes linear steps on all keys at once."""
+
+    rate: float = 60.0
+    """Frames a second at which constraints are looked at, besides the ends of their intervals."""
+    softness: float = 1e-5
+    """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
+    error: float = 1e-4
+    """Metres or radians: with every constraint met this closely, a step that gains less than a hundredth is the last."""
+    gain: float = 1e-5
+    """The share of change and violation together that a step must take off for another to follow."""
+    iterations: int = 40
+    """Steps at most."""
+    seconds: float = np.inf
+    """Wall time after which no further step is begun."""
+
+    corrects: ClassVar[bool] = False
+    """Whether a step that fails is first bent back towards the constraints."""
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "softness", "error", "gain", "seconds"):
+            if not getattr(self, name) > 0.0:
+                raise OptionError(f"Solver `{self.name}`: expected {name} above zero, got {getattr(self, name)}")
+        if self.iterations < 1:
+            raise OptionError(f"Solver `{self.name}`: expected at least one iteration, got {self.iterations}")
+
+    @abstractmethod
+    def curve(self, problem: Problem, sample: Sample) -> Curve:
+        """The curve whose keys are the unknowns."""
+
+    @abstractmethod
+    def linear_step(self, step: Step) -> tuple[Array, Array]:
+        """The keys z (K D,) that solve a step, and the forces (A,) on its rows."""
+
+    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+        bodies = problem.bodies
+        if not problem.constraints or len(problem.metric) == 0:
+            return bodies, 0
+        began = time.perf_counter()
+        sample = Sample(problem=problem, bodies=bodies, frames=frames_at(problem, self.rate))
+        curve = self.curve(problem, sample)
+        now = self._place(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
+        damping, steps = 0.0, 0
+        while now.error > self.error or steps > 0:
+            if steps >= self.iterations or time.perf_counter() - began > self.seconds:
+                break
+            watch(f"{self.name}: step {steps + 1}, off by {now.error:.2g}", steps / self.iterations)
+            then, damping = self._step(curve, now, damping)
+            if then is None:
+                break
+            steps += 1
+            gained = 1.0 - then.merit / now.merit
+            now = then
+            if gained < self.gain or (now.error <= self.error and gained < 0.01):
+                break
+        return (merged(bodies, sample, curve.everywhere(now.keys)), steps) if steps else (bodies, 0)
+
+    def _place(self, sample: Sample, curve: Curve, keys: Array) -> _Place:
+        evaluation = sample.evaluate(curve.values(keys))
+        size = 0.5 * float((keys**2 @ sample.problem.metric).sum())
+        return _Place(keys=keys, evaluation=evaluation, merit=size + penalty(evaluation) / self.softness)
+
+    def _step(self, curve: Curve, now: _Place, damping: float) -> tuple[_Place | None, float]:
+        """The next place, or None when nothing nearer is found, and the damping to go on with."""
+        metric = now.evaluation.sample.problem.metric
+        linear = Linear.of(now.evaluation, curve, now.keys, MARGIN)
+        moved = linear.push(now.keys.ravel())
+        for _ in range(ATTEMPTS):
+            # The step keeps near the last keys as it keeps near zero: both are one cost around a point between them.
+            cost = (1.0 + damping) * np.tile(metric, curve.num_keys)
+            free = 1.0 / (1.0 + damping)
+            change = self._settled(linear, linear.values - free * moved, cost) - free * now.keys.ravel()
+            then, share = self._along(curve, now, linear, change, cost)
+            if then is not None:
+                if share == 1.0:
+                    damping = 0.1 * damping if damping > 10.0 else 0.0
+                elif share <= 0.25:
+                    damping = max(10.0 * damping, 10.0)
+                return then, damping
+            damping = max(10.0 * damping, 10.0)
+        return None, damping
+
+    def _settled(self, linear: Linear, residual: Array, cost: Array) -> Array:
+        """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
+        on = ~linear.one_sided | (linear.values > -1e-6)
+        for _ in range(ROUNDS):
+            step = Step(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness)
+            keys, forces = self.linear_step(step)
+            reached = residual + linear.push(keys)
+            pulling = on & linear.one_sided & (forces < 0.0)
+            broken = ~on & linear.one_sided & (reached > 1e-6)
+            if not (pulling.any() or broken.any()):
+                break
+            on = (on & ~pulling) | broken
+        return keys
+
+    def _along(
+        self, curve: Curve, now: _Place, linear: Linear, change: Array, cost: Array
+    ) -> tuple[_Place | None, float]:
+        """The first better place on the line of a change (K D,), and what share of the change it is."""
+        sample = now.evaluation.sample
+        largest = float(np.abs(change).max(initial=0.0))
+        share = 1.0 if largest <= LARGEST else LARGEST / largest
+        for attempt in range(HALVINGS):
+            then = self._place(sample, curve, now.keys + share * change.reshape(now.keys.shape))
+            if self.corrects and attempt == 0 and share == 1.0 and not then.merit < now.merit:
+                then = self._corrected(curve, then, linear, cost)
+            if then.merit < now.merit:
+                return then, 1.0 if attempt == 0 else share
+            share *= 0.5
+        return None, 0.0
+
+    def _corrected(self, curve: Curve, then: _Place, linear: Linear, cost: Array) -> _Place:
+        """Back towards the constraints by the derivatives that led away: a second-order correction."""
+        values = linear.centre(linear.layout.values(then.evaluation))
+        on = ~linear.one_sided | (values > 0.0)
+        back, _ = self.linear_step(Step(linear=linear, on=on, residual=values, cost=cost, softness=self.softness))
+        return self._place(then.evaluation.sample, curve, then.keys + back.reshape(then.keys.shape))
