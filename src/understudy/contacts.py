@@ -1,13 +1,18 @@
-"""Contacts: what touches what, when."""
+"""Contacts: what touches what, when; told by the user or found where a point of the body stays still."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.body import feet, hands, leg_length
 from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
+from understudy.geometry.quaternion import Array, unrotate
+from understudy.kinematics import Pose, fk
+from understudy.motion import Motion
+from understudy.roles import roles
 from understudy.skeleton import Point
 
 
@@ -28,6 +33,8 @@ class Contact:
     """What is touched: "floor", a prop's name or another actor's name."""
     other: Point | None = None
     """The point touched on the other actor."""
+    confidence: float = 1.0
+    """How sure it is that this is a contact: 1 for what a user or a sample says."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.start, self.end]).all() and self.start <= self.end):
@@ -38,3 +45,153 @@ class Contact:
         first = max(int(np.ceil(self.start * fps - 1e-6)), 0)
         last = min(int(np.floor(self.end * fps + 1e-6)), num_frames - 1)
         return np.arange(first, last + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """How still is still. Lengths are shares of the body's leg length, so that one setting fits every body."""
+
+    speed: float = 0.12
+    """Leg lengths a second below which a point is at rest."""
+    release: float = 0.25
+    """Leg lengths a second above which a point that was at rest has left."""
+    radius: float = 0.012
+    """Leg lengths a point may stray from its place and still stay there."""
+    window: float = 0.06
+    """Seconds over which speed is measured."""
+    shortest: float = 0.1
+    """Seconds a contact lasts at least."""
+    gap: float = 0.12
+    """Seconds between two contacts of a point at least; closer ones are joined or cut back."""
+    height: float = 0.1
+    """Leg lengths above the lowest contact around up to which a contact is on the floor."""
+
+
+def contact_points(motion: Motion) -> tuple[Point, ...]:
+    """The points worth watching: heel, ball and tip of each foot, or whatever else a body stands on.
+
+    A foot without a heel of its own gets one: straight below the ankle, at the height of the ball of the foot, as
+    the foot stands when it is stillest.
+    """
+    skeleton = motion.skeleton
+    found = roles(skeleton)
+    ankles = [found[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in found]
+    if not ankles:
+        return feet(skeleton)
+    pose = fk(motion)
+    points: list[Point] = []
+    for ankle in ankles:
+        below = skeleton.below(ankle)
+        balls = [j for j in np.flatnonzero(below) if j != ankle]
+        ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+        heels = [end for end in ends if "heel" in end.name.lower()]
+        toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
+        if not heels and toes:
+            heels = [_heel(pose, ankle, toes[0])]
+        points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
+    return tuple(points)
+
+
+def _heel(pose: Pose, ankle: int, ball: Point) -> Point:
+    """A heel for a foot that has none."""
+    name = pose.skeleton.names[ankle]
+    place = pose.points([ball])[:, 0]
+    step = np.linalg.norm(np.gradient(place, axis=0), axis=-1) if len(place) > 1 else np.zeros(1)
+    still = np.argsort(step + np.abs(place[:, 1] - np.percentile(place[:, 1], 5)))[: max(len(place) // 10, 1)]
+    up = unrotate(pose.rotations[still, ankle], np.array([0.0, 1.0, 0.0])).mean(axis=0)
+    drop = float(np.median(pose.positions[still, ankle, 1] - place[still, 1]))
+    return Point(name=f"{name}_heel", joint=name, offset=-max(drop, 0.0) * up / np.linalg.norm(up))
+
+
+def detect_contacts(
+    motion: Motion, points: Sequence[Point] | None = None, how: Detection | None = None
+) -> tuple[Contact, ...]:
+    """The contacts of a motion: where the given points (heels, toes and hands if not given) stay still.
+
+    Feet that stay still above the floor stand on something; hands that stay still hold something.
+    """
+    how = how or Detection()
+    watched = list(points) if points is not None else [*contact_points(motion), *hands(motion.skeleton)]
+    if motion.num_frames < 2 or not watched:
+        return ()
+    leg = leg_length(motion.skeleton)
+    places = fk(motion).points(watched)
+    holding = {point.name for point in hands(motion.skeleton)}
+    found: list[Contact] = []
+    for column, point in enumerate(watched):
+        for first, last in _still(places[:, column], motion.fps, leg, how):
+            place = np.median(places[first : last + 1, column], axis=0)
+            strays = float(np.linalg.norm(places[first : last + 1, column] - place, axis=-1).max())
+            found.append(
+                Contact(
+                    point=point,
+                    start=first / motion.fps,
+                    end=last / motion.fps,
+                    place=place,
+                    on="hold" if point.name in holding else "floor",
+                    confidence=round(float(np.clip(1.0 - strays / (2.0 * how.radius * leg), 0.0, 1.0)), 3),
+                )
+            )
+    return tuple(found)
+
+
+def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
+    """First and last frames of the intervals in which a path (F, 3) stays in one place."""
+    half = max(round(0.5 * how.window * fps), 1)
+    padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
+    speed = np.linalg.norm(padded[2 * half :] - padded[: -2 * half], axis=-1) * fps / (2 * half)
+    slow = _runs(speed < how.release * leg)
+    rests = [(a, b) for a, b in slow if speed[a : b + 1].min() < how.speed * leg]
+    shortest = max(round(how.shortest * fps), 1)
+    cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
+    return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
+
+
+def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
+    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
+    """The parts of an interval in which a path stays within a radius of its own middle.
+
+    What strays furthest is cut off at the end it is nearer to; if it is in between, both sides are looked at.
+    """
+    pending, found = [(first, last)], []
+    while pending:
+        a, b = pending.pop()
+        while b - a + 1 >= shortest:
+            part = path[a : b + 1]
+            off = np.linalg.norm(part - np.median(part, axis=0), axis=-1)
+            far = np.flatnonzero(off > radius)
+            if len(far) == 0:
+                found.append((a, b))
+                break
+            before, after = int(far[0]), int(len(off) - 1 - far[-1])
+            if before == 0 or after == 0:
+                a, b = (a + 1, b) if off[0] >= off[-1] else (a, b - 1)
+            else:
+                worst = a + int(np.argmax(off))
+                pending.append((worst + 1, b))
+                b = worst - 1
+    return found
+
+
+def _apart(
+    path: Array, intervals: list[tuple[int, int]], gap: int, shortest: int, radius: float
+) -> list[tuple[int, int]]:
+    """Intervals joined where the point came back to the same place, else cut back so that it has time to move."""
+    out: list[tuple[int, int]] = []
+    for a, b in intervals:
+        if out and a - out[-1][1] < gap:
+            c, d = out[-1]
+            whole = path[c : b + 1]
+            if np.linalg.norm(whole - np.median(whole, axis=0), axis=-1).max() < 1.25 * radius:
+                out[-1] = (c, b)
+                continue
+            missing = gap - (a - d)
+            back = min(missing // 2, max(d - c + 1 - shortest, 0))
+            out[-1], a = (c, d - back), a + (missing - back)
+        if b - a + 1 >= shortest:
+            out.append((a, b))
+    return out

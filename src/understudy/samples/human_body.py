@@ -186,22 +186,22 @@ def palm_facing(side: str, fingers: ArrayLike, palm: ArrayLike) -> Array:
     return turned((sign, 0.0, 0.0), (0.0, -1.0, 0.0), fingers, palm)
 
 
-def standing(skeleton: Skeleton, width: float, toe_out: float, heading_: float = 0.0) -> dict[str, list[Plant]]:
+def standing(width: float, toe_out: float) -> dict[str, list[Plant]]:
     """Both feet flat on the floor all the time, about the origin.
 
     Args:
-        skeleton: The character.
         width: Half the distance between the ankles, metres.
         toe_out: How far the feet turn out, radians.
-        heading_: Heading of the body, radians.
     """
-    found = {}
-    for side, sign in (("Left", 1.0), ("Right", -1.0)):
-        place = rotate(heading(heading_), np.array([sign * width, 0.0, 0.0]))
-        found[side] = [
-            Plant(place=place, touch=-2.0, flat=-1.0, lift=1e6, leave=1e6 + 1.0, yaw=heading_ + sign * toe_out)
+    return {
+        side: [
+            Plant(
+                place=np.array([sign * width, 0.0, 0.0]), yaw=sign * toe_out,
+                touch=-2.0, flat=-1.0, lift=1e6, leave=1e6 + 1.0,
+            )
         ]
-    return found
+        for side, sign in (("Left", 1.0), ("Right", -1.0))
+    }  # fmt: skip
 
 
 def highest_hips(skeleton: Skeleton, hips: Array, orientation: Array, feet: dict[str, FootPath]) -> Array:

@@ -25,6 +25,11 @@ def ease(share: ArrayLike) -> Array:
     return s**3 * (10.0 + s * (-15.0 + 6.0 * s))
 
 
+def share_of(times: Array, start: float, end: float) -> Array:
+    """From 0 before a start to 1 after an end, smoothly."""
+    return ease((times - start) / (end - start))
+
+
 def hump(share: ArrayLike, peak: float = 0.5) -> Array:
     """From 0 up to 1 at a peak and back to 0, with speed and acceleration zero at both ends."""
     s = np.clip(np.asarray(share, float), 0.0, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array, from_axis_angle, multiply, rotate
-from understudy.samples.human_curves import between, ease, hump, through
+from understudy.samples.human_curves import between, hump, through
 from understudy.skeleton import Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -206,8 +206,3 @@ def foot_contacts(
                     )
                 )
     return found
-
-
-def share_of(times: Array, start: float, end: float) -> Array:
-    """From 0 before a start to 1 after an end, smoothly."""
-    return ease((times - start) / (end - start))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from understudy.contacts import Contact
 from understudy.geometry.euler import from_euler
 from understudy.geometry.quaternion import Array, identity, slerp
 from understudy.samples.human_body import Figure, Measures, highest_hips, palm_facing
-from understudy.samples.human_curves import frame_times, through
-from understudy.samples.human_footwork import Foot, FootPath, Plant, follow, foot_contacts, share_of
+from understudy.samples.human_curves import frame_times, share_of, through
+from understudy.samples.human_footwork import Foot, FootPath, Plant, follow, foot_contacts
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.limbs import unit
 from understudy.samples.scene import MotionSample, Prop, Scene
@@ -143,26 +143,31 @@ def _hips(skeleton: Skeleton, plan: list[Step], times: Array, stoop: float) -> t
     return hips, from_euler(np.stack(angles, -1), "YXZ")
 
 
-def _stoop(skeleton: Skeleton, plan: list[Step]) -> tuple[float, float]:
-    """How much deeper than an adult a body must bend for its hands to get down to the box, 0 to 1.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bow:
+    """How a body bends down to the box."""
 
-    Returns:
-        That, and how far forward the shoulders then are, metres.
-    """
+    stoop: float
+    """How much deeper than an adult, 0 to 1."""
+    shoulders: float
+    """How far forward the shoulders then are, metres."""
+    neck: Array
+    """(3,) where the neck then is, metres."""
+
+
+def _bow(skeleton: Skeleton, plan: list[Step]) -> Bow:
+    """The least deep bow from which the hands get down to the box."""
     measures = Measures.of(skeleton)
     wrist = 0.56 * _size(measures)[1] + 0.86 * skeleton.point("LeftPalm").offset[0]
-
-    def shoulder(stoop: float) -> Array:
+    stoop = 0.0
+    while True:
         figure = Figure(skeleton, *_hips(skeleton, plan, np.array([GRIP * measures.pace]), stoop))
         figure.lean(np.radians(43.0 + 30.0 * stoop))
         figure.turn("LeftShoulder", 0.0, -0.25, 0.0)
-        place: Array = figure.place("LeftArm")[0]
-        return place
-
-    stoop = 0.0
-    while stoop < 1.0 and shoulder(stoop)[1] - wrist > 0.88 * measures.arm:
+        shoulder = figure.place("LeftArm")[0]
+        if stoop == 1.0 or shoulder[1] - wrist <= 0.88 * measures.arm:
+            return Bow(stoop=stoop, shoulders=float(shoulder[2]), neck=figure.place("Neck")[0])
         stoop = min(stoop + 0.02, 1.0)
-    return stoop, float(shoulder(stoop)[2])
 
 
 def _size(measures: Measures) -> Array:
@@ -188,9 +193,10 @@ def pick_up(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     times = frame_times(fps, seconds)
     plan = steps(max(seconds / measures.pace, 8.0))
     plants = footsteps(skeleton, plan)
-    stoop, shoulders = _stoop(skeleton, plan)
-    hips, orientation = _hips(skeleton, plan, times, stoop)
-    hips[:, 1] -= _lowered(skeleton, plan, plants, stoop)
+    bow = _bow(skeleton, plan)
+    hips, orientation = _hips(skeleton, plan, times, bow.stoop)
+    lowered = _lowered(skeleton, plan, plants, bow.stoop)
+    hips[:, 1] -= lowered
     figure = Figure(skeleton, hips, orientation)
     feet = _feet(skeleton, plants, times)
     for side in SIDES:
@@ -198,11 +204,11 @@ def pick_up(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     t = times / measures.pace
     crouch, carried, swing = _crouch(t), share_of(t, LIFT, RISEN), _swing(plan, t)
     figure.lean(
-        np.radians(3.0 + (40.0 + 30.0 * stoop) * crouch - 6.0 * carried), -np.radians(6.0) * swing * (1.0 - carried)
+        np.radians(3.0 + (40.0 + 30.0 * bow.stoop) * crouch - 6.0 * carried), -np.radians(6.0) * swing * (1.0 - carried)
     )
     figure.look(from_euler(np.stack([0.0 * t, np.radians(18.0 * _gaze(t) + 14.0 * crouch), 0.0 * t], -1), "YXZ"))
     size = _size(measures)
-    box = _box(skeleton, plan, shoulders, hips, t)
+    box = _box(figure, plan, replace(bow, neck=bow.neck - [0.0, lowered, 0.0]), t)
     _arms(figure, size, box, t, swing, carried)
     contacts = [c for side in SIDES for c in foot_contacts(skeleton, side, plants[side], seconds)]
     if seconds > GRIP * measures.pace:
@@ -222,17 +228,24 @@ def _gaze(times: Array) -> Array:
     return through(times, [0.3, 1.8, LIFT, GO], [0.3, 1.0, 1.0, 0.2])
 
 
-def _box(skeleton: Skeleton, plan: list[Step], shoulders: float, hips: Array, times: Array) -> Array:
-    """(F, 3) the middle of the box: on the floor, then lifted, then carried before the body."""
-    measures = Measures.of(skeleton)
+def _box(figure: Figure, plan: list[Step], bow: Bow, times: Array) -> Array:
+    """(F, 3) the middle of the box: on the floor, then lifted, then carried before the body.
+
+    It is lifted straight up, except by those who must bow so deep that their arms only reach what moves with
+    their shoulders.
+    """
+    measures = Measures.of(figure.skeleton)
     stop = next(step.far for step in plan if step.touch == STOP) * measures.leg
     size = _size(measures)
-    ahead = max(stop + measures.foot + 0.03 * measures.leg + 0.5 * size[2], shoulders + 0.2 * measures.arm)
+    ahead = max(stop + measures.foot + 0.03 * measures.leg + 0.5 * size[2], bow.shoulders + 0.2 * measures.arm)
     floor = np.array([0.0, 0.5 * size[1], ahead])
-    held = hips + np.array([0.0, measures.shoulder - 0.6 * measures.arm, 0.64 * measures.arm])
+    held = figure.hips + np.array([0.0, measures.shoulder - 0.6 * measures.arm, 0.64 * measures.arm])
     held[:, 0] *= 0.5
     up, near = share_of(times, LIFT, RISEN), share_of(times, LIFT + 0.3, RISEN + 0.2)
-    return floor + np.stack([near, up, near], -1) * (held - floor)
+    lifted = floor + np.stack([near, up, near], -1) * (held - floor)
+    neck = figure.place("Neck")
+    below = neck + (1.0 - up)[:, None] * (floor - bow.neck) + up[:, None] * (held - neck)
+    return lifted + bow.stoop * np.where((times > LIFT)[:, None], below - lifted, 0.0)
 
 
 def _arms(figure: Figure, size: Array, box: Array, times: Array, swing: Array, carried: Array) -> None:

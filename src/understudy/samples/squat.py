@@ -23,7 +23,7 @@ def squat(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     measures = Measures.of(skeleton)
     leg, period = measures.leg, PERIOD * measures.pace
     times = frame_times(fps, seconds)
-    plants = standing(skeleton, 0.15 * leg, np.radians(14.0))
+    plants = standing(0.15 * leg, np.radians(14.0))
     feet = {side: follow(plants[side], Foot.of(skeleton, side), times) for side in SIDES}
     depth = _depth(times, period)
     late = _depth(times - 0.04 * period, period)
