@@ -54,7 +54,7 @@ class Detection:
     speed: float = 0.12
     """Leg lengths a second below which a point is at rest."""
     release: float = 0.25
-    """Leg lengths a second above which a point that was at rest has left."""
+    """Leg lengths a second that a point may reach between two moments at rest without having left."""
     radius: float = 0.012
     """Leg lengths a point may stray from its place and still stay there."""
     window: float = 0.06
@@ -140,8 +140,11 @@ def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[in
     half = max(round(0.5 * how.window * fps), 1)
     padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
     speed = np.linalg.norm(padded[2 * half :] - padded[: -2 * half], axis=-1) * fps / (2 * half)
-    slow = _runs(speed < how.release * leg)
-    rests = [(a, b) for a, b in slow if speed[a : b + 1].min() < how.speed * leg]
+    rests = []
+    for a, b in _runs(speed < how.release * leg):
+        resting = a + np.flatnonzero(speed[a : b + 1] < how.speed * leg)
+        if len(resting):
+            rests.append((int(resting[0]), int(resting[-1])))
     shortest = max(round(how.shortest * fps), 1)
     cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
     return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)

@@ -54,9 +54,7 @@ class Distance(Constraint):
     @classmethod
     def example(cls, rng: np.random.Generator) -> Distance:
         second = Spot(point="lower", actor="second") if rng.random() < 0.5 else Spot(point="root")
-        return cls(
-            first=Spot(point="tip"), second=second, length=rng.uniform(0.1, 2.0), bound=str(rng.choice(BOUNDS))
-        )
+        return cls(first=Spot(point="tip"), second=second, length=rng.uniform(0.1, 2.0), bound=str(rng.choice(BOUNDS)))
 
 
 CONSTRAINT = Distance

@@ -103,8 +103,6 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
     """Every plant of both feet that so many seconds can meet, and one more on either side."""
     measures = Measures.of(skeleton)
     leg, stride = measures.leg, 2.0 * measures.pace / gait.cadence
-    # Feet longer than an adult's for their legs are lifted higher, so that the toes clear the floor.
-    clear = 0.25 * max(measures.foot - 0.22 * leg, 0.0)
     found: dict[str, list[Plant]] = {side: [] for side in SIDES}
     for side, sign, late in (("Left", 1.0, 0.0), ("Right", -1.0, 0.5)):
         for k in range(-2, int(np.ceil(seconds / stride)) + 3):
@@ -122,7 +120,7 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
                     stand_pitch=np.radians(gait.stand_pitch),
                     leave_pitch=np.radians(gait.leave_pitch),
                     push=gait.push,
-                    rise=gait.rise * leg + clear,
+                    rise=gait.rise * leg + measures.clearance,
                     advance=gait.advance * leg,
                     peak=gait.peak,
                     brake=gait.brake,

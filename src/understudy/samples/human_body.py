@@ -72,6 +72,11 @@ class Measures:
         return float(self.pelvis + self.ankle + np.sqrt(length**2 - (width - self.hip) ** 2))
 
     @property
+    def clearance(self) -> float:
+        """How much higher feet are lifted that are longer for their legs than an adult's: toes must clear the floor."""
+        return 0.25 * max(self.foot - 0.22 * self.leg, 0.0)
+
+    @property
     def pace(self) -> float:
         """How much slower a body of this size moves than an adult of 0.93 m legs: as pendulums do."""
         return float(np.sqrt(self.leg / 0.93))

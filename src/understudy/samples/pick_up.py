@@ -73,7 +73,7 @@ def footsteps(skeleton: Skeleton, plan: list[Step]) -> dict[str, list[Plant]]:
                     leave=pace * leave,
                     touch_pitch=-np.radians(15.0 * min(stride, 1.2)),
                     leave_pitch=np.radians(20.0 + 20.0 * min(follows, 1.2)),
-                    rise=0.06 * leg,
+                    rise=0.06 * leg + measures.clearance,
                     peak=0.38,
                     brake=8.0 if stride > 1.0 else 0.0,
                 )
@@ -243,14 +243,16 @@ def _box(figure: Figure, plan: list[Step], bow: Bow, times: Array) -> Array:
     held[:, 0] *= 0.5
     up, near = share_of(times, LIFT, RISEN), share_of(times, LIFT + 0.3, RISEN + 0.2)
     lifted = floor + np.stack([near, up, near], -1) * (held - floor)
-    neck = figure.place("Neck")
-    below = neck + (1.0 - up)[:, None] * (floor - bow.neck) + up[:, None] * (held - neck)
-    return lifted + bow.stoop * np.where((times > LIFT)[:, None], below - lifted, 0.0)
+    places = figure.skeleton.rest_world[0]
+    tall = places[figure.skeleton.joint("Neck"), 1] - places[0, 1]
+    carry = np.array([0.0, measures.shoulder - 0.6 * measures.arm - tall, 0.64 * measures.arm])
+    below = figure.place("Neck") + (floor - bow.neck) + up[:, None] * (carry - floor + bow.neck)
+    return lifted + min(4.0 * bow.stoop, 1.0) * np.where((times > LIFT)[:, None], below - lifted, 0.0)
 
 
 def _arms(figure: Figure, size: Array, box: Array, times: Array, swing: Array, carried: Array) -> None:
     """The arms swing, reach for the box's sides, and hold on."""
-    held = share_of(times, STOP + 0.35, GRIP)
+    held = share_of(times, STOP + 0.4, GRIP)
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         figure.turn(f"{side}Shoulder", 0.0, -sign * 0.25 * held * (1.0 - 0.6 * carried), 0.0)
         forward = 3.0 + sign * 18.0 * swing * (1.0 - held) + 55.0 * _crouch(times)

@@ -77,9 +77,9 @@ class Descent(Solver):
     """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
     error: float = 1e-4
     """Metres or radians: with every constraint met this closely, a step that gains less than a hundredth is the last."""
-    gain: float = 1e-5
+    gain: float = 1e-3
     """The share of change and violation together that a step must take off for another to follow."""
-    iterations: int = 40
+    iterations: int = 30
     """Steps at most."""
     seconds: float = np.inf
     """Wall time after which no further step is begun."""

@@ -26,7 +26,6 @@ class Lmult(Descent):
 
     name: ClassVar[str] = "lmult"
 
-    softness: float = 1e-6
     spacing: float = 4.0 / 30.0
     """Seconds between keys."""
     method: str = "direct"

@@ -26,7 +26,7 @@ class Sqp(Descent):
 
     name: ClassVar[str] = "sqp"
 
-    softness: float = 1e-7
+    softness: float = 1e-6
     spacing: float = 4.0 / 30.0
     """Seconds between keys."""
 

@@ -1,0 +1,86 @@
+"""A user's own constraint: a plain function of points, differentiated automatically and exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from understudy.autodiff import derive
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.errors import OptionError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Function(Constraint):
+    """A function of world points is zero, or at most zero."""
+
+    kind: ClassVar[str] = "function"
+
+    function: Callable[..., Any]
+    """Takes points (N, P, 3), metres, of all frames at once and returns residuals (N,) or (N, R), metres or radians,
+    each frame's from that frame's points alone. Written in plain numpy; `autodiff` says what it may use."""
+    points: tuple[Spot, ...]
+    """The points it is a function of."""
+    bound: str = "equal"
+    """`equal` to zero, or `at_most` zero."""
+    timed: bool = False
+    """Whether the function also takes the frames' times (N,), seconds."""
+
+    def __post_init__(self) -> None:
+        where = f"Constraint `{self.label}`"
+        object.__setattr__(self, "points", tuple(self.points))
+        if not callable(self.function):
+            raise OptionError(f"{where}: expected a function of points, got {type(self.function).__name__}")
+        if not self.points:
+            raise OptionError(f"{where}: expected at least one point, got none")
+        if self.bound not in ("equal", "at_most"):
+            raise OptionError(f"{where}: expected a bound, `equal` or `at_most`; got `{self.bound}`")
+
+    @property
+    def relation(self) -> Relation:
+        return Relation(self.bound)
+
+    def spots(self) -> tuple[Spot, ...]:
+        return self.points
+
+    def rows(self, view: View) -> Rows:
+        try:
+            values, by_points = derive(self.function, view.points, *((view.times,) if self.timed else ()))
+        except OptionError as error:
+            raise OptionError(f"Constraint `{self.label}`: {error.message}", hint=error.hint) from None
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(by_points))):
+            raise OptionError(f"Constraint `{self.label}`: its function or derivative is not finite at these points")
+        return Rows(values=values, by_points=by_points)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Function:
+        chosen = int(rng.integers(3))
+        return cls(
+            function=(_area, _bend, _wave)[chosen],
+            points=(Spot(point="upper"), Spot(point="lower"), Spot(point="tip", actor="second")),
+            bound=str(rng.choice(["equal", "at_most"])),
+            timed=chosen == 2,
+        )
+
+
+def _area(points: Any) -> Any:
+    """Of the triangle of three points."""
+    return 0.5 * np.linalg.norm(np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]), axis=-1) - 0.1
+
+
+def _bend(points: Any) -> Any:
+    """The angle at the middle of three points, and the height of the lowest."""
+    one, two = points[:, 0] - points[:, 1], points[:, 2] - points[:, 1]
+    angle = np.arctan2(np.linalg.norm(np.cross(one, two), axis=-1), np.einsum("ni,ni->n", one, two))
+    return np.stack([angle - 1.0, 0.1 - np.min(points[..., 1], axis=1)], axis=-1)
+
+
+def _wave(points: Any, times: Any) -> Any:
+    """The middle of the points moves up and down."""
+    return points.mean(axis=1)[:, 1] - np.sin(3.0 * times) * np.exp(-(points[:, 0, 0] ** 2))
+
+
+CONSTRAINT = Function

@@ -1,0 +1,112 @@
+"""The three sets of constraints that Lommers13 compares (sec. 7.1.2), for points of a motion.
+
+All keep points where the original character has them: at all times, at key moments (a footstep, a grasp), or at key
+moments with an approach that comes ever nearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.follow import Follow
+from understudy.constraints.place import Place
+from understudy.errors import OptionError
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.skeleton import Point
+
+
+def original_position(motion: Motion, points: Sequence[Point | str], *, actor: str = "") -> list[Constraint]:
+    """Points stay where they are in the original motion, at every time.
+
+    Args:
+        motion: The original.
+        points: Its points, which the character to be moved must have too.
+        actor: Whose points are constrained; the first actor's if empty.
+    """
+    places = fk(motion).points(points)
+    return [
+        Follow(spot=Spot(point=_named(motion, point), actor=actor), path=places[:, i], **_clock(motion))
+        for i, point in enumerate(points)
+    ]
+
+
+def key_moment(
+    motion: Motion, points: Sequence[Point | str], times: Sequence[float], *, actor: str = ""
+) -> list[Constraint]:
+    """Points are where they are in the original motion at key moments, seconds, and free in between."""
+    places = fk(motion).points(points)
+    return [
+        Place(
+            spot=Spot(point=_named(motion, point), actor=actor), target=places[_frame(motion, t), i], instants=(float(t),)
+        )
+        for i, point in enumerate(points)
+        for t in times
+    ]  # fmt: skip
+
+
+def key_moment_interpolated(
+    motion: Motion,
+    points: Sequence[Point | str],
+    times: Sequence[float],
+    *,
+    approach: float = 2.0,
+    distance: float = 0.5,
+    actor: str = "",
+) -> list[Constraint]:
+    """As `key_moment`, and before each the points come nearer to their original path.
+
+    Args:
+        motion: The original.
+        points: Its points.
+        times: Key moments, seconds.
+        approach: Seconds before a key moment from which on the distance is bounded.
+        distance: Metres that a point may be from its original place then, falling evenly to zero at the moment.
+        actor: Whose points are constrained.
+    """
+    if not (np.isfinite(approach) and approach > 0.0 and np.isfinite(distance) and distance > 0.0):
+        raise OptionError(f"Expected an approach and a distance above zero, got {approach} s and {distance} m")
+    places = fk(motion).points(points)
+    found = key_moment(motion, points, times, actor=actor)
+    for i, point in enumerate(points):
+        for t in times:
+            start = max(t - approach, 0.0)
+            # The moment itself is an equality already: the bound ends one frame before it.
+            end = t - 1.0 / motion.fps
+            if end < start:
+                continue
+            within = distance * np.clip((t - motion.times) / approach, 0.0, None)
+            found.append(
+                Follow(
+                    spot=Spot(point=_named(motion, point), actor=actor),
+                    path=places[:, i],
+                    within=within,
+                    start=start,
+                    end=end,
+                    **_clock(motion),
+                )  # fmt: skip
+            )
+    return found
+
+
+def _clock(motion: Motion) -> dict[str, Any]:
+    return {"times": motion.times} if motion.num_frames > 1 else {}
+
+
+def _named(motion: Motion, point: Point | str) -> Point | str:
+    """A point that stays a name, so that the constrained body's own point of that name is meant."""
+    return point if isinstance(point, str) else point.name if _known(motion, point) else point
+
+
+def _known(motion: Motion, point: Point) -> bool:
+    return point.name in motion.skeleton.index or any(end.name == point.name for end in motion.skeleton.ends)
+
+
+def _frame(motion: Motion, time: float) -> int:
+    if not -1e-6 <= time <= motion.duration + 1e-6:
+        raise OptionError(f"Key moment {time:g} s is outside the motion, 0 to {motion.duration:g} s")
+    return int(np.argmin(np.abs(motion.times - time)))
