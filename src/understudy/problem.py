@@ -16,16 +16,20 @@ from understudy.body import leg_length
 from understudy.constraints.base import Constraint, Rows, Spot, View
 from understudy.coordinates import Body, Ensemble, Places, Posture
 from understudy.errors import OptionError, UnknownNameError, nearest_names
-from understudy.geometry.quaternion import Array, angle_between
+from understudy.geometry.quaternion import Array, angle_between, conjugate, log, multiply
 from understudy.mass import masses
 from understudy.motion import Motion
-from understudy.skeleton import Point
+from understudy.skeleton import JointKind, Point, Skeleton
 
 METRIC_FLOOR = 0.2
 """What turning a joint by a radian costs at least, as moving the body by this share of a leg squared would."""
 
 STILL = 1e-6
-"""Radians a joint turns in its motion below which it is part of the build, not a joint that may be used."""
+"""Radians a joint turns in its motion below which it is part of the build, not a joint that moves the body."""
+UNUSED = 100.0
+"""How much dearer it is to turn a joint that the motion never turns."""
+ONE_AXIS = 0.02
+"""A joint whose turning about other axes stays below this share of its main one is used as a hinge."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,15 +126,13 @@ class Problem:
             skeleton = actor.motion.skeleton
             felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
             turned = {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
-            small, kept = skeleton.pruned(felt | turned)
+            small, kept = _as_used(actor.motion).pruned(felt | turned)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
             motion = replace(actor.motion, skeleton=small, rotations=actor.motion.rotations[:, kept], offsets=offsets)
             moving: set[int] = set()
             if actor.moves:
                 moving = {above for joint in felt for above in skeleton.chain(joint)} | turned
-                if actor.joints is None:
-                    moving -= still_joints(actor.motion)
-                else:
+                if actor.joints is not None:
                     moving &= {skeleton.joint(name) for name in actor.joints}
             joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(moving))
             found.append(Body(motion=motion, joints=joints, root_moves=actor.moves and actor.root_moves))
@@ -251,11 +253,30 @@ class Evaluation:
 
 
 def still_joints(motion: Motion) -> set[int]:
-    """Joints, the root apart, that do not turn in a motion of several frames: they join parts, they are not used."""
-    if motion.num_frames == 1:
-        return set()
-    turned = angle_between(motion.rotations[:1, 1:], motion.rotations[:, 1:]).max(0)
-    return {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
+    """Joints, the root apart, that do not turn in a motion while others do: they join parts of the build."""
+    turned = angle_between(motion.rotations[:1, 1:], motion.rotations[:, 1:]).max(axis=0, initial=0.0)
+    still = {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
+    return still if len(still) < motion.skeleton.num_joints - 1 else set()
+
+
+def _as_used(motion: Motion) -> Skeleton:
+    """The skeleton with balls that the motion only ever turns about one axis taken as hinges.
+
+    Files without joint kinds (BVH) hold knees as balls; the motion itself tells that they are not.
+    """
+    skeleton = motion.skeleton
+    kinds, axes = list(skeleton.kinds), skeleton.axes.copy()
+    step = max(motion.num_frames // 100, 1)
+    turns = log(multiply(conjugate(motion.rotations[:1]), motion.rotations[::step]))
+    for joint, kind in enumerate(kinds):
+        if kind is not JointKind.BALL:
+            continue
+        sizes, directions = np.linalg.svd(turns[:, joint], full_matrices=False)[1:]
+        if len(sizes) > 1 and np.ptp(turns[:, joint] @ directions[0]) > 0.1 and sizes[1] < ONE_AXIS * sizes[0]:
+            kinds[joint] = JointKind.HINGE
+            axes[joint] = 0.0
+            axes[joint, 0] = directions[0]
+    return replace(skeleton, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2)))
 
 
 def _at(motion: Motion, frames: np.ndarray) -> Motion:
@@ -281,8 +302,16 @@ def _metric(actor: Actor, body: Body) -> Array:
     whole[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
     names = Body(motion=motion[few]).names
     cost = dict(zip(names, whole, strict=True))
-    dearer = actor.stiffness or {}
-    return np.array([cost[name] * dearer.get(name.rpartition(".")[0], 1.0) for name in body.names])
+    dearer = {skeleton.names[j]: UNUSED for j in still_joints(motion)} | (actor.stiffness or {})
+    return np.array([_cost(cost, name, body) * dearer.get(name.rpartition(".")[0], 1.0) for name in body.names])
+
+
+def _cost(cost: dict[str, float], name: str, body: Body) -> float:
+    """The cost of a coordinate; a ball used as a hinge costs what its dearest axis would."""
+    joint = name.rpartition(".")[0]
+    if joint != "root" and body.names.count(f"{joint}.1") == 0:
+        return max(value for key, value in cost.items() if key.rpartition(".")[0] == joint)
+    return cost[name]
 
 
 def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]:

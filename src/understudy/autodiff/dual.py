@@ -74,9 +74,9 @@ class Dual(np.lib.mixins.NDArrayOperatorsMixin):
             return Dual(ufunc(x.value), scaled(x.slope, UNARY[name](x.value)))
         if name in BINARY:
             return _binary(ufunc, inputs)
-        if name == "matmul":
-            return FUNCTIONS["matmul"](*inputs)
-        refuse(f"np.{name}")
+        if name != "matmul":
+            refuse(f"np.{name}")
+        return FUNCTIONS["matmul"](*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         name = ("linalg." if "linalg" in (function.__module__ or "") else "") + function.__name__
@@ -85,16 +85,16 @@ class Dual(np.lib.mixins.NDArrayOperatorsMixin):
         return FUNCTIONS[name](*args, **options)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Dual:
-        return np.sum(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, no-any-return]
+        return np.sum(self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> Dual:
-        return np.mean(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, no-any-return]
+        return np.mean(self, axis=axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Dual:
-        return np.max(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, no-any-return]
+        return np.max(self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Dual:
-        return np.min(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, no-any-return]
+        return np.min(self, axis=axis, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Dual:
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape

@@ -180,13 +180,13 @@ def _moved(x: Dual, source: Any, destination: Any) -> Dual:
 def _inverse(x: Dual) -> Dual:
     if x.ndim < 3:
         refuse("np.linalg.inv of anything but matrices per frame")
-    value = np.linalg.inv(x.value)
+    value: Array = np.asarray(np.linalg.inv(x.value), float)
     return Dual(value, -value @ x.slope @ value)
 
 
 def _determinant(x: Dual) -> Dual:
     inverse = _inverse(x).value
-    value = np.linalg.det(x.value)
+    value: Array = np.asarray(np.linalg.det(x.value), float)
     return Dual(value, value * np.einsum("...ij,...ji->...", inverse, x.slope))
 
 

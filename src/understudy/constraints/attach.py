@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -28,15 +28,15 @@ class Attach(Constraint):
     """(T, 4) or (4,) from the prop's frame to the world; not turned if not given."""
     times: Array | None = None
     """(T,) seconds of the prop's places and rotations."""
-    grip: Array | None = None
-    """(3,) metres, in the prop's frame: where it is held; its origin if not given."""
+    grip: Array = field(default_factory=lambda: np.zeros(3))
+    """(3,) metres, in the prop's frame: where it is held."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
         if (self.to is None) == (self.path is None):
             raise OptionError(f"{where}: expected either a point to attach to or the path of a prop")
         if self.path is None:
-            if self.rotations is not None or self.grip is not None:
+            if self.rotations is not None or np.any(self.grip):
                 raise OptionError(f"{where}: rotations and grip are a prop's, which needs a path too")
             return
         path = check_values(self.path, (3,), f"{where}: path")
@@ -44,7 +44,7 @@ class Attach(Constraint):
         count = max(len(path), len(turns))
         if len(path) not in (1, count) or len(turns) not in (1, count):
             raise OptionError(f"{where}: a prop with {len(path)} places cannot have {len(turns)} rotations")
-        grip = world(np.zeros(3) if self.grip is None else self.grip, f"{where}: grip")
+        grip = world(self.grip, f"{where}: grip")
         clock = check_clock(self.times, count, where)
         for key, value in {"path": path, "rotations": turns, "times": clock, "grip": grip}.items():
             object.__setattr__(self, key, value)
@@ -59,9 +59,11 @@ class Attach(Constraint):
         by_points = np.broadcast_to(by, (len(place), *by.shape))
         if self.to is not None:
             return Rows(values=place - view.points[:, 1], by_points=by_points)
-        assert self.path is not None and self.rotations is not None and self.times is not None
+        assert self.path is not None
+        assert self.rotations is not None
+        assert self.times is not None
         turned = read_turns(self.rotations, self.times, view.times)
-        held = read(self.path, self.times, view.times) + rotate(turned, self.grip)  # type: ignore[arg-type]
+        held = read(self.path, self.times, view.times) + rotate(turned, self.grip)
         return Rows(values=place - held, by_points=by_points)
 
     @classmethod

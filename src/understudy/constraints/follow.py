@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ class Follow(Constraint):
     """(T, 3) metres, world: the path followed, if it is not a point's."""
     times: Array | None = None
     """(T,) seconds of the path's places and of the distances allowed; straight between them, held outside them."""
-    offset: Array | None = None
+    offset: Array = field(default_factory=lambda: np.zeros(3))
     """(3,) metres, world: where the point is, seen from what it follows."""
     axes: str = "xyz"
     """The axes that count."""
@@ -55,8 +55,7 @@ class Follow(Constraint):
             if any(n not in (1, count) for n in lengths):
                 raise OptionError(f"{where}: a path of {lengths[0]} places cannot have {lengths[1]} distances allowed")
             object.__setattr__(self, "times", check_clock(self.times, count, where))
-        shift = np.zeros(3) if self.offset is None else self.offset
-        object.__setattr__(self, "offset", world(shift, f"{where}: offset"))
+        object.__setattr__(self, "offset", world(self.offset, f"{where}: offset"))
 
     @property
     def relation(self) -> Relation:
@@ -84,11 +83,12 @@ class Follow(Constraint):
     def example(cls, rng: np.random.Generator) -> Follow:
         axes = str(rng.choice(["xyz", "xz"]))
         times = np.cumsum(rng.uniform(0.01, 0.1, 4))
-        within = (None, rng.uniform(0.0, 0.5), rng.uniform(0.0, 0.5, 4))[rng.integers(3)]
+        within = (None, rng.uniform(0.0, 0.5, ()), rng.uniform(0.0, 0.5, 4))[rng.integers(3)]
         spot, offset = Spot(point="tip"), rng.normal(size=3)
         if rng.random() < 0.5:
             target = Spot(point="lower", actor="second")
-            return cls(spot=spot, target=target, times=times if np.ndim(within) else None, offset=offset, within=within)
+            clock = times if within is not None and within.ndim else None
+            return cls(spot=spot, target=target, times=clock, offset=offset, within=within)
         return cls(spot=spot, path=rng.normal(size=(4, 3)), times=times, offset=offset, axes=axes, within=within)
 
 

@@ -7,7 +7,7 @@ second has no gimbal and treats a shoulder as one thing, which limits on its sin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class JointRange(Constraint):
     kind: ClassVar[str] = "joint_range"
 
     joint: Spot
-    rest: Array = IDENTITY
+    rest: Array = field(default_factory=lambda: IDENTITY)
     """(4,) the local rotation at which all angles are zero."""
     axes: Array | None = None
     """(1, 3) to (3, 3) unit axes in order of turning, if angles about them are limited."""
@@ -38,7 +38,7 @@ class JointRange(Constraint):
     axis: Array | None = None
     """(3,) the bone's direction in the joint's own frame, if swing and twist are limited."""
     reference: Array | None = None
-    """(3,) the direction, across the bone, that the first swing turns about; the second turns about bone x reference."""
+    """(3,) the direction across the bone that the first swing turns about; the second turns about bone x reference."""
     swing: Array | None = None
     """(2, 2) radians: how far the bone may lean about each of the two, below zero and above: a cone of four quarter
     ellipses. One number is a round cone, two are an ellipse's half-angles. None: any way."""
@@ -135,7 +135,8 @@ class JointRange(Constraint):
             angles, by = self.angles(turns)
             values, by_turns = _outside(angles, by, self.ranges)
             return Rows(values=values, by_turns=by_turns[:, :, None])
-        assert self.axis is not None and self.reference is not None
+        assert self.axis is not None
+        assert self.reference is not None
         parts = []
         if self.swing is not None:
             parts.append(_cone(*swing(turns, self.axis, self.reference), self.swing))
@@ -151,7 +152,8 @@ class JointRange(Constraint):
 
         Angles repeat, and a ball has two triples of them: those that break the ranges least are taken.
         """
-        assert self.axes is not None and self.ranges is not None
+        assert self.axes is not None
+        assert self.ranges is not None
         middle = _middle(self.ranges)
         if len(self.axes) == 1:
             angle, by = twist(turns, self.axes[0])
@@ -186,7 +188,7 @@ class JointRange(Constraint):
             axes = np.linalg.qr(rng.normal(size=(3, 3)))[0][:count]
             ranges = np.stack([rng.uniform(-1.0, 0.0, count), rng.uniform(0.0, 1.0, count)], -1)
             return cls(joint=joint, rest=rest, axes=axes, ranges=ranges)
-        cones = (rng.uniform(0.3, 1.5), rng.uniform(0.3, 1.5, 2), rng.uniform(0.3, 1.5, (2, 2)) * [-1.0, 1.0])
+        cones = (rng.uniform(0.3, 1.5, ()), rng.uniform(0.3, 1.5, 2), rng.uniform(0.3, 1.5, (2, 2)) * [-1.0, 1.0])
         return cls(
             joint=joint, rest=rest, axis=rng.normal(size=3), reference=rng.normal(size=3),
             swing=cones[rng.integers(3)], twist=np.sort(rng.uniform(-1.0, 1.0, 2)),

@@ -56,7 +56,7 @@ class Pose(Constraint):
         count, joints = left.shape[:2]
         by_turns = np.zeros((count, joints, 3, joints, 3))
         by_turns[:, np.arange(joints), :, np.arange(joints)] = np.swapaxes(right_jacobian_inverse(left), 0, 1)
-        return Rows(values=left.reshape(count, -1), by_turns=by_turns.reshape(count, 3 * joints, joints, 3))
+        return Rows(values=left.reshape(count, 3 * joints), by_turns=by_turns.reshape(count, 3 * joints, joints, 3))
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Pose:

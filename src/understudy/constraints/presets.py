@@ -42,11 +42,13 @@ def key_moment(
     places = fk(motion).points(points)
     return [
         Place(
-            spot=Spot(point=_named(motion, point), actor=actor), target=places[_frame(motion, t), i], instants=(float(t),)
+            spot=Spot(point=_named(motion, point), actor=actor),
+            target=places[_frame(motion, t), i],
+            instants=(float(t),),
         )
         for i, point in enumerate(points)
         for t in times
-    ]  # fmt: skip
+    ]
 
 
 def key_moment_interpolated(
@@ -88,7 +90,7 @@ def key_moment_interpolated(
                     start=start,
                     end=end,
                     **_clock(motion),
-                )  # fmt: skip
+                )
             )
     return found
 

@@ -55,7 +55,7 @@ def swing(turns: Array, axis: Array, reference: Array) -> tuple[Array, Array]:
     Args:
         turns: (N, 4) rotations from where the joint is neither swung nor twisted.
         axis: (3,) unit bone axis, in the joint's own frame.
-        reference: (3,) unit, across the axis: what the first angle turns about; the second turns about axis x reference.
+        reference: (3,) unit, across the axis: what the first angle turns about; the second is about axis x reference.
 
     Returns:
         (N, 2) radians and their derivatives (N, 2, 3) by a small turn.

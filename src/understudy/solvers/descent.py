@@ -76,7 +76,7 @@ class Descent(Solver):
     softness: float = 1e-5
     """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
     error: float = 1e-4
-    """Metres or radians: with every constraint met this closely, a step that gains less than a hundredth is the last."""
+    """Metres or radians: with every constraint met this closely, a step that gains under a hundredth is the last."""
     gain: float = 1e-3
     """The share of change and violation together that a step must take off for another to follow."""
     iterations: int = 30

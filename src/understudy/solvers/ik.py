@@ -7,6 +7,7 @@ a constraint begins or ends and with changes that differ from frame to frame.
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -31,14 +32,12 @@ ROUNDS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ik(Solver):
-    """Each frame by itself, by damped least squares.
+class FrameByFrame(Solver):
+    """A solver that takes each frame by itself, by damped least squares.
 
-    A plant anywhere is held where the frame before it first held ended up: frames are taken in an order that
-    has that frame first, as many at once as do not wait for one another.
+    A plant anywhere is held where its first frame put it: frames are taken in an order that has that frame first,
+    as many at once as do not wait for one another.
     """
-
-    name: ClassVar[str] = "ik"
 
     softness: float = 1e-5
     """What a unit of change may cost in squared error."""
@@ -50,26 +49,35 @@ class Ik(Solver):
     """Wall time after which frames not yet reached keep their start."""
 
     def __post_init__(self) -> None:
-        check_options(self)
+        for name in ("softness", "error", "seconds"):
+            if not getattr(self, name) > 0.0:
+                raise OptionError(f"Solver `{self.name}`: expected {name} above zero, got {getattr(self, name)}")
+        if self.iterations < 1:
+            raise OptionError(f"Solver `{self.name}`: expected at least one iteration, got {self.iterations}")
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
         change, steps = frame_by_frame(problem, self, watch)
         if steps == 0:
             return problem.bodies, 0
         whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
-        return merged(problem.bodies, whole, change), steps
+        return merged(problem.bodies, whole, self.finished(change, problem.actors[0].motion.fps)), steps
+
+    @abstractmethod
+    def finished(self, change: Array, fps: float) -> Array:
+        """What is made of the coordinates (F, D) that the frames were moved by."""
 
 
-def check_options(solver: Ik) -> None:
-    """Refuse numbers that cannot be used."""
-    for name in ("softness", "error", "seconds"):
-        if not getattr(solver, name) > 0.0:
-            raise OptionError(f"Solver `{solver.name}`: expected {name} above zero, got {getattr(solver, name)}")
-    if solver.iterations < 1:
-        raise OptionError(f"Solver `{solver.name}`: expected at least one iteration, got {solver.iterations}")
+@dataclass(frozen=True, kw_only=True)
+class Ik(FrameByFrame):
+    """Each frame by itself, and left as it is."""
+
+    name: ClassVar[str] = "ik"
+
+    def finished(self, change: Array, fps: float) -> Array:
+        return change
 
 
-def frame_by_frame(problem: Problem, solver: Ik, watch: Watch) -> tuple[Array, int]:
+def frame_by_frame(problem: Problem, solver: FrameByFrame, watch: Watch) -> tuple[Array, int]:
     """The coordinates (F, D) that each frame alone is moved by, and the steps it took."""
     count = len(problem.times)
     change, steps = np.zeros((count, len(problem.metric))), 0
@@ -157,7 +165,7 @@ class _Wave:
 
     sample: Sample
     plants: _Plants
-    solver: Ik
+    solver: FrameByFrame
 
     def solve(self) -> tuple[Array, Evaluation, int]:
         """The coordinates (n, D) of the frames, everything evaluated there, and the steps taken."""

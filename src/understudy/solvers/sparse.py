@@ -25,7 +25,9 @@ from understudy.splines import Basis, Knots
 class Curve(ABC):
     """A displacement over time made of keys (K, D)."""
 
-    num_keys: int
+    @property
+    @abstractmethod
+    def num_keys(self) -> int: ...
 
     @abstractmethod
     def values(self, keys: Array) -> Array:
@@ -60,7 +62,7 @@ class SplineCurve(Curve):
         return SplineCurve(basis=knots.basis(times), whole=knots.basis(problem.times))
 
     @property
-    def num_keys(self) -> int:  # type: ignore[override]
+    def num_keys(self) -> int:
         return self.basis.num_keys
 
     def values(self, keys: Array) -> Array:

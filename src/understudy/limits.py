@@ -1,0 +1,329 @@
+"""How far a human's joints go: ranges for bodies that bring none of their own.
+
+The ranges are the normal ones of the American Academy of Orthopaedic Surgeons (Joint Motion: Method of Measuring and
+Recording, 1965), which Kapandji's The Physiology of the Joints agrees with within a few degrees. They are counted from
+standing upright with the arms hanging. Where a motion itself goes farther, its own range counts: nobody's capture is
+called impossible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.body import is_humanoid, rest_pose_kind
+from understudy.constraints.base import Spot
+from understudy.constraints.joint_range import JointRange
+from understudy.constraints.turning import swing, twist
+from understudy.geometry.quaternion import (
+    Array, between, conjugate, cross, from_axis_angle, log, mean, multiply, rotate, unrotate,
+)  # fmt: skip
+from understudy.kinematics import Pose, fk
+from understudy.motion import Motion, rest_motion
+from understudy.roles import roles
+from understudy.skeleton import NUM_AXES, JointKind, Skeleton
+
+MARGIN = np.radians(3.0)
+"""How much farther than the motion itself a widened range reaches."""
+
+SHARED = 1.5
+"""How much more than its even share of the whole's range one of several parts of a spine or neck may take."""
+
+STRAY = np.radians(15.0)
+"""How far the axis of a knee or elbow may lean in a rig that lets it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal:
+    """The range of a joint that turns any way, degrees."""
+
+    ahead: float
+    """How far the bone leans forwards (a foot: upwards)."""
+    back: float
+    out: float
+    """Away from the body's middle; a bone of the middle leans this far to both sides."""
+    inward: float
+    twist: float
+    """To either side."""
+    centre: tuple[float, float, float] | None = None
+    """Where the bone points when it does not lean: outwards, up, forwards. None: where the neutral pose has it."""
+
+
+BALLS = {
+    "upper_leg": Normal(ahead=120, back=30, out=45, inward=30, twist=45, centre=(0.0, -1.0, 0.0)),
+    # Raised, hanging, reached back or across the chest, an arm is within this cone, whose middle is out and forwards.
+    "upper_arm": Normal(ahead=115, back=115, out=115, inward=115, twist=90, centre=(0.64, -0.43, 0.64)),
+    "shoulder": Normal(ahead=35, back=35, out=35, inward=35, twist=30),
+    "foot": Normal(ahead=20, back=50, out=20, inward=20, twist=35),
+    # Which way a palm faces is not known, so its range is round; rigs often turn the forearm at the wrist.
+    "hand": Normal(ahead=80, back=80, out=80, inward=80, twist=80),
+}
+SPINE = Normal(ahead=80, back=25, out=35, inward=35, twist=45)
+"""The whole of the back from the hips to the chest."""
+NECK = Normal(ahead=45, back=45, out=45, inward=45, twist=60)
+"""The neck and head together."""
+
+HINGES = {"lower_leg": (10.0, 135.0, 30.0), "lower_arm": (10.0, 150.0, 90.0)}
+"""Degrees that a knee or elbow overstretches, bends, and twists to either side."""
+
+
+def joint_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], list[str]]:
+    """The skeleton's own limits, or a human's if it is one and brings none; and what there is to say about them."""
+    own = skeleton_limits(motion.skeleton, actor=actor)
+    return (own, []) if own else human_limits(motion, actor=actor)
+
+
+def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
+    """The ranges that a skeleton gives its joints; joints without a finite one are left out."""
+    found = []
+    for name, kind, limits in zip(skeleton.names, skeleton.kinds, skeleton.limits, strict=True):
+        if np.any(np.isfinite(limits[: NUM_AXES[kind]])):
+            found.append(JointRange.of(skeleton, name, actor=actor))
+    return found
+
+
+def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], list[str]]:
+    """Normal human ranges for the joints of a body, wide enough for its own motion.
+
+    Args:
+        motion: The body with a motion that it can do.
+        actor: Whose joints they are.
+
+    Returns:
+        The ranges, and a sentence for each that was widened or could not be given.
+    """
+    if not is_humanoid(motion.skeleton):
+        return [], ["The body is not a human one: no joint limits are known for it."]
+    stance = _Stance.of(motion, actor)
+    ranges: list[JointRange] = []
+    said: list[str] = []
+    for joint, far, normal, side in _balls(motion.skeleton):
+        if motion.skeleton.kinds[joint] is JointKind.FIXED:
+            continue
+        if far is None:
+            said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
+            continue
+        ranges.append(stance.ball(joint, stance.bone(joint, far), normal, side))
+    found = roles(motion.skeleton)
+    for upper, lower, end in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
+        for side in ("left", "right"):
+            joint, far = found[f"{side}_{lower}"], found.get(f"{side}_{end}", -1)
+            if motion.skeleton.kinds[joint] is not JointKind.FIXED:
+                normal = np.radians(HINGES[lower])
+                ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", normal))
+    widened = []
+    for each in ranges:
+        name = str(each.joint.point)
+        wider, sentences = _widened(each, motion.rotations[:, motion.skeleton.index[name]], name)
+        widened.append(wider)
+        said += sentences
+    return widened, said
+
+
+def _balls(skeleton: Skeleton) -> list[tuple[int, int | None, Normal, str]]:
+    """Joints that turn any way: the joint, the one its bone leads to (-1: its tips), its range, its side."""
+    found = roles(skeleton)
+    out: list[tuple[int, int | None, Normal, str]] = []
+    nexts = {"upper_leg": "lower_leg", "upper_arm": "lower_arm", "shoulder": "upper_arm", "foot": "toe", "hand": ""}
+    for part, normal in BALLS.items():
+        for side in ("left", "right"):
+            joint = found.get(f"{side}_{part}")
+            if joint is not None:
+                out.append((joint, found.get(f"{side}_{nexts[part]}", _tips(skeleton, joint)), normal, side))
+    top = found.get("neck", found.get("head"))
+    if "spine" in found and "chest" in found:
+        path = skeleton.chain(found["chest"])
+        parts = path[path.index(found["spine"]) :] if found["spine"] in path else [found["chest"]]
+        last = top if top is not None else _tips(skeleton, parts[-1])
+        out += [(j, far, _share(SPINE, len(parts)), "") for j, far in zip(parts, [*parts[1:], last], strict=True)]
+    if top is not None:
+        path = skeleton.chain(found.get("head", top))
+        parts = path[path.index(top) :] if top in path else [top]
+        tips = _tips(skeleton, parts[-1])
+        out += [(j, far, _share(NECK, len(parts)), "") for j, far in zip(parts, [*parts[1:], tips], strict=True)]
+    return out
+
+
+def _share(whole: Normal, parts: int) -> Normal:
+    share = min(1.0, SHARED / parts)
+    kept = {key: share * getattr(whole, key) for key in ("ahead", "back", "out", "inward", "twist")}
+    return replace(whole, **kept)
+
+
+def _tips(skeleton: Skeleton, joint: int) -> int | None:
+    """-1 where bones or ends leave a joint, None where nothing does."""
+    name = skeleton.names[joint]
+    lengths = [skeleton.lengths[j] for j in skeleton.children[joint]]
+    lengths += [float(np.linalg.norm(end.offset)) for end in skeleton.ends if end.joint == name]
+    return -1 if max(lengths, default=0.0) > 1e-6 else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Stance:
+    """A body in a neutral pose: the rest pose if it stands in it, else the middle of its motion."""
+
+    motion: Motion
+    actor: str
+    pose: Pose
+    neutral: Array
+    """(J, 4) local rotations."""
+    left: Array
+    up: Array
+    forward: Array
+
+    @staticmethod
+    def of(motion: Motion, actor: str) -> _Stance:
+        skeleton, found = motion.skeleton, roles(motion.skeleton)
+        stands = rest_pose_kind(skeleton) != "no pose"
+        neutral = skeleton.rest if stands else mean(motion.rotations)
+        pose = fk(replace(rest_motion(skeleton), rotations=neutral[None]))
+        place = pose.positions[0]
+        across = sum(place[found[f"left_{p}"]] - place[found[f"right_{p}"]] for p in ("upper_leg", "upper_arm"))
+        up = place[found.get("neck", found.get("head", 0))] - place[found["hips"]]
+        up = up / np.linalg.norm(up)
+        forward = cross(across, up)
+        forward = forward / np.linalg.norm(forward)
+        return _Stance(
+            motion=motion, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
+        )
+
+    def bone(self, joint: int, far: int) -> Array:
+        """(3,) the unit direction, world, of a joint's bone, towards another joint or its tips."""
+        skeleton, place = self.motion.skeleton, self.pose.positions[0]
+        if far >= 0:
+            end = place[far]
+        else:
+            ends = [end for end in skeleton.ends if end.joint == skeleton.names[joint]]
+            end = np.concatenate([place[list(skeleton.children[joint])], self.pose.points(ends)[0]]).mean(0)
+        vector = end - place[joint]
+        size = float(np.linalg.norm(vector))
+        return vector / size if size > 1e-6 else self.up
+
+    def ball(self, joint: int, bone: Array, normal: Normal, side: str) -> JointRange:
+        """The range of a joint that turns any way, its bone pointing somewhere (3,), world, in the neutral pose."""
+        outward = -self.left if side == "right" else self.left
+        centre = bone
+        if normal.centre is not None:
+            centre = np.array(normal.centre) @ np.stack([outward, self.up, self.forward])
+            centre = centre / np.linalg.norm(centre)
+        # A bone that points forwards already, a foot's, leans up and down instead.
+        ahead = self.up if abs(float(centre @ self.forward)) > 0.8 else self.forward
+        cone = np.radians([[-normal.back, normal.ahead], [-normal.inward, normal.out]])
+        return self._cone(joint, bone, centre, (ahead, outward), cone, np.radians([-normal.twist, normal.twist]))
+
+    def _cone(
+        self, joint: int, bone: Array, centre: Array, ways: tuple[Array, Array], cone: Array, turn: Array
+    ) -> JointRange:
+        """Swing and twist limits about a centre (3,), world: how far towards each of two ways, and away from them."""
+        world = self._above(joint)
+        frame = self.pose.rotations[0, joint]
+        rest = multiply(between(bone, centre), frame)
+        first = cross(centre, ways[0])
+        first = first / np.linalg.norm(first)
+        sides = cone[1] if first @ ways[1] > 0.0 else -cone[1, ::-1]
+        return JointRange(
+            joint=Spot(point=self.motion.skeleton.names[joint], actor=self.actor),
+            rest=multiply(conjugate(world), rest), axis=unrotate(frame, bone), reference=unrotate(rest, first),
+            swing=np.stack([cone[0], sides]), twist=turn,
+        )  # fmt: skip
+
+    def _above(self, joint: int) -> Array:
+        """(4,) the world rotation of the frame that a joint's local rotation leads to."""
+        return multiply(self.pose.rotations[0, joint], conjugate(self.neutral[joint]))
+
+    def hinge(self, joint: int, upper: int, far: int, knee: bool, normal_range: Array) -> JointRange:
+        """The range of a knee or elbow: about the one axis its motion shows, or in the plane that it bends in."""
+        skeleton = self.motion.skeleton
+        over, bend, turn = normal_range
+        bone = self.bone(joint, far)
+        place = self.pose.positions[0]
+        above = place[joint] - place[upper]
+        above = unrotate(self._above(joint), above / np.linalg.norm(above))
+        turns = self.motion.rotations[:, joint]
+        leads = rotate(turns, unrotate(self.pose.rotations[0, joint], bone))
+        bends = np.arctan2(np.linalg.norm(cross(above, leads), axis=-1), leads @ above)
+        from_neutral = multiply(conjugate(self.neutral[joint]), turns)
+        axis = _single_axis(from_neutral, bends)
+        spot = Spot(point=skeleton.names[joint], actor=self.actor)
+        if axis is not None:
+            angles = np.unwrap(twist(from_neutral, axis)[0])
+            straight = float(np.median((angles - bends)[bends >= np.median(bends)]))
+            straight -= 2.0 * np.pi * np.round(straight / (2.0 * np.pi))
+            limits = straight + np.array([-over, bend])
+            if skeleton.kinds[joint] is JointKind.HINGE:
+                return JointRange(joint=spot, rest=self.neutral[joint], axes=axis[None], ranges=limits[None])
+            return JointRange(joint=spot, rest=self.neutral[joint], axis=axis, swing=np.array(STRAY), twist=limits)
+        normals = cross(above, leads)
+        total, sizes = normals.sum(0), np.linalg.norm(normals, axis=-1).sum()
+        normal = rotate(self._above(joint), total)
+        if np.linalg.norm(total) < 0.9 * sizes or sizes < 0.1 * len(normals):
+            normal = cross(rotate(self._above(joint), above), -self.forward if knee else self.forward)
+        normal = normal / np.linalg.norm(normal)
+        middle, half = 0.5 * (bend - over), 0.5 * (bend + over)
+        centre = rotate(from_axis_angle(normal, middle), rotate(self._above(joint), above))
+        cone = np.array([[-half, half], [-STRAY, STRAY]])
+        return self._cone(joint, bone, centre, (cross(normal, centre), normal), cone, np.array([-turn, turn]))
+
+
+def _single_axis(turns: Array, bends: Array) -> Array | None:
+    """The axis (3,) that rotations (F, 4) are all about, turning so as to bend; None if there is no such one."""
+    vectors = log(turns)
+    _, sizes, axes = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
+    spread = np.ptp(vectors @ axes[0])
+    if spread < np.radians(10.0) or (sizes[0] ** 2) < 0.95 * (sizes**2).sum() or np.ptp(bends) < np.radians(10.0):
+        return None
+    axis = axes[0]
+    fit = float(np.corrcoef(vectors @ axis, bends)[0, 1])
+    return None if abs(fit) < 0.8 else axis if fit > 0.0 else -axis
+
+
+def _widened(given: JointRange, turns: Array, name: str) -> tuple[JointRange, list[str]]:
+    """A range that a joint's own rotations (F, 4) keep to, and what was widened."""
+    turned = multiply(conjugate(given.rest), turns)
+    said = []
+    changes: dict[str, Array] = {}
+    if given.ranges is not None:
+        angles = given.angles(turned)[0]
+        changes["ranges"] = _reaching(given.ranges, angles.min(0), angles.max(0))
+        said += _sentence(name, "bending", changes["ranges"] - given.ranges)
+    if given.twist is not None and given.axis is not None:
+        middle = given.twist.mean()
+        angles = middle + np.remainder(twist(turned, given.axis)[0] - middle + np.pi, 2.0 * np.pi) - np.pi
+        changes["twist"] = _reaching(given.twist, angles.min(), angles.max())
+        said += _sentence(name, "turning", changes["twist"] - given.twist)
+    if given.swing is not None and given.axis is not None and given.reference is not None:
+        changes["swing"] = _reaching_cone(given.swing, swing(turned, given.axis, given.reference)[0])
+        said += _sentence(name, "leaning", changes["swing"] - given.swing)
+    return replace(given, **changes), said
+
+
+def _sentence(name: str, what: str, more: Array) -> list[str]:
+    degrees = float(np.degrees(np.abs(more).max()))
+    if degrees == 0.0:
+        return []
+    return [f"`{name}`: the normal range of {what} is widened by {degrees:.0f} degrees: the motion itself goes there."]
+
+
+def _reaching(limits: Array, low: Array, high: Array) -> Array:
+    out = limits.copy()
+    out[..., 0] = np.where(low < limits[..., 0], low - MARGIN, limits[..., 0])
+    out[..., 1] = np.where(high > limits[..., 1], high + MARGIN, limits[..., 1])
+    return out
+
+
+def _reaching_cone(cone: Array, leans: Array) -> Array:
+    """A cone (2, 2) that leans (F, 2) keep to: longer on the side that they leave by, then as a whole if need be."""
+    half = np.where(leans < 0.0, -cone[:, 0], cone[:, 1])
+    parts = np.abs(leans) / half
+    shares = np.linalg.norm(parts, axis=-1)
+    if shares.max() <= 1.0:
+        return cone
+    out = cone.copy()
+    for way in (0, 1):
+        for side in (0, 1):
+            mine = (shares > 1.0) & (np.argmax(parts, -1) == way) & ((leans[:, way] >= 0.0) == bool(side))
+            out[way, side] *= shares[mine].max(initial=1.0)
+    half = np.where(leans < 0.0, -out[:, 0], out[:, 1])
+    out *= max(1.0, float(np.linalg.norm(leans / half, axis=-1).max()))
+    return np.where(out != cone, out + MARGIN * np.array([-1.0, 1.0]), out)

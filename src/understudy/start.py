@@ -1,0 +1,141 @@
+"""The starting point of a retarget: the source's motion put on the target so that little is left to solve.
+
+Angles carry over as they are; the root's path is scaled by the legs about the floor, frame by frame for a body that
+changes size, and shifted to where constraints fix the body in the world [Gleicher98, sec. 3.8 and 5].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.body import leg_length
+from understudy.contacts import Contact
+from understudy.errors import SkeletonError
+from understudy.geometry.quaternion import Array
+from understudy.motion import Motion
+from understudy.skeleton import Skeleton
+
+LEVEL = 0.02
+"""Rise per metre below which a floor counts as level."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Floor:
+    """The ground: a plane, level or nearly so (captured floors are often tilted by a degree)."""
+
+    height: float = 0.0
+    """Metres at x = z = 0."""
+    slope: Array
+    """(2,) rise per metre along x and z."""
+
+    def heights(self, places: Array) -> Array:
+        """(...,) metres: height of the floor below places (..., 3)."""
+        return self.height + places[..., [0, 2]] @ self.slope
+
+    @property
+    def normal(self) -> Array:
+        """(3,) unit vector away from the ground."""
+        up = np.array([-self.slope[0], 1.0, -self.slope[1]])
+        return up / np.linalg.norm(up)
+
+
+def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
+    """The floor that contacts stand on: the plane through the lower half of their places.
+
+    A tilt is believed only where contacts spread over more than a leg's length and lie well on one plane.
+    """
+    places = np.array([c.place for c in contacts if c.place is not None and c.on == "floor"]).reshape(-1, 3)
+    flat = np.zeros(2)
+    if len(places) == 0:
+        return Floor(slope=flat)
+    low = places[places[:, 1] <= np.median(places[:, 1]) + 0.1 * leg]
+    level = float(np.median(low[:, 1]))
+    if len(low) >= 4 and np.ptp(low[:, [0, 2]], axis=0).max() > leg:
+        around = low[:, [0, 2]] - low[:, [0, 2]].mean(axis=0)
+        # A path that is a line says nothing about the tilt across it: tiny directions are left level.
+        tilt = np.linalg.pinv(around, rcond=0.2) @ (low[:, 1] - low[:, 1].mean())
+        left = low[:, 1] - low[:, 1].mean() - around @ tilt
+        if np.std(left) < 0.5 * np.std(low[:, 1]) and np.linalg.norm(tilt) < 0.1:
+            return Floor(height=float(low[:, 1].mean() - low[:, [0, 2]].mean(axis=0) @ tilt), slope=tilt)
+    return Floor(height=level, slope=flat)
+
+
+def leg_ratio(source: Skeleton, target: Skeleton) -> float:
+    """How much longer the target's legs are."""
+    return leg_length(target) / leg_length(source)
+
+
+def scaled_places(places: Array, ratio: float, floor: Floor) -> Array:
+    """Places (..., 3) scaled about the point of the floor below the world's origin."""
+    centre = np.array([0.0, floor.height, 0.0])
+    return centre + ratio * (places - centre)
+
+
+def start_motion(motion: Motion, target: Skeleton, floor: Floor) -> Motion:
+    """The source's motion on a target of the same structure, its path scaled by the legs."""
+    check_structure(motion.skeleton, target)
+    ratio = leg_ratio(motion.skeleton, target)
+    offsets = None
+    if motion.offsets is not None:
+        bones = target.lengths / np.maximum(motion.skeleton.lengths, 1e-12)
+        offsets = np.where(motion.skeleton.lengths[:, None] > 1e-9, motion.offsets * bones[:, None], target.offsets)
+    return replace(
+        motion, skeleton=target, root=scaled_places(motion.root, ratio, floor), offsets=offsets, name=target.name
+    )
+
+
+def morph_motion(motion: Motion, target: Skeleton, share: Array, floor: Floor) -> Motion:
+    """The source's motion on a body that turns from the source into the target.
+
+    Args:
+        motion: The source's motion.
+        target: A character of the same structure.
+        share: (F,) how much of the target the body is at each frame: 0 the source, 1 the target.
+        floor: The ground.
+
+    Returns:
+        A motion on the target's skeleton with offsets per frame. Steps of the path are scaled by the size the legs
+        have at each frame and added up [Gleicher98, sec. 5].
+    """
+    check_structure(motion.skeleton, target)
+    mix = share[:, None, None]
+    offsets = (1.0 - mix) * motion.skeleton.offsets + mix * target.offsets
+    ratio = 1.0 + share * (leg_ratio(motion.skeleton, target) - 1.0)
+    steps = np.diff(motion.root, axis=0) * (0.5 * (ratio[1:] + ratio[:-1]))[:, None]
+    root = motion.root[0] * [ratio[0], 1.0, ratio[0]] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    root[:, 1] = floor.height + ratio * (motion.root[:, 1] - floor.height)
+    return replace(motion, skeleton=target, root=root, offsets=offsets, name=target.name)
+
+
+def check_structure(source: Skeleton, target: Skeleton) -> None:
+    """Refuse a target whose joints are not the source's."""
+    if source.names != target.names or not np.array_equal(source.parents, target.parents):
+        missing = [name for name in source.names if name not in target.index]
+        extra = [name for name in target.names if name not in source.index]
+        raise SkeletonError(
+            f"The target is built differently: it lacks {missing[:4] or 'nothing'}, has {extra[:4] or 'nothing'} "
+            "besides, or its joints hang together in another way"
+        )
+
+
+def translation_signal(wanted: Array, fps: float, smooth: float = 0.25) -> Array:
+    """(F, 3) how far to shift a body at each frame, from what fixed constraints ask for at some.
+
+    Args:
+        wanted: (F, 3) metres; nan where nothing is asked of an axis.
+        fps: Frames a second.
+        smooth: Seconds of the low-pass filter.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    frames = np.arange(len(wanted))
+    out = np.zeros_like(wanted)
+    for axis in range(3):
+        known = np.isfinite(wanted[:, axis])
+        if known.any():
+            whole = np.interp(frames, frames[known], wanted[known, axis])
+            out[:, axis] = gaussian_filter1d(whole, smooth * fps, mode="nearest")
+    return out

@@ -1,0 +1,140 @@
+"""What every kind of constraint promises: exact derivatives, finite rows, examples that repeat."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from understudy.angles import joint_rotations
+from understudy.constraints import Constraint, Relation, View, kinds
+from understudy.geometry.quaternion import normalize
+from understudy.motion import Motion
+from understudy.problem import Actor, Problem, Sample
+from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
+
+SEEDS = range(24)
+STEP = 1e-5
+
+
+def make_actor(rng: np.random.Generator, name: str) -> Actor:
+    """Four joints of random kinds, axes, bones and motion, with an end point."""
+    below = rng.choice([JointKind.BALL, JointKind.BALL, JointKind.UNIVERSAL, JointKind.HINGE], 3)
+    made = (JointKind.FREE, *(JointKind(str(kind)) for kind in below))
+    axes = np.zeros((4, 3, 3))
+    for joint, kind in enumerate(made):
+        axes[joint, : NUM_AXES[kind]] = np.linalg.qr(rng.normal(size=(3, 3)))[0][: NUM_AXES[kind]]
+    skeleton = Skeleton(
+        names=("root", "upper", "lower", "tip"),
+        parents=np.array([-1, 0, 1, 2]),
+        offsets=rng.normal(size=(4, 3)),
+        rest=normalize(rng.normal(size=(4, 4))),
+        kinds=made,
+        axes=axes,
+        ends=(Point(name="end", joint="tip", offset=rng.normal(size=3)),),
+    )
+    rotations = joint_rotations(skeleton, rng.uniform(-1.0, 1.0, (6, 4, 3)))
+    return Actor(motion=Motion(skeleton=skeleton, fps=30.0, root=rng.normal(size=(6, 3)), rotations=rotations), name=name)
+
+
+def make_sample(kind: str, seed: int) -> Sample:
+    rng = np.random.default_rng([seed, *kind.encode()])
+    actors = (make_actor(rng, "first"), make_actor(rng, "second"))
+    problem = Problem(actors=actors, constraints=(kinds()[kind].example(rng),))
+    return Sample(problem=problem, bodies=problem.bodies, frames=np.arange(6))
+
+
+def every_jacobian(sample: Sample, d: np.ndarray) -> np.ndarray:
+    """(N, R, D) derivatives of all residuals."""
+    evaluation = sample.evaluate(d)
+    shape = evaluation.rows[0].values.shape
+    at, row = (index.ravel() for index in np.indices(shape))
+    return evaluation.jacobian(0, (at, row)).reshape(*shape, -1)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.4])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_derivative_is_the_finite_difference(kind: str, seed: int, size: float) -> None:
+    sample = make_sample(kind, seed)
+    count = sample.ensemble.num_coordinates
+    d = size * np.random.default_rng(seed).normal(size=(6, count))
+    exact = every_jacobian(sample, d)
+    measured = np.empty_like(exact)
+    for c in range(count):
+        step = STEP * np.eye(count)[c]
+
+        # Richardson's combination of two steps, so that what is compared is the derivative and not the step's error.
+        def slope(h: float, step: np.ndarray = step) -> np.ndarray:
+            ahead = sample.evaluate(d + h * step).rows[0].values
+            behind = sample.evaluate(d - h * step).rows[0].values
+            return (ahead - behind) / (2.0 * h * STEP)
+
+        measured[..., c] = (4.0 * slope(5.0) - slope(10.0)) / 3.0
+    scale = 1.0 + np.abs(exact).max(axis=-1, keepdims=True)
+    assert np.all(np.isfinite(exact))
+    np.testing.assert_allclose(exact / scale, measured / scale, rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_rows_fit_and_are_finite(kind: str) -> None:
+    for seed in SEEDS:
+        sample = make_sample(kind, seed)
+        constraint = sample.problem.constraints[0]
+        assert constraint.kind == kind
+        assert constraint.relation in tuple(Relation)
+        rows = sample.evaluate(np.zeros((6, sample.ensemble.num_coordinates))).rows[0]
+        count = rows.values.shape[1]
+        assert rows.values.shape == (6, count)
+        assert np.all(np.isfinite(rows.values))
+        assert (rows.by_points is None) == (not constraint.spots())
+        assert (rows.by_turns is None) == (not constraint.joints())
+        if rows.by_points is not None:
+            assert rows.by_points.shape == (6, count, len(constraint.spots()), 3)
+        if rows.by_turns is not None:
+            assert rows.by_turns.shape == (6, count, len(constraint.joints()), 3)
+        assert constraint.label
+
+
+def looked_at(constraint: Constraint, rng: np.random.Generator, frames: int = 5) -> View:
+    return View(
+        times=np.linspace(0.0, 0.3, frames),
+        points=rng.normal(size=(frames, len(constraint.spots()), 3)),
+        turns=normalize(rng.normal(size=(frames, len(constraint.joints()), 4))),
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_example_repeats_and_fields_make_the_same_again(kind: str) -> None:
+    differ = False
+    for seed in SEEDS:
+        made = [kinds()[kind].example(np.random.default_rng(seed)) for _ in range(2)]
+        again = type(made[0])(**{field.name: getattr(made[0], field.name) for field in fields(made[0])})
+        view = looked_at(made[0], np.random.default_rng(seed))
+        values = [constraint.rows(view).values for constraint in (*made, again)]
+        np.testing.assert_array_equal(values[0], values[1])
+        np.testing.assert_allclose(values[0], values[2], atol=1e-12)
+        other = kinds()[kind].example(np.random.default_rng(seed + 1000))
+        differ |= [s.point for s in other.spots()] != [s.point for s in made[0].spots()] or not np.array_equal(
+            other.rows(looked_at(other, np.random.default_rng(seed))).values, values[0]
+        )
+    assert differ, "every seed makes the same example"
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_frames_do_not_mix(kind: str) -> None:
+    for seed in SEEDS:
+        constraint = kinds()[kind].example(np.random.default_rng(seed))
+        view = looked_at(constraint, np.random.default_rng(seed))
+        part = View(times=view.times[2:4], points=view.points[2:4], turns=view.turns[2:4])
+        np.testing.assert_allclose(constraint.rows(part).values, constraint.rows(view).values[2:4], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_no_frames_give_no_rows(kind: str) -> None:
+    for seed in SEEDS:
+        constraint = kinds()[kind].example(np.random.default_rng(seed))
+        rows = constraint.rows(looked_at(constraint, np.random.default_rng(seed), frames=0))
+        some = constraint.rows(looked_at(constraint, np.random.default_rng(seed), frames=1))
+        assert rows.values.shape == (0, some.values.shape[1])
