@@ -2,40 +2,48 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
+.DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench docs clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-$(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "understudy needs Python 3.11 or newer; set PYTHON=python3.x")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
-	touch $@
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "understudy needs Python 3.11 or newer, and '$(PYTHON)' is none." >&2; \
+	  echo "hint: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "'$(PYTHON) -m venv' failed: this Python comes without what makes environments." >&2; \
+	  echo "hint: on Debian and Ubuntu, 'apt install python3-venv'" >&2; exit 1; }
 
-setup: $(VENV)/.installed ## make the private environment
+# A stamp is a copy of what was installed from: no network while that is the same, however new the file is.
+$(VENV)/installed.%: pyproject.toml $(BIN)/python
+	@cmp -s pyproject.toml $@ || $(PIP) -e '.[$*]'
+	@cp pyproject.toml $@
 
-demo: $(VENV)/.installed ## show what there is: files and pictures in out/demo
-	$(BIN)/understudy demo -o out/demo
+setup: $(VENV)/installed.dev ## make the private environment
 
-test: $(VENV)/.installed ## run the tests
-	$(BIN)/python -m pytest -n auto
+demo: $(VENV)/installed.dev ## show what there is: files and pictures in out/demo
+	@$(BIN)/understudy demo -o out/demo
 
-check: $(VENV)/.installed ## lint, format and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+test: $(VENV)/installed.dev ## run the tests
+	@$(BIN)/python -m pytest -n auto
 
-bench: $(VENV)/.installed ## run the benchmarks beside other packages
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
-	$(BIN)/python benchmarks/run.py
+check: $(VENV)/installed.dev ## lint, format and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 
-docs: $(VENV)/.installed ## build the documentation into site/
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
-	$(BIN)/mkdocs build --strict -q
+bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/
+	@$(BIN)/python docs/fill.py
+	@NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,16 +8,17 @@ The pictures are kept in the repository, so they are small: a palette of colours
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageChops
 
 from understudy import samples
 from understudy.io.files import open_to_write
-from understudy.motion import Motion, rest_motion
+from understudy.motion import rest_motion
 from understudy.picture import draw
-from understudy.samples import Scene
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 DOTS = 84.0
@@ -25,36 +26,47 @@ DOTS = 84.0
 HERO_DOTS = 110.0
 COLOURS = 96
 """Colours of the palette: enough for lines that fade and have soft edges."""
+MARGIN = 16
+"""Dots of white left around what is drawn."""
 
 
-def hero(path: Path) -> None:
+def draw_hero(path: Path) -> None:
     """The picture at the head of the README: what the program is about, in one filmstrip."""
     scene = samples.motion("walk")
     draw(scene, path, style="filmstrip", views="side", count=9, frames=slice(15, 96), dots_per_inch=HERO_DOTS)
-    shrink(path)
 
 
-def character(name: str, path: Path) -> None:
+def draw_character(name: str, path: Path) -> None:
     """A character in its rest pose, from three sides."""
     draw(rest_motion(samples.character(name)), path, labels=[name], style="overlay", dots_per_inch=DOTS)
-    shrink(path)
 
 
-def motion(name: str, path: Path) -> None:
+def draw_motion(name: str, path: Path) -> None:
     """A sample motion: a filmstrip from the side, and overlays from three."""
-    scene: Scene | Motion = samples.motion(name)
-    draw(scene, path, style="both", dots_per_inch=DOTS)
-    shrink(path)
+    draw(samples.motion(name), path, style="both", dots_per_inch=DOTS)
 
 
 def shrink(path: Path) -> None:
-    """Bring a PNG down to a palette of few colours, in place."""
+    """Cut the white off the edges of a PNG and bring it down to a palette of few colours, in place."""
     with Image.open(path) as picture:
-        flat = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        plain = picture.convert("RGB")
+    left, top, right, bottom = ImageChops.difference(plain, Image.new("RGB", plain.size, "white")).getbbox()
+    plain = plain.crop((max(left - MARGIN, 0), max(top - MARGIN, 0), right + MARGIN, bottom + MARGIN))
     buffer = BytesIO()
+    flat = plain.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     flat.save(buffer, format="PNG", optimize=True)
     with open_to_write(path) as stream:
         stream.write(buffer.getvalue())
+
+
+def jobs() -> dict[str, tuple[Callable[[Path], None], str]]:
+    """Everything there is to draw, by name: how, and into which file."""
+    found: dict[str, tuple[Callable[[Path], None], str]] = {"hero": (draw_hero, "hero.png")}
+    for name in samples.characters():
+        found[name] = (partial(draw_character, name), f"samples/{name}.png")
+    for name in samples.motions():
+        found[name] = (partial(draw_motion, name), f"samples/{name}.png")
+    return found
 
 
 def main() -> int:
@@ -63,16 +75,16 @@ def main() -> int:
     options.add_argument("--folder", type=Path, default=FOLDER)
     chosen = options.parse_args()
     (chosen.folder / "samples").mkdir(parents=True, exist_ok=True)
-    jobs = {"hero": (hero, "hero.png")}
-    jobs |= {name: (lambda path, name=name: character(name, path), f"samples/{name}.png") for name in samples.characters()}
-    jobs |= {name: (lambda path, name=name: motion(name, path), f"samples/{name}.png") for name in samples.motions()}
-    unknown = set(chosen.only or ()) - set(jobs)
+    known = jobs()
+    unknown = sorted(set(chosen.only or ()) - set(known))
     if unknown:
-        options.error(f"there is no {', '.join(sorted(unknown))}; known: {', '.join(jobs)}")
-    for name in chosen.only or jobs:
-        work, file = jobs[name]
-        work(chosen.folder / file)
-        print(f"{file}: {(chosen.folder / file).stat().st_size / 1000:.0f} kB")
+        options.error(f"there is no {', '.join(unknown)}; known: {', '.join(known)}")
+    for name in chosen.only or known:
+        work, file = known[name]
+        path = chosen.folder / file
+        work(path)
+        shrink(path)
+        print(f"{file}: {path.stat().st_size / 1000:.0f} kB")
     return 0
 
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.body import is_humanoid, rest_pose_kind
+from understudy.body import feet, is_humanoid, leg_length, rest_pose_kind
 from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
-from understudy.constraints.turning import swing, twist
-from understudy.geometry.quaternion import (
-    Array, between, conjugate, cross, from_axis_angle, log, mean, multiply, rotate, unrotate,
-)  # fmt: skip
+from understudy.constraints.turning import twist
+from understudy.geometry import quaternion
+from understudy.geometry.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.kinematics import Pose, fk
 from understudy.motion import Motion, rest_motion
 from understudy.roles import roles
@@ -96,6 +95,8 @@ def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], 
     if not is_humanoid(motion.skeleton):
         return [], ["The body is not a human one: no joint limits are known for it."]
     stance = _Stance.of(motion, actor)
+    if stance is None:
+        return [], ["Which way the body faces cannot be told: no joint limits are given."]
     ranges: list[JointRange] = []
     said: list[str] = []
     for joint, far, normal, side in _balls(motion.skeleton):
@@ -110,14 +111,13 @@ def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], 
         for side in ("left", "right"):
             joint, far = found[f"{side}_{lower}"], found.get(f"{side}_{end}", -1)
             if motion.skeleton.kinds[joint] is not JointKind.FIXED:
-                normal = np.radians(HINGES[lower])
-                ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", normal))
+                bending = np.radians(HINGES[lower])
+                ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", bending))
     widened = []
     for each in ranges:
         name = str(each.joint.point)
-        wider, sentences = _widened(each, motion.rotations[:, motion.skeleton.index[name]], name)
-        widened.append(wider)
-        said += sentences
+        widened.append(each.widened(motion.rotations[:, motion.skeleton.index[name]], MARGIN))
+        said += _compared(name, each, widened[-1])
     return widened, said
 
 
@@ -173,16 +173,24 @@ class _Stance:
     forward: Array
 
     @staticmethod
-    def of(motion: Motion, actor: str) -> _Stance:
+    def of(motion: Motion, actor: str) -> _Stance | None:
         skeleton, found = motion.skeleton, roles(motion.skeleton)
         stands = rest_pose_kind(skeleton) != "no pose"
-        neutral = skeleton.rest if stands else mean(motion.rotations)
+        neutral = skeleton.rest if stands else quaternion.mean(motion.rotations)
         pose = fk(replace(rest_motion(skeleton), rotations=neutral[None]))
         place = pose.positions[0]
         across = sum(place[found[f"left_{p}"]] - place[found[f"right_{p}"]] for p in ("upper_leg", "upper_arm"))
         up = place[found.get("neck", found.get("head", 0))] - place[found["hips"]]
         up = up / np.linalg.norm(up)
         forward = cross(across, up)
+        if np.linalg.norm(forward) < 1e-3 * leg_length(skeleton):
+            # A flat figure has no width; its feet still point forwards.
+            tips = pose.points(feet(skeleton))[0]
+            ankles = 0.5 * (place[found["left_foot"]] + place[found["right_foot"]])
+            forward = tips.mean(0) - ankles
+            forward = forward - (forward @ up) * up
+        if np.linalg.norm(forward) < 1e-9:
+            return None
         forward = forward / np.linalg.norm(forward)
         return _Stance(
             motion=motion, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
@@ -268,7 +276,7 @@ class _Stance:
 
 def _single_axis(turns: Array, bends: Array) -> Array | None:
     """The axis (3,) that rotations (F, 4) are all about, turning so as to bend; None if there is no such one."""
-    vectors = log(turns)
+    vectors = quaternion.log(turns)
     _, sizes, axes = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
     spread = np.ptp(vectors @ axes[0])
     if spread < np.radians(10.0) or (sizes[0] ** 2) < 0.95 * (sizes**2).sum() or np.ptp(bends) < np.radians(10.0):
@@ -278,52 +286,14 @@ def _single_axis(turns: Array, bends: Array) -> Array | None:
     return None if abs(fit) < 0.8 else axis if fit > 0.0 else -axis
 
 
-def _widened(given: JointRange, turns: Array, name: str) -> tuple[JointRange, list[str]]:
-    """A range that a joint's own rotations (F, 4) keep to, and what was widened."""
-    turned = multiply(conjugate(given.rest), turns)
+def _compared(name: str, normal: JointRange, wider: JointRange) -> list[str]:
+    """A sentence for each way in which a range had to be widened."""
     said = []
-    changes: dict[str, Array] = {}
-    if given.ranges is not None:
-        angles = given.angles(turned)[0]
-        changes["ranges"] = _reaching(given.ranges, angles.min(0), angles.max(0))
-        said += _sentence(name, "bending", changes["ranges"] - given.ranges)
-    if given.twist is not None and given.axis is not None:
-        middle = given.twist.mean()
-        angles = middle + np.remainder(twist(turned, given.axis)[0] - middle + np.pi, 2.0 * np.pi) - np.pi
-        changes["twist"] = _reaching(given.twist, angles.min(), angles.max())
-        said += _sentence(name, "turning", changes["twist"] - given.twist)
-    if given.swing is not None and given.axis is not None and given.reference is not None:
-        changes["swing"] = _reaching_cone(given.swing, swing(turned, given.axis, given.reference)[0])
-        said += _sentence(name, "leaning", changes["swing"] - given.swing)
-    return replace(given, **changes), said
-
-
-def _sentence(name: str, what: str, more: Array) -> list[str]:
-    degrees = float(np.degrees(np.abs(more).max()))
-    if degrees == 0.0:
-        return []
-    return [f"`{name}`: the normal range of {what} is widened by {degrees:.0f} degrees: the motion itself goes there."]
-
-
-def _reaching(limits: Array, low: Array, high: Array) -> Array:
-    out = limits.copy()
-    out[..., 0] = np.where(low < limits[..., 0], low - MARGIN, limits[..., 0])
-    out[..., 1] = np.where(high > limits[..., 1], high + MARGIN, limits[..., 1])
-    return out
-
-
-def _reaching_cone(cone: Array, leans: Array) -> Array:
-    """A cone (2, 2) that leans (F, 2) keep to: longer on the side that they leave by, then as a whole if need be."""
-    half = np.where(leans < 0.0, -cone[:, 0], cone[:, 1])
-    parts = np.abs(leans) / half
-    shares = np.linalg.norm(parts, axis=-1)
-    if shares.max() <= 1.0:
-        return cone
-    out = cone.copy()
-    for way in (0, 1):
-        for side in (0, 1):
-            mine = (shares > 1.0) & (np.argmax(parts, -1) == way) & ((leans[:, way] >= 0.0) == bool(side))
-            out[way, side] *= shares[mine].max(initial=1.0)
-    half = np.where(leans < 0.0, -out[:, 0], out[:, 1])
-    out *= max(1.0, float(np.linalg.norm(leans / half, axis=-1).max()))
-    return np.where(out != cone, out + MARGIN * np.array([-1.0, 1.0]), out)
+    for what, field in (("bending", "ranges"), ("turning", "twist"), ("leaning", "swing")):
+        before, after = getattr(normal, field), getattr(wider, field)
+        more = 0.0 if before is None else float(np.degrees(np.abs(after - before).max()))
+        if more > 0.0:
+            said.append(
+                f"`{name}`: the normal range of {what} is widened by {more:.0f} degrees: the motion itself goes there."
+            )
+    return said

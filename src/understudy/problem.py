@@ -144,6 +144,23 @@ class Problem:
         parts = [_metric(actor, body) for actor, body in zip(self.actors, self.bodies, strict=True)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    def pulls(self) -> tuple[Array, ...]:
+        """For each actor (F, 3): how far constraints that fix it in the world would shift it, on average; nan where
+        none does."""
+        whole = Sample(problem=self, bodies=self.bodies, frames=np.arange(len(self.times)))
+        views = whole.views(whole.ensemble.displaced(np.zeros((len(self.times), whole.ensemble.num_coordinates))))
+        total = np.zeros((len(self.actors), len(self.times), 3))
+        count = np.zeros_like(total)
+        for target, held, view in zip(self.targets, whole.holds, views, strict=True):
+            asked = target.constraint.pull(view)
+            if asked is not None:
+                which = self._resolve(target.constraint, (*target.constraint.spots(), *target.constraint.joints())[0])[
+                    0
+                ]
+                total[which, held] += np.nan_to_num(asked)
+                count[which, held] += np.isfinite(asked)
+        return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
     def restored(self, bodies: Sequence[Body]) -> tuple[Motion, ...]:
         """The actors' whole motions with what was changed on the solved parts put back."""
         out = []
@@ -199,21 +216,24 @@ class Sample:
         held = [position[t.constraint.frames(self.problem.times)] for t in self.problem.targets]
         return tuple(at[at >= 0] for at in held)
 
+    def views(self, postures: tuple[Posture, ...]) -> list[View]:
+        """What each constraint sees of postures."""
+        positions = self.ensemble.points(postures, self.places)
+        return [
+            View(
+                times=self.times[at],
+                points=positions[at][:, target.points],
+                turns=_turns(self.bodies, postures, target, at),
+            )
+            for target, at in zip(self.problem.targets, self.holds, strict=True)
+        ]
+
     def evaluate(self, d: Array) -> Evaluation:
         """Everything at coordinates d (N, D)."""
         postures = self.ensemble.displaced(d)
-        positions = self.ensemble.points(postures, self.places)
-        rows = tuple(
-            target.constraint.rows(
-                View(
-                    times=self.times[at],
-                    points=positions[at][:, target.points],
-                    turns=_turns(self.bodies, postures, target, at),
-                )
-            )
-            for target, at in zip(self.problem.targets, self.holds, strict=True)
-        )
-        return Evaluation(sample=self, postures=postures, positions=positions, rows=rows)
+        views = self.views(postures)
+        rows = tuple(t.constraint.rows(view) for t, view in zip(self.problem.targets, views, strict=True))
+        return Evaluation(sample=self, postures=postures, rows=rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,14 +242,13 @@ class Evaluation:
 
     sample: Sample
     postures: tuple[Posture, ...]
-    positions: Array
-    """(N, P, 3) the problem's points."""
     rows: tuple[Rows, ...]
     """One for each constraint, at the frames where it holds."""
 
     @cached_property
     def _point_jacobian(self) -> Array:
-        return self.sample.ensemble.point_jacobian(self.postures, self.sample.places, self.positions)
+        positions = self.sample.ensemble.points(self.postures, self.sample.places)
+        return self.sample.ensemble.point_jacobian(self.postures, self.sample.places, positions)
 
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""

@@ -22,9 +22,20 @@ from understudy.problem import Actor, Problem
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
-from understudy.start import Floor, check_structure, find_floor, leg_ratio, scaled_places, start_motion
+from understudy.start import (
+    Floor,
+    check_structure,
+    find_floor,
+    leg_ratio,
+    scaled_places,
+    start_motion,
+    translation_signal,
+)
 
 log = logging.getLogger(__name__)
+
+SUNK = 1e-3
+"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
 
 PLANTS = ("free", "fixed", "none")
 
@@ -120,7 +131,7 @@ def plan_retarget(
         made += plant_constraints(motion, target, found, floor, fixed=options.plants == "fixed")
     if options.floor:
         made += floor_constraints(motion, target, found, floor)
-    return Plan(
+    plan = Plan(
         source=motion,
         start=start,
         floor=floor,
@@ -128,6 +139,8 @@ def plan_retarget(
         constraints=(*made, *constraints),
         options=options,
     )
+    shift = translation_signal(plan.problem().pulls()[0], motion.fps)
+    return replace(plan, start=replace(start, root=start.root + shift))
 
 
 def target_point(point: Point, source: Skeleton, target: Skeleton) -> Point:
@@ -204,14 +217,14 @@ def floor_constraints(motion: Motion, target: Skeleton, contacts: Sequence[Conta
     for name, point in points.items():
         stands = [c.place for c in contacts if c.point.name == name and c.place is not None]
         rise = min(float(place[1] - floor.heights(place)) for place in stands)
-        grown = rise * _bone_ratio(source, target, source.joint(point.joint))
+        grown = rise * _bone_ratio(source, target, source.joint(point.joint)) - SUNK
         made.append(
             Region(
                 spot=Spot(point=target_point(point, source, target)),
                 shape="half_space",
                 centre=np.array([0.0, floor.height + grown, 0.0]),
                 normal=floor.normal,
-                tolerance=2e-3,
+                tolerance=1e-3,
                 name=f"{name} above the floor",
             )
         )

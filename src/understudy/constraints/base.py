@@ -98,6 +98,11 @@ class Constraint(ABC):
     def rows(self, view: View) -> Rows:
         """Its residuals and their derivatives at the frames in view."""
 
+    def pull(self, view: View) -> Array | None:
+        """(N, 3) metres: how far the body would have to be shifted at each frame for it to hold, nan along axes it
+        leaves open; None for constraints that fix nothing in the world [Gleicher98, sec. 3.8]."""
+        return None
+
     @classmethod
     @abstractmethod
     def example(cls, rng: np.random.Generator) -> Constraint:

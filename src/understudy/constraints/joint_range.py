@@ -7,7 +7,7 @@ second has no gimbal and treats a shoulder as one thing, which limits on its sin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from understudy.angles import SQUARE, joint_angles
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
 from understudy.constraints.course import check_turns
+from understudy.constraints.ranges import beyond_cone, middle, near, outside, reaching, reaching_cone
 from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
@@ -133,17 +134,17 @@ class JointRange(Constraint):
         turns = multiply(conjugate(self.rest), view.turns[:, 0])
         if self.axes is not None and self.ranges is not None:
             angles, by = self.angles(turns)
-            values, by_turns = _outside(angles, by, self.ranges)
+            values, by_turns = outside(angles, by, self.ranges)
             return Rows(values=values, by_turns=by_turns[:, :, None])
         assert self.axis is not None
         assert self.reference is not None
         parts = []
         if self.swing is not None:
-            parts.append(_cone(*swing(turns, self.axis, self.reference), self.swing))
+            parts.append(beyond_cone(*swing(turns, self.axis, self.reference), self.swing))
         if self.twist is not None:
             angle, by = twist(turns, self.axis)
             ranges = self.twist[None]
-            parts.append(_outside(_near(angle[:, None], _middle(ranges)), by[:, None], ranges))
+            parts.append(outside(near(angle[:, None], middle(ranges)), by[:, None], ranges))
         values, by_turns = (np.concatenate(each, 1) for each in zip(*parts, strict=True))
         return Rows(values=values, by_turns=by_turns[:, :, None])
 
@@ -154,21 +155,34 @@ class JointRange(Constraint):
         """
         assert self.axes is not None
         assert self.ranges is not None
-        middle = _middle(self.ranges)
+        centre = middle(self.ranges)
         if len(self.axes) == 1:
             angle, by = twist(turns, self.axes[0])
-            return _near(angle[:, None], middle), by[:, None]
+            return near(angle[:, None], centre), by[:, None]
         if len(self.axes) == 2:
             angles, by = two_angles(turns, self.axes)
-            return _near(angles, middle), by
-        angles = _near(joint_angles(self._ball, turns[:, None], middle)[:, 0], middle)
+            return near(angles, centre), by
+        angles = near(joint_angles(self._ball, turns[:, None], centre)[:, 0], centre)
         first, second, third = self.axes
         lean = np.arctan2(-third @ cross(first, second), third @ first)
-        other = _near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), middle)
+        other = near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), centre)
         worse = [np.maximum(each - self.ranges[:, 1], self.ranges[:, 0] - each) for each in (angles, other)]
         total = [np.maximum(each, 0.0).sum(-1) for each in worse]
         angles = np.where((total[1] < total[0])[:, None], other, angles)
         return angles, by_three_angles(angles, self.axes)
+
+    def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
+        """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
+        turned = multiply(conjugate(self.rest), turns)
+        changes: dict[str, Any] = {}
+        if self.ranges is not None:
+            changes["ranges"] = reaching(self.ranges, self.angles(turned)[0], margin)
+        if self.twist is not None and self.axis is not None:
+            angles = near(twist(turned, self.axis)[0][:, None], middle(self.twist[None]))
+            changes["twist"] = reaching(self.twist[None], angles, margin)[0]
+        if self.swing is not None and self.axis is not None and self.reference is not None:
+            changes["swing"] = reaching_cone(self.swing, swing(turned, self.axis, self.reference)[0], margin)
+        return replace(self, **changes)
 
     @cached_property
     def _ball(self) -> Skeleton:
@@ -202,43 +216,6 @@ def _range(value: Any, shape: tuple[int, ...], where: str) -> Array:
     if np.any(out[..., 0] > out[..., 1]):
         raise OptionError(f"{where}: the least angle is above the greatest: {out.tolist()}")
     return out
-
-
-def _middle(ranges: Array) -> Array:
-    """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
-    low, high = ranges[:, 0], ranges[:, 1]
-    low_open, high_open = np.isinf(low), np.isinf(high)
-    closed = 0.5 * (np.where(low_open, 0.0, low) + np.where(high_open, 0.0, high))
-    return np.select([low_open & high_open, high_open, low_open], [0.0 * closed, low + 1.5, high - 1.5], closed)
-
-
-def _near(angles: Array, middle: Array) -> Array:
-    """Angles without whole turns, next to the middle of their range."""
-    return middle + np.remainder(angles - middle + np.pi, 2.0 * np.pi) - np.pi
-
-
-def _outside(angles: Array, by: Array, ranges: Array) -> tuple[Array, Array]:
-    """Rows for every finite limit: how far angles (N, A), with derivatives (N, A, 3), are outside."""
-    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
-    values = np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
-    return values, np.concatenate([-by[:, low], by[:, high]], 1)
-
-
-def _cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
-    """One row: how far a swing (N, 2) leans beyond the cone, measured straight away from its middle.
-
-    Well inside the cone next to its middle the row says how far away the nearest side is.
-    """
-    half = np.where(angles < 0.0, -cone[:, 0], cone[:, 1])
-    size = np.linalg.norm(angles, axis=-1)
-    share = np.linalg.norm(angles / half, axis=-1)
-    still = size < 1e-9
-    safe_size, safe_share = np.where(still, 1.0, size), np.where(still, 1.0, share)
-    edge = np.where(still, np.min(np.abs(cone)), size / safe_share)
-    by_size = angles / safe_size[:, None]
-    by_share = angles / half**2 / safe_share[:, None]
-    gradient = by_size * (1.0 - 1.0 / safe_share)[:, None] + (size / safe_share**2)[:, None] * by_share
-    return (size - edge)[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
 
 
 CONSTRAINT = JointRange

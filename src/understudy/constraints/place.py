@@ -38,6 +38,10 @@ class Place(Constraint):
         by_points = np.broadcast_to(np.eye(3)[kept][:, None], (len(values), len(kept), 1, 3))
         return Rows(values=values, by_points=by_points)
 
+    def pull(self, view: View) -> Array:
+        counts = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
+        return self.target - view.points[:, 0] + counts
+
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:
         return cls(spot=Spot(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))

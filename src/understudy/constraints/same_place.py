@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.constraints.base import Constraint, Rows, Spot, View
+from understudy.geometry.quaternion import Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +35,13 @@ class SamePlace(Constraint):
             linked[1] = False
         by_points = np.broadcast_to(np.eye(3)[:, None], (len(values), 3, 1, 3))
         return Rows(values=values, by_points=by_points, linked=linked)
+
+    def pull(self, view: View) -> Array | None:
+        if self.height is None:
+            return None
+        out = np.full((len(view.times), 3), np.nan)
+        out[:, 1] = self.height - view.points[:, 0, 1]
+        return out
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> SamePlace:

@@ -18,7 +18,8 @@ from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.rows import penalty, violation
-from understudy.solvers.sparse import Curve, Linear, frames_at
+from understudy.solvers.spacetime import sampled_frames
+from understudy.solvers.sparse import Curve, Linear
 
 MARGIN = 0.1
 """Metres or radians: one-sided residuals nearer to zero than this are looked at in a step."""
@@ -107,7 +108,7 @@ class Descent(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
         began = time.perf_counter()
-        sample = Sample(problem=problem, bodies=bodies, frames=frames_at(problem, self.rate))
+        sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = self.curve(problem, sample)
         now = self._place(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
         damping, steps = 0.0, 0
@@ -152,13 +153,13 @@ class Descent(Solver):
 
     def _settled(self, linear: Linear, residual: Array, cost: Array) -> Array:
         """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
-        on = ~linear.one_sided | (linear.values > -1e-6)
+        on = ~linear.layout.one_sided | (linear.values > -1e-6)
         for _ in range(ROUNDS):
             step = Step(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness)
             keys, forces = self.linear_step(step)
             reached = residual + linear.push(keys)
-            pulling = on & linear.one_sided & (forces < 0.0)
-            broken = ~on & linear.one_sided & (reached > 1e-6)
+            pulling = on & linear.layout.one_sided & (forces < 0.0)
+            broken = ~on & linear.layout.one_sided & (reached > 1e-6)
             if not (pulling.any() or broken.any()):
                 break
             on = (on & ~pulling) | broken
@@ -183,6 +184,6 @@ class Descent(Solver):
     def _corrected(self, curve: Curve, then: _Place, linear: Linear, cost: Array) -> _Place:
         """Back towards the constraints by the derivatives that led away: a second-order correction."""
         values = linear.centre(linear.layout.values(then.evaluation))
-        on = ~linear.one_sided | (values > 0.0)
+        on = ~linear.layout.one_sided | (values > 0.0)
         back, _ = self.linear_step(Step(linear=linear, on=on, residual=values, cost=cost, softness=self.softness))
         return self._place(then.evaluation.sample, curve, then.keys + back.reshape(then.keys.shape))

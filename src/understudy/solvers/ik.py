@@ -212,7 +212,6 @@ class _Wave:
         per_frame = np.bincount(layout.times, minlength=count)
         slot = np.arange(len(layout.times)) - (np.cumsum(per_frame) - per_frame)[layout.times]
         place, shape = (layout.times, slot), (count, int(per_frame.max(initial=0)))
-        relation = [t.constraint.relation is Relation.AT_MOST for t in self.sample.problem.targets]
         # The first frame of a plant anywhere, and frames before its place is known, ask for nothing of it.
         linked = np.zeros(len(layout.times), bool)
         for which in self.plants.heads:
@@ -231,7 +230,7 @@ class _Wave:
             out.values[layout.times[mine], slot[mine]] = values[layout.at[mine], layout.row[mine]]
         out.jacobian[place] = layout.jacobian(evaluation)
         out.soft[place] = layout.compliance * self.solver.softness
-        out.one_sided[place] = np.array(relation, bool)[layout.constraint]
+        out.one_sided[place] = layout.one_sided
         out.real[place] = ~linked
         return out
 

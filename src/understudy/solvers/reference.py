@@ -19,7 +19,8 @@ from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.rows import penalty, violation
-from understudy.solvers.sparse import Curve, Linear, SplineCurve, frames_at
+from understudy.solvers.spacetime import sampled_frames
+from understudy.solvers.sparse import Curve, Linear, SplineCurve
 
 FARTHEST = 2.0 * np.pi
 """Metres or radians that a key may go, a full turn [Lommers13, sec. 7.2]."""
@@ -60,7 +61,7 @@ class Reference(Solver):
         bodies = problem.bodies
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
-        sample = Sample(problem=problem, bodies=bodies, frames=frames_at(problem, self.rate))
+        sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
         search = _Search(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
         if search.look(np.zeros(search.size)).error <= self.error:
@@ -152,7 +153,7 @@ class _Search:
 
     def _rows(self, linear: Linear, one_sided: bool) -> csr_array:
         heavy = diags_array(np.sqrt(linear.weights))
-        return csr_array(linear.differences(linear.one_sided == one_sided) @ heavy)
+        return csr_array(linear.differences(linear.layout.one_sided == one_sided) @ heavy)
 
     def objective(self, x: Array, gradient: Array) -> float:
         """The change, half of x M x [Gleicher98, eq. 3]."""

@@ -132,6 +132,12 @@ def violation(evaluation: Evaluation) -> tuple[Array, ...]:
     return tuple(found)
 
 
+def within_tolerance(evaluation: Evaluation, share: float) -> bool:
+    """Whether every constraint is met within a share of its tolerance."""
+    pairs = zip(evaluation.sample.problem.constraints, violation(evaluation), strict=True)
+    return all(off.max(initial=0.0) <= share * constraint.tolerance for constraint, off in pairs)
+
+
 def penalty(evaluation: Evaluation) -> float:
     """Half the sum of all squared violations, each as heavy as its constraint."""
     heavy = stiffness(evaluation.sample)

@@ -19,7 +19,7 @@ from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
-from understudy.solvers.rows import Active, Layout, active_rows, penalty
+from understudy.solvers.rows import Active, Layout, active_rows, penalty, within_tolerance
 from understudy.splines import Knots
 
 Keys = tuple[Array, ...]
@@ -42,6 +42,8 @@ class Level:
 
 COARSE = 1e3
 """Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
+CLOSE = 0.1
+"""Share of each constraint's tolerance within which the last level stops."""
 FINISH = 1e6
 """Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
 
@@ -54,7 +56,7 @@ def levels(spacing: float = 2 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     """
     coarse, step = [], 8 / 30
     while step >= spacing * 0.999:
-        coarse.append(Level(spacing=step, rate=min(1.0 / step, fps), stiffness=COARSE, steps=2))
+        coarse.append(Level(spacing=step, rate=min(1.0 / step, fps), stiffness=COARSE, steps=2 if not coarse else 1))
         step *= 0.5
     return (*coarse, Level(spacing=1.0 / fps, rate=fps, stiffness=FINISH, steps=3))
 
@@ -83,7 +85,13 @@ class Spacetime(Solver):
             watch(f"keys every {1000 * level.spacing:.0f} ms", number / len(passes))
             sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, level.rate))
             curves, whole = self._curves(problem, sample, level)
-            descent = Descent(sample=sample, curves=curves, stiffness=level.stiffness, margin=self.margin)
+            descent = Descent(
+                sample=sample,
+                curves=curves,
+                stiffness=level.stiffness,
+                margin=self.margin,
+                exact=number == len(passes) - 1,
+            )
             keys, taken = descent.run(level.steps)
             bodies = merged(bodies, sample, whole.values(keys))
             steps += taken
@@ -129,6 +137,8 @@ class Descent:
     curves: Curves
     stiffness: float
     margin: float
+    exact: bool = False
+    """Whether to stop as soon as every constraint is met with room to spare."""
     tries: int = 6
     """How often a step is damped further before it is given up."""
 
@@ -139,7 +149,7 @@ class Descent:
         merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
         for number in range(steps):
             active = active_rows(now, self.margin, held)
-            if plan is None or not plan.fits(active):
+            if plan is None or not plan.covers(active):
                 plan = Plan.of(now, active, self.curves, self.stiffness)
             if len(plan.layout.times) == 0:
                 return keys, number
@@ -157,7 +167,7 @@ class Descent:
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
-            if gain < 1e-3:
+            if gain < 1e-3 or (self.exact and within_tolerance(now, CLOSE)):
                 return keys, number + 1
         return keys, steps
 
@@ -182,8 +192,9 @@ class Plan:
         soft = pattern.compliance_band(layout.compliance / stiffness) if len(layout.times) else np.zeros((0, 0))
         return Plan(layout=layout, pattern=pattern, soft=soft)
 
-    def fits(self, active: Active) -> bool:
-        return all(np.array_equal(a, b) for a, b in zip(active, self.layout.active, strict=True))
+    def covers(self, active: Active) -> bool:
+        """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
+        return all(np.all(mine | ~asked) for asked, mine in zip(active, self.layout.active, strict=True))
 
     def linearize(self, evaluation: Evaluation, d: Array) -> Linear:
         """The linear problem around an evaluation at coordinates d (N, D)."""

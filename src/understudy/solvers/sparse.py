@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from understudy.constraints.base import Relation
 from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem
 from understudy.solvers.rows import Layout, active_rows
@@ -111,12 +110,6 @@ class Linear:
         """(A,) how heavily each row's square counts."""
         return 1.0 / self.layout.compliance
 
-    @cached_property
-    def one_sided(self) -> np.ndarray:
-        """(A,) True for rows that only must not be above zero."""
-        kinds = [t.constraint.relation is Relation.AT_MOST for t in self.layout.sample.problem.targets]
-        return np.array(kinds, bool)[self.layout.constraint]
-
     def centre(self, rows: Array) -> Array:
         """(A,) rows with the mean of their chain taken from the linked ones."""
         linked = np.flatnonzero(self.chains >= 0)
@@ -150,16 +143,6 @@ class Linear:
         row = np.concatenate([np.arange(len(own)), linked])
         column = np.concatenate([own, before[linked]])
         return csr_array((data, (row, column)), shape=(len(own), len(on)))
-
-
-def frames_at(problem: Problem, rate: float) -> np.ndarray:
-    """The frames to look at: that many a second, and the first and last of every constraint, or all its instants."""
-    times, fps = problem.times, problem.actors[0].motion.fps
-    wanted = [np.arange(0, len(times), max(round(fps / rate), 1)), np.array([len(times) - 1])]
-    for constraint in problem.constraints:
-        held = constraint.frames(times)
-        wanted.append(held if constraint.instants else held[[0, -1]])
-    return np.unique(np.concatenate(wanted)).astype(np.intp)
 
 
 def conjugate_gradients(

@@ -1,0 +1,68 @@
+"""Ranges of angles and cones of swing: how far outside them something is, and how to widen them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from understudy.geometry.quaternion import Array
+
+
+def middle(ranges: Array) -> Array:
+    """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
+    low, high = ranges[:, 0], ranges[:, 1]
+    low_open, high_open = np.isinf(low), np.isinf(high)
+    closed = 0.5 * (np.where(low_open, 0.0, low) + np.where(high_open, 0.0, high))
+    return np.select([low_open & high_open, high_open, low_open], [0.0 * closed, low + 1.5, high - 1.5], closed)
+
+
+def near(angles: Array, centre: Array) -> Array:
+    """Angles without whole turns, next to the middle of their range."""
+    return centre + np.remainder(angles - centre + np.pi, 2.0 * np.pi) - np.pi
+
+
+def outside(angles: Array, by: Array, ranges: Array) -> tuple[Array, Array]:
+    """Rows for every finite limit: how far angles (N, A), with derivatives (N, A, 3), are outside."""
+    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
+    values = np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
+    return values, np.concatenate([-by[:, low], by[:, high]], 1)
+
+
+def beyond_cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
+    """One row: how far a swing (N, 2) leans beyond the cone, measured straight away from its middle.
+
+    Well inside the cone next to its middle the row says how far away the nearest side is.
+    """
+    half = np.where(angles < 0.0, -cone[:, 0], cone[:, 1])
+    size = np.linalg.norm(angles, axis=-1)
+    share = np.linalg.norm(angles / half, axis=-1)
+    still = size < 1e-9
+    safe_size, safe_share = np.where(still, 1.0, size), np.where(still, 1.0, share)
+    edge = np.where(still, np.min(np.abs(cone)), size / safe_share)
+    by_size = angles / safe_size[:, None]
+    by_share = angles / half**2 / safe_share[:, None]
+    gradient = by_size * (1.0 - 1.0 / safe_share)[:, None] + (size / safe_share**2)[:, None] * by_share
+    return (size - edge)[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
+
+
+def reaching(ranges: Array, angles: Array, margin: float) -> Array:
+    """Ranges (A, 2) widened, where angles (F, A) leave them, to a margin beyond those."""
+    low, high = angles.min(0), angles.max(0)
+    below = np.where(low < ranges[:, 0], low - margin, ranges[:, 0])
+    return np.stack([below, np.where(high > ranges[:, 1], high + margin, ranges[:, 1])], -1)
+
+
+def reaching_cone(cone: Array, leans: Array, margin: float) -> Array:
+    """A cone (2, 2) widened so that swings (F, 2) keep to it: on the side they leave by, then as a whole if need be."""
+    half = np.where(leans < 0.0, -cone[:, 0], cone[:, 1])
+    parts = np.abs(leans) / half
+    shares = np.linalg.norm(parts, axis=-1)
+    if shares.max() <= 1.0:
+        return cone
+    out = cone.copy()
+    for way in (0, 1):
+        for side in (0, 1):
+            mine = (shares > 1.0) & (np.argmax(parts, -1) == way) & ((leans[:, way] >= 0.0) == bool(side))
+            out[way, side] *= shares[mine].max(initial=1.0)
+    half = np.where(leans < 0.0, -out[:, 0], out[:, 1])
+    out *= max(1.0, float(np.linalg.norm(leans / half, axis=-1).max()))
+    return np.where(out != cone, out + margin * np.array([-1.0, 1.0]), out)

@@ -1,0 +1,349 @@
+"""Every solver on a bank of small problems whose answers are known.
+
+A solver is found by itself. One that is not listed in `KNOWN` is held to what the default solver is held to.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from understudy.angles import joint_rotations
+from understudy.constraints.base import Spot
+from understudy.constraints.distance import Distance
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.plugins import scan
+from understudy.problem import Actor, Problem
+from understudy.skeleton import JointKind, Point, Skeleton
+from understudy.solvers.base import Solution, Solver
+from understudy.splines import Knots
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is expected of a solver."""
+
+    options: dict[str, object]
+    tolerance: float = 1e-3
+    """Metres: how far from a constraint held over time it may be."""
+    smooths: bool = False
+    """It smooths its answer afterwards, and so does not hold what it met."""
+    spacing: float | None = None
+    """Seconds between the keys of a spline that its least change is on; None if it is not on one."""
+
+
+SPLINE = 4.0 / 30.0
+KNOWN = {
+    "ik": Known(options={}, tolerance=1e-4),
+    "ik_lowpass": Known(options={}, smooths=True),
+    "keyed": Known(options={"count": 21}, tolerance=6e-3),
+    "least_squares": Known(options={}, spacing=SPLINE),
+    "lmult": Known(options={}, spacing=SPLINE),
+    "reference": Known(options={"seconds": 5.0, "error": 1e-5}, tolerance=2e-3, spacing=SPLINE),
+    "sqp": Known(options={}, spacing=SPLINE),
+}
+FOUND = {cls.name: cls for _, cls in scan("understudy.solvers", "SOLVER")}
+LENGTHS = (1.0, 0.8)
+
+
+def cases() -> list[object]:
+    missing = importlib.util.find_spec("nlopt") is None
+    skip = pytest.mark.skipif(missing, reason="the package nlopt is not installed")
+    return [pytest.param(name, marks=[skip] if name == "reference" else []) for name in FOUND]
+
+
+@pytest.fixture(params=cases())
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def known(name: str) -> Known:
+    return KNOWN.get(name, Known(options={}))
+
+
+@pytest.fixture
+def solver(name: str, known: Known) -> Solver:
+    return FOUND[name](**known.options)
+
+
+def arm(lengths: tuple[float, ...] = LENGTHS) -> Skeleton:
+    """Bones in a row along x that turn about z, on a root that stays."""
+    names = ("root", *("upper", "lower", "hand")[: len(lengths)])
+    axes = np.zeros((len(names), 3, 3))
+    axes[0], axes[1:, 0] = np.eye(3), (0.0, 0.0, 1.0)
+    offsets = np.zeros((len(names), 3))
+    offsets[2:, 0] = lengths[:-1]
+    return Skeleton(
+        names=names,
+        parents=[-1, *range(len(names) - 1)],
+        offsets=offsets,
+        kinds=(JointKind.FREE, *[JointKind.HINGE] * len(lengths)),
+        axes=axes,
+        ends=(Point(name="tip", joint=names[-1], offset=np.array([lengths[-1], 0.0, 0.0])),),
+    )
+
+
+def swing(angles: np.ndarray, *, skeleton: Skeleton | None = None, fps: float = 30.0) -> Motion:
+    """The arm with given hinge angles (F, n)."""
+    skeleton = skeleton or arm()
+    full = np.zeros((len(angles), skeleton.num_joints, 3))
+    full[:, 1:, 0] = angles
+    rotations = joint_rotations(skeleton, full)
+    return Motion(skeleton=skeleton, fps=fps, root=np.zeros((len(angles), 3)), rotations=rotations)
+
+
+def waving(num_frames: int = 61) -> Motion:
+    t = np.arange(num_frames)[:, None] / 30.0
+    return swing(np.array([0.3, 0.9]) + np.array([0.2, 0.3]) * np.sin(2.0 * np.pi * 0.5 * t + np.array([0.0, 1.0])))
+
+
+def hinge_angles(motion: Motion) -> np.ndarray:
+    """(F, n) the angles about z."""
+    return 2.0 * np.arctan2(motion.rotations[:, 1:, 3], motion.rotations[:, 1:, 0])
+
+
+def actor(motion: Motion, *, name: str = "") -> Actor:
+    return Actor(motion=motion, name=name, joints=motion.skeleton.names[1:], root_moves=False)
+
+
+def tip(solution: Solution, which: int = 0) -> np.ndarray:
+    return fk(solution.motions[which]).points(["tip"])[:, 0]
+
+
+def assert_finite(solution: Solution) -> None:
+    for motion in solution.motions:
+        assert np.all(np.isfinite(motion.rotations))
+        assert np.all(np.isfinite(motion.root))
+
+
+def test_every_solver_says_what_its_options_are(name: str) -> None:
+    assert FOUND[name].__doc__
+    assert FOUND[name].name == name
+
+
+def test_reach_at_an_instant(solver: Solver, known: Known) -> None:
+    """The elbow's angle follows from the law of cosines; the shoulder's from the direction."""
+    motion, frame, target = waving(), 30, np.array([0.9, 1.1, 0.0])
+    problem = Problem(
+        actors=(actor(motion),),
+        constraints=(Place(spot=Spot(point="tip"), target=target, axes="xy", instants=(1.0,)),),
+    )
+    found = solver.solve(problem)
+    assert_finite(found)
+    a, b = LENGTHS
+    elbow = np.arccos((target @ target - a * a - b * b) / (2.0 * a * b))
+    shoulder = np.arctan2(target[1], target[0]) - np.arctan2(b * np.sin(elbow), a + b * np.cos(elbow))
+    answer, change = np.array([shoulder, elbow]), hinge_angles(found.motion) - hinge_angles(motion)
+    if known.smooths:
+        assert found.unmet
+        assert 0.0 < np.abs(change[frame]).max() < np.abs(answer - hinge_angles(motion)[frame]).max()
+        return
+    np.testing.assert_allclose(hinge_angles(found.motion)[frame], answer, atol=2e-4)
+    np.testing.assert_allclose(tip(found)[frame], target, atol=1e-4)
+    if known.spacing is not None:
+        # On a spline the least keys that give one value at one time are in proportion to their weights there.
+        basis = Knots.uniform(motion.duration, known.spacing).basis(motion.times)
+        keys = np.zeros(basis.num_keys)
+        keys[basis.keys[frame]] = basis.weights[frame] / (basis.weights[frame] ** 2).sum()
+        shape = basis.values(keys[:, None])
+        np.testing.assert_allclose(change, shape * (answer - hinge_angles(motion)[frame]), atol=1e-3)
+
+
+def test_least_change_of_one_frame(solver: Solver) -> None:
+    """Three hinges reach a point in the plane in a whole family of ways: the cheapest of them is wanted."""
+    skeleton = arm((0.7, 0.6, 0.5))
+    motion, target = swing(np.array([[0.2, 0.5, 0.4]]), skeleton=skeleton), np.array([0.6, 1.2, 0.0])
+    problem = Problem(
+        actors=(actor(motion),), constraints=(Place(spot=Spot(point="tip"), target=target, axes="xy", tolerance=1e-4),)
+    )
+    cost, start = problem.metric, hinge_angles(motion)[0]
+
+    def reached(change: np.ndarray) -> np.ndarray:
+        turned = np.cumsum(start + change)
+        lengths = np.array([0.7, 0.6, 0.5])
+        return np.array([lengths @ np.cos(turned), lengths @ np.sin(turned)]) - target[:2]
+
+    best = minimize(
+        lambda d: 0.5 * cost @ d**2,
+        np.full(3, 0.1),
+        constraints={"type": "eq", "fun": reached},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert best.success
+    found = solver.solve(problem)
+    assert not found.unmet
+    change = hinge_angles(found.motion)[0] - start
+    assert 0.5 * cost @ change**2 <= 1.01 * best.fun
+    np.testing.assert_allclose(change, best.x, atol=0.03)
+
+
+def test_held_at_a_place(solver: Solver, known: Known) -> None:
+    motion, target = waving(), np.array([0.8, 1.0, 0.0])
+    hold = Place(spot=Spot(point="tip"), target=target, axes="xy", start=0.6, end=1.4, tolerance=known.tolerance)
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=(hold,)))
+    assert_finite(found)
+    off = np.linalg.norm(tip(found)[18:43] - target, axis=1)
+    assert found.outcomes[0].worst == pytest.approx(np.abs(tip(found)[18:43] - target).max(), abs=1e-9)
+    if known.smooths:
+        assert off.max() > 0.02, "a smoothed answer cannot follow the start of the hold"
+        assert found.unmet
+        return
+    assert off.max() < 2.0 * known.tolerance
+    assert not found.unmet
+    assert "all 1 constraints are met" in found.result
+
+
+def test_free_plant_stays_where_it_likes(solver: Solver, known: Known) -> None:
+    motion = waving()
+    plant = SamePlace(spot=Spot(point="tip"), start=0.6, end=1.4, tolerance=known.tolerance)
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=(plant,)))
+    held, before = tip(found)[18:43], fk(motion).points(["tip"])[18:43, 0]
+    spread = np.abs(held - held.mean(axis=0)).max()
+    assert np.abs(before - before.mean(axis=0)).max() > 0.05, "the start must move for the test to mean anything"
+    if known.smooths:
+        assert spread > 1e-3
+        return
+    assert spread <= known.tolerance
+    assert not found.unmet
+    # Any place will do, but no solver has a reason to leave the path the point was on.
+    assert np.linalg.norm(held.mean(axis=0) - before.mean(axis=0)) < 1.5 * np.ptp(before, axis=0).max()
+
+
+def test_above_a_floor(solver: Solver, known: Known) -> None:
+    motion = waving()
+    height = float(np.quantile(fk(motion).points(["tip"])[:, 0, 1], 0.3))
+    floor = Region(spot=Spot(point="tip"), centre=np.array([0.0, height, 0.0]), tolerance=2.0 * known.tolerance)
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=(floor,)))
+    assert_finite(found)
+    start, end = fk(motion).points(["tip"])[:, 0, 1], tip(found)[:, 1]
+    assert start.min() < height - 0.02
+    assert end.min() > start.min() + 0.5 * (height - start.min())
+    if known.smooths:
+        return
+    assert end.min() >= height - 2.0 * known.tolerance
+    # It is lifted no further than it must be, and what was far above is not pulled down to the floor.
+    assert end[start < height].min() < height + 0.02
+    assert end.max() > start.max() - 0.05
+
+
+def test_two_actors_at_a_distance(solver: Solver, known: Known) -> None:
+    first, second = waving(), waving()
+    apart = Motion(
+        skeleton=second.skeleton, fps=30.0, root=second.root + [2.5, 0.0, 0.0], rotations=second.rotations[::-1]
+    )
+    bar = Distance(
+        first=Spot(point="tip", actor="left"),
+        second=Spot(point="tip", actor="right"),
+        length=1.9,
+        start=0.5,
+        end=1.5,
+        tolerance=known.tolerance,
+    )
+    problem = Problem(actors=(actor(first, name="left"), actor(apart, name="right")), constraints=(bar,))
+    found = solver.solve(problem)
+    length = np.linalg.norm(tip(found, 0) - tip(found, 1), axis=1)[15:46]
+    if known.smooths:
+        assert np.abs(length - 1.9).max() > 1e-3
+        return
+    assert np.abs(length - 1.9).max() <= known.tolerance
+    for motion, start in zip(found.motions, (first, apart), strict=True):
+        assert np.abs(hinge_angles(motion) - hinge_angles(start)).max() > 0.01, "both should do their part"
+
+
+def test_unreachable(solver: Solver, known: Known) -> None:
+    """The arm points straight at what it cannot reach, and everything else stays sane."""
+    motion, target = waving(), np.array([1.5, 2.0, 0.0])
+    far = Place(spot=Spot(point="tip"), target=target, axes="xy", start=0.8, end=1.2, name="too far")
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=(far,)))
+    assert_finite(found)
+    assert [o.constraint.label for o in found.unmet] == ["too far"]
+    assert "too far" in found.result
+    off = np.linalg.norm(tip(found) - target, axis=1)
+    assert off.min() >= 2.5 - 1.8 - 1e-9
+    assert np.abs(hinge_angles(found.motion) - hinge_angles(motion)).max() < 2.5
+    if not known.smooths:
+        np.testing.assert_allclose(off[24:37], 2.5 - 1.8, atol=0.02)
+
+
+def test_contradictory(solver: Solver, known: Known) -> None:
+    """Two places at once: the point goes half way, and both are reported."""
+    motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
+    both = tuple(
+        Place(spot=Spot(point="tip"), target=t, axes="xy", instants=(1.0,), name=n) for t, n in ((a, "one"), (b, "two"))
+    )
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=both))
+    assert_finite(found)
+    assert {o.constraint.label for o in found.unmet} == {"one", "two"}
+    if not known.smooths:
+        np.testing.assert_allclose(tip(found)[30], 0.5 * (a + b), atol=1e-3)
+
+
+def test_heavier_constraint_wins(solver: Solver, known: Known) -> None:
+    motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
+    light = Place(spot=Spot(point="tip"), target=a, axes="xy", instants=(1.0,), name="light")
+    heavy = Place(spot=Spot(point="tip"), target=b, axes="xy", instants=(1.0,), name="heavy", weight=3.0)
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=(light, heavy)))
+    if not known.smooths:
+        np.testing.assert_allclose(tip(found)[30], 0.25 * a + 0.75 * b, atol=1e-3)
+
+
+def test_satisfied_already(solver: Solver) -> None:
+    motion = waving()
+    place = fk(motion).points(["tip"])[30, 0]
+    constraints = (
+        Place(spot=Spot(point="tip"), target=place, axes="xy", instants=(1.0,)),
+        Region(spot=Spot(point="tip"), centre=np.array([0.0, -3.0, 0.0])),
+    )
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=constraints))
+    np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+    np.testing.assert_array_equal(found.motion.root, motion.root)
+    assert not found.unmet
+
+
+def test_no_constraints(solver: Solver) -> None:
+    motion = waving()
+    found = solver.solve(Problem(actors=(actor(motion),), constraints=()))
+    np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+    assert found.result == "there was nothing to meet"
+    assert found.steps == 0
+
+
+def test_nothing_may_move(solver: Solver) -> None:
+    motion = waving()
+    still = Actor(motion=motion, moves=False)
+    found = solver.solve(
+        Problem(actors=(still,), constraints=(Place(spot=Spot(point="tip"), target=np.array([0.0, 1.0, 0.0])),))
+    )
+    np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+    assert len(found.unmet) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_a_number_that_is_none(solver: Solver, seed: int, make_skeleton, make_motion) -> None:  # type: ignore[no-untyped-def]
+    """Random bodies with random, often impossible, demands: whatever comes out is a motion."""
+    rng = np.random.default_rng(seed)
+    skeleton = make_skeleton(rng)
+    motion = make_motion(skeleton, rng, num_frames=int(rng.integers(2, 14)), morph=seed % 2 == 1)
+    joints = [str(rng.choice(skeleton.names[1:])) for _ in range(4)]
+    constraints = (
+        Place(spot=Spot(point="tip"), target=10.0 ** rng.uniform(-1, 1.5) * rng.normal(size=3)),
+        Place(spot=Spot(point=joints[0]), target=rng.normal(size=3), instants=(0.0,), weight=1e3),
+        SamePlace(spot=Spot(point=joints[1]), height=float(rng.normal())),
+        SamePlace(spot=Spot(point="tip"), end=0.5 * motion.duration),
+        Region(spot=Spot(point=joints[2]), shape="outside_sphere", centre=rng.normal(size=3), size=np.full(3, 2.0)),
+        Distance(first=Spot(point="tip"), second=Spot(point=joints[3]), length=0.5, bound="at_most"),
+    )
+    found = solver.solve(Problem(actors=(Actor(motion=motion),), constraints=constraints))
+    assert_finite(found)
+    assert np.abs(found.motion.root - motion.root).max() < 1e3
+    assert all(np.isfinite(o.worst) for o in found.outcomes)
