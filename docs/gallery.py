@@ -16,9 +16,12 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from understudy import samples
+from understudy.contacts import detect_contacts
 from understudy.io.files import open_to_write
 from understudy.motion import rest_motion
 from understudy.picture import draw
+from understudy.retarget import retarget
+from understudy.samples import Scene
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 DOTS = 84.0
@@ -31,9 +34,15 @@ MARGIN = 16
 
 
 def draw_hero(path: Path) -> None:
-    """The picture at the head of the README: what the program is about, in one filmstrip."""
-    scene = samples.motion("walk")
-    draw(scene, path, style="filmstrip", views="side", count=9, frames=slice(15, 96), dots_per_inch=HERO_DOTS)
+    """The picture at the head of the README: an adult walks, and a child performs the same walk."""
+    adult = samples.motion("walk")
+    child = retarget(adult.motion, samples.character("child"), contacts=adult.contacts).motion
+    scenes = [adult, Scene(name="child", actors={"child": child}, contacts=detect_contacts(child))]
+    labels = ["An adult walks", "A child performs the walk"]
+    draw(
+        scenes, path, labels=labels, style="filmstrip", views="side", count=9, frames=slice(15, 96),
+        dots_per_inch=HERO_DOTS,
+    )  # fmt: skip
 
 
 def draw_character(name: str, path: Path) -> None:

@@ -19,6 +19,12 @@ _EXPORTS = {
     "fk": "understudy.kinematics",
     "join": "understudy.motion",
     "mirror": "understudy.symmetry",
+    "morph": "understudy.retarget",
+    "retarget": "understudy.retarget",
+    "Options": "understudy.retarget",
+    "Contact": "understudy.contacts",
+    "Solution": "understudy.solvers.base",
+    "detect_contacts": "understudy.contacts",
     "read": "understudy.io",
     "write": "understudy.io",
 }

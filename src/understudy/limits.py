@@ -152,10 +152,10 @@ def _share(whole: Normal, parts: int) -> Normal:
 
 
 def _tips(skeleton: Skeleton, joint: int) -> int | None:
-    """-1 where bones or ends leave a joint, None where nothing does."""
-    name = skeleton.names[joint]
-    lengths = [skeleton.lengths[j] for j in skeleton.children[joint]]
-    lengths += [float(np.linalg.norm(end.offset)) for end in skeleton.ends if end.joint == name]
+    """-1 where bones or ends of some length hang from a joint, None where none do."""
+    below = skeleton.below(joint)
+    lengths = [skeleton.lengths[j] for j in np.flatnonzero(below) if j != joint]
+    lengths += [float(np.linalg.norm(end.offset)) for end in skeleton.ends if below[skeleton.index[end.joint]]]
     return -1 if max(lengths, default=0.0) > 1e-6 else None
 
 
@@ -202,8 +202,9 @@ class _Stance:
         if far >= 0:
             end = place[far]
         else:
-            ends = [end for end in skeleton.ends if end.joint == skeleton.names[joint]]
-            end = np.concatenate([place[list(skeleton.children[joint])], self.pose.points(ends)[0]]).mean(0)
+            below = skeleton.below(joint)
+            ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+            end = np.concatenate([place[below], self.pose.points(ends)[0]]).mean(0)
         vector = end - place[joint]
         size = float(np.linalg.norm(vector))
         return vector / size if size > 1e-6 else self.up

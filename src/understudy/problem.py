@@ -192,6 +192,14 @@ class Sample:
     """The base at all frames."""
     frames: np.ndarray
     """(N,) the frames looked at, rising."""
+    only: tuple[int, ...] | None = None
+    """The constraints looked at; None for all."""
+
+    @cached_property
+    def targets(self) -> tuple[_Target, ...]:
+        """The constraints looked at, with what they name found."""
+        everything = self.problem.targets
+        return everything if self.only is None else tuple(everything[i] for i in self.only)
 
     @cached_property
     def times(self) -> Array:
@@ -213,7 +221,7 @@ class Sample:
         """For each constraint, the positions (n,) among the frames looked at where it holds."""
         position = np.full(len(self.problem.times), -1)
         position[self.frames] = np.arange(len(self.frames))
-        held = [position[t.constraint.frames(self.problem.times)] for t in self.problem.targets]
+        held = [position[t.constraint.frames(self.problem.times)] for t in self.targets]
         return tuple(at[at >= 0] for at in held)
 
     def views(self, postures: tuple[Posture, ...]) -> list[View]:
@@ -225,14 +233,14 @@ class Sample:
                 points=positions[at][:, target.points],
                 turns=_turns(self.bodies, postures, target, at),
             )
-            for target, at in zip(self.problem.targets, self.holds, strict=True)
+            for target, at in zip(self.targets, self.holds, strict=True)
         ]
 
     def evaluate(self, d: Array) -> Evaluation:
         """Everything at coordinates d (N, D)."""
         postures = self.ensemble.displaced(d)
         views = self.views(postures)
-        rows = tuple(t.constraint.rows(view) for t, view in zip(self.problem.targets, views, strict=True))
+        rows = tuple(t.constraint.rows(view) for t, view in zip(self.targets, views, strict=True))
         return Evaluation(sample=self, postures=postures, rows=rows)
 
 
@@ -253,7 +261,7 @@ class Evaluation:
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
         at, row = entries
-        rows, target = self.rows[which], self.sample.problem.targets[which]
+        rows, target = self.rows[which], self.sample.targets[which]
         frames = self.sample.holds[which][at]
         out = np.zeros((len(at), self.sample.ensemble.num_coordinates))
         if rows.by_points is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,34 +9,18 @@ import numpy as np
 
 from understudy.bands import choose_spacing
 from understudy.body import leg_length
-from understudy.constraints.base import Constraint, Spot
-from understudy.constraints.place import Place
-from understudy.constraints.region import Region
-from understudy.constraints.same_place import SamePlace
+from understudy.constraints.base import Constraint
 from understudy.contacts import Contact, Detection, contact_points, detect_contacts
 from understudy.errors import OptionError, SkeletonError
+from understudy.geometry.quaternion import Array
+from understudy.limits import joint_limits
 from understudy.motion import Motion
-from understudy.naming import side
+from understudy.plants import PLANTS, Stage, contact_constraints, floor_constraints
 from understudy.problem import Actor, Problem
-from understudy.skeleton import Point, Skeleton
+from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
-from understudy.start import (
-    Floor,
-    check_structure,
-    find_floor,
-    leg_ratio,
-    scaled_places,
-    start_motion,
-    translation_signal,
-)
-
-log = logging.getLogger(__name__)
-
-SUNK = 1e-3
-"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
-
-PLANTS = ("free", "fixed", "none")
+from understudy.start import check_structure, find_floor, morph_motion, start_motion, translation_signal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +30,7 @@ class Options:
     plants: str = "free"
     """`free`: the solver places the steps; `fixed`: in the original's footsteps; `none`: contacts are not kept."""
     spacing: float | None = None
-    """Seconds between keys; None to choose by the motion's own frequencies."""
+    """Seconds between the keys of the finest band-limited level; None to choose by the motion's own frequencies."""
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
     """Keep feet above the floor."""
@@ -55,28 +38,73 @@ class Options:
     """Keep joints inside the skeleton's limits, or human ones where it has none."""
     keep: tuple[str, ...] = ()
     """Joints whose rotations stay as they are."""
+    stiffness: dict[str, float] | None = None
+    """How much dearer than usual it is to turn a joint, by name."""
+
+    def __post_init__(self) -> None:
+        if self.plants not in PLANTS:
+            raise OptionError(f"Expected plants, one of {', '.join(PLANTS)}; got `{self.plants}`")
+        if self.spacing is not None and not (np.isfinite(self.spacing) and self.spacing > 0.0):
+            raise OptionError(f"Expected a key spacing above zero seconds, got {self.spacing}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Who plays whom: a motion and the character that is to do it."""
+
+    motion: Motion
+    target: Skeleton
+    """The same joints as the motion's skeleton, other lengths."""
+    name: str = ""
+    moves: bool = True
+    """False for one who keeps the motion as it is and is only reacted to."""
+    joints: tuple[str, ...] | None = None
+    """The joints that may turn; all if not given."""
+    root_moves: bool = True
+    share: Array | None = None
+    """(F,) for a body that changes while it moves: how much of the target it is at each frame."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """A retarget laid out and not yet solved: everything in it can be looked at and changed."""
 
-    source: Motion
-    start: Motion
-    floor: Floor
+    parts: tuple[Part, ...]
+    starts: tuple[Motion, ...]
+    """Where the solver starts, one for each part."""
     contacts: tuple[Contact, ...]
-    """The source's."""
+    """The sources'."""
     constraints: tuple[Constraint, ...]
     options: Options
     notes: tuple[str, ...] = ()
+    """What was decided on the way, a sentence each."""
 
     def problem(self) -> Problem:
-        joints = None
+        """The problem that the solver gets."""
+        actors = tuple(self._actor(part, start) for part, start in zip(self.parts, self.starts, strict=True))
+        return Problem(actors=actors, constraints=self.constraints)
+
+    def _actor(self, part: Part, start: Motion) -> Actor:
+        joints = part.joints
         if self.options.keep:
-            skeleton = self.start.skeleton
-            kept = {skeleton.names[skeleton.joint(name)] for name in self.options.keep}
-            joints = tuple(name for name in skeleton.names if name not in kept)
-        return Problem(actors=(Actor(motion=self.start, joints=joints),), constraints=self.constraints)
+            kept = {start.skeleton.names[start.skeleton.joint(name)] for name in self.options.keep}
+            joints = tuple(name for name in joints or start.skeleton.names if name not in kept)
+        return Actor(
+            motion=start,
+            name=part.name,
+            moves=part.moves,
+            joints=joints,
+            root_moves=part.root_moves,
+            stiffness=self.options.stiffness,
+        )
+
+    def solve(self, solver: Solver | None = None, watch: Watch | None = None) -> Solution:
+        """Solve it, by the spacetime solver if no other is given."""
+        if solver is None:
+            moving = [part.motion for part in self.parts if part.moves] or [self.parts[0].motion]
+            spacing = self.options.spacing or min(choose_spacing(motion) for motion in moving)
+            solver = Spacetime(spacing=spacing)
+        return solver.solve(self.problem(), watch)
 
 
 def retarget(
@@ -97,138 +125,126 @@ def retarget(
         constraints: What must hold besides the contacts.
         contacts: The source's contacts; found by themselves if not given.
         options: What to choose otherwise than by itself.
-        solver: How to solve; `Spacetime()` if not given.
+        solver: How to solve; the spacetime solver if not given.
         watch: Told how far the solver is.
     """
-    plan = plan_retarget(motion, target, constraints=constraints, contacts=contacts, options=options)
-    spacing = plan.options.spacing or choose_spacing(motion)
-    return (solver or Spacetime(spacing=spacing)).solve(plan.problem(), watch)
+    part = Part(motion=motion, target=target)
+    return plan([part], constraints=constraints, contacts=contacts, options=options).solve(solver, watch)
 
 
-def plan_retarget(
+def morph(
     motion: Motion,
     target: Skeleton,
+    *,
+    share: Array | None = None,
+    constraints: Sequence[Constraint] = (),
+    contacts: Sequence[Contact] | None = None,
+    options: Options | None = None,
+    solver: Solver | None = None,
+    watch: Watch | None = None,
+) -> Solution:
+    """A motion by a body that turns from the source into the target while it moves [Gleicher98, sec. 5].
+
+    Args:
+        motion: What the source does.
+        target: What the body becomes: the same joints, other lengths.
+        share: (F,) how much of the target it is at each frame; an even rise from 0 to 1 if not given.
+        constraints: What must hold besides the contacts.
+        contacts: The source's contacts; found by themselves if not given.
+        options: What to choose otherwise than by itself.
+        solver: How to solve; the spacetime solver if not given.
+        watch: Told how far the solver is.
+    """
+    share = np.linspace(0.0, 1.0, motion.num_frames) if share is None else np.asarray(share, float)
+    if share.shape != (motion.num_frames,) or not np.all(np.isfinite(share)):
+        raise OptionError(f"Expected {motion.num_frames} finite shares, one for each frame; got shape {share.shape}")
+    part = Part(motion=motion, target=target, share=share)
+    return plan([part], constraints=constraints, contacts=contacts, options=options).solve(solver, watch)
+
+
+def plan(
+    parts: Sequence[Part],
     *,
     constraints: Sequence[Constraint] = (),
     contacts: Sequence[Contact] | None = None,
     options: Options | None = None,
 ) -> Plan:
-    """Everything a retarget is made of, before it is solved."""
+    """Everything a retarget of one or several characters is made of, before it is solved."""
     options = options or Options()
-    if options.plants not in PLANTS:
-        raise OptionError(f"Expected plants, one of {', '.join(PLANTS)}; got `{options.plants}`")
-    check_structure(motion.skeleton, target)
-    if float(target.lengths.sum()) <= 0.0:
-        raise SkeletonError("The target's bones all have length zero")
-    if contacts is None:
-        found = detect_contacts(motion, contact_points(motion), options.detection)
-    else:
-        found = tuple(contacts)
-    floor = find_floor(found, leg_length(motion.skeleton))
-    start = start_motion(motion, target, floor)
+    _check(parts)
+    found = _contacts(parts, options) if contacts is None else tuple(contacts)
+    floor = find_floor(found, leg_length(parts[0].motion.skeleton))
+    stages, starts = [], []
+    for part in parts:
+        stages.append(Stage(source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share))
+        if part.share is not None:
+            starts.append(morph_motion(part.motion, part.target, part.share, floor))
+        else:
+            starts.append(start_motion(part.motion, part.target, floor) if part.moves else part.motion)
     made: list[Constraint] = []
-    if options.plants != "none":
-        made += plant_constraints(motion, target, found, floor, fixed=options.plants == "fixed")
-    if options.floor:
-        made += floor_constraints(motion, target, found, floor)
-    plan = Plan(
-        source=motion,
-        start=start,
-        floor=floor,
+    for stage, part in zip(stages, parts, strict=True):
+        mine = [c for c in found if c.actor == part.name or (not c.actor and part is parts[0])]
+        if not part.moves:
+            continue
+        if options.plants != "none":
+            made += contact_constraints(stage, mine, stages, fixed=options.plants == "fixed")
+        if options.floor:
+            made += floor_constraints(stage, mine)
+    whole = Plan(
+        parts=tuple(parts),
+        starts=tuple(starts),
         contacts=found,
         constraints=(*made, *constraints),
         options=options,
     )
-    shift = translation_signal(plan.problem().pulls()[0], motion.fps)
-    return replace(plan, start=replace(start, root=start.root + shift))
+    return _limited(_shifted(whole))
 
 
-def target_point(point: Point, source: Skeleton, target: Skeleton) -> Point:
-    """The same place on the target's body: an end of its own of that name, else the offset grown as its bones are."""
-    for end in target.ends:
-        if end.name == point.name and end.joint == point.joint:
-            return end
-    return replace(point, offset=point.offset * _bone_ratio(source, target, source.joint(point.joint)))
+def _check(parts: Sequence[Part]) -> None:
+    names = [part.name for part in parts]
+    if not parts:
+        raise OptionError("A retarget needs at least one motion and one target")
+    if len(set(names)) < len(names):
+        raise OptionError(f"Each of several characters needs a name of its own; got {names}")
+    for part in parts:
+        check_structure(part.motion.skeleton, part.target)
+        if float(part.target.lengths.sum()) <= 0.0 < float(part.motion.skeleton.lengths.sum()):
+            raise SkeletonError("The target's bones all have length zero")
 
 
-def _bone_ratio(source: Skeleton, target: Skeleton, joint: int) -> float:
-    """How much longer the target's bones at a joint are: those that leave it, else the one that leads to it."""
-    near = [j for j in (*source.children[joint], joint) if source.lengths[j] > 1e-9]
-    if not near:
-        return leg_ratio(source, target)
-    bones = list(source.children[joint]) if any(source.lengths[j] > 1e-9 for j in source.children[joint]) else near
-    return float(target.lengths[bones].sum() / source.lengths[bones].sum())
+def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
+    found: list[Contact] = []
+    for part in parts:
+        if part.moves:
+            seen = detect_contacts(part.motion, contact_points(part.motion), options.detection)
+            found += [replace(contact, actor=part.name) for contact in seen]
+    return tuple(found)
 
 
-def plant_constraints(
-    motion: Motion, target: Skeleton, contacts: Sequence[Contact], floor: Floor, *, fixed: bool
-) -> list[Constraint]:
-    """What keeps the source's contacts on the target: a constraint each, named after its point and time."""
-    source = motion.skeleton
-    ratio = leg_ratio(source, target)
-    pinned = _anchors(contacts) if fixed else set()
-    made: list[Constraint] = []
-    for number, contact in enumerate(contacts):
-        if contact.place is None:
+def _shifted(whole: Plan) -> Plan:
+    """The plan with its starts shifted to where constraints fix the actors in the world."""
+    starts = [
+        replace(start, root=start.root + translation_signal(pull, start.fps)) if part.moves else start
+        for part, start, pull in zip(whole.parts, whole.starts, whole.problem().pulls(), strict=True)
+    ]
+    return replace(whole, starts=tuple(starts))
+
+
+def _limited(whole: Plan) -> Plan:
+    """The plan with the limits of the joints that it may turn."""
+    if not whole.options.limits:
+        return whole
+    limits: list[Constraint] = []
+    notes: list[str] = []
+    problem = whole.problem()
+    for part, start, body in zip(whole.parts, whole.starts, problem.bodies, strict=True):
+        if not part.moves or not body.joints:
             continue
-        name = f"{contact.point.name} {contact.start:.2f}-{contact.end:.2f} s"
-        spot = Spot(point=target_point(contact.point, source, target), actor=contact.actor)
-        joint = source.joint(contact.point.joint)
-        rise = float(contact.place[1] - floor.heights(contact.place)) * _bone_ratio(source, target, joint)
-        place = contact.place if fixed else scaled_places(contact.place, ratio, floor)
-        height = float(floor.heights(place)) + rise
-        if number in pinned:
-            where = np.array([contact.place[0], height, contact.place[2]])
-            made.append(Place(spot=spot, target=where, start=contact.start, end=contact.end, name=name))
-        else:
-            made.append(SamePlace(spot=spot, height=height, start=contact.start, end=contact.end, name=name))
-    return made
-
-
-def _anchors(contacts: Sequence[Contact]) -> set[int]:
-    """Of contacts of one limb that overlap in time, the first: one point is pinned, the others only keep still.
-
-    Pinning several points of a foot where they were asks the impossible of a foot of another length.
-    """
-    chosen: set[int] = set()
-    for number, contact in sorted(enumerate(contacts), key=lambda item: item[1].start):
-        limb = _limb(contact.point)
-        clash = any(
-            _limb(contacts[i].point) == limb
-            and contacts[i].start <= contact.end
-            and contact.start <= contacts[i].end
-            and contacts[i].actor == contact.actor
-            for i in chosen
-        )
-        if not clash:
-            chosen.add(number)
-    return chosen
-
-
-def _limb(point: Point) -> str:
-    return side(point.joint) or point.joint
-
-
-def floor_constraints(motion: Motion, target: Skeleton, contacts: Sequence[Contact], floor: Floor) -> list[Constraint]:
-    """Every point that ever stands on the floor stays above it, at least as high as it stands."""
-    source = motion.skeleton
-    points = {c.point.name: c.point for c in contacts if c.on == "floor" and c.place is not None and not c.actor}
-    made: list[Constraint] = []
-    for name, point in points.items():
-        stands = [c.place for c in contacts if c.point.name == name and c.place is not None]
-        rise = min(float(place[1] - floor.heights(place)) for place in stands)
-        grown = rise * _bone_ratio(source, target, source.joint(point.joint)) - SUNK
-        made.append(
-            Region(
-                spot=Spot(point=target_point(point, source, target)),
-                shape="half_space",
-                centre=np.array([0.0, floor.height + grown, 0.0]),
-                normal=floor.normal,
-                tolerance=1e-3,
-                name=f"{name} above the floor",
-            )
-        )
-    return made
+        turning = {body.skeleton.names[j] for j in body.joints}
+        ranges, said = joint_limits(replace(part.motion, skeleton=start.skeleton), actor=part.name)
+        limits += [limit for limit in ranges if limit.joints()[0].point in turning]
+        notes += said
+    return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))
 
 
 def naive(motion: Motion, target: Skeleton) -> Motion:

@@ -35,7 +35,9 @@ def make_actor(rng: np.random.Generator, name: str) -> Actor:
         ends=(Point(name="end", joint="tip", offset=rng.normal(size=3)),),
     )
     rotations = joint_rotations(skeleton, rng.uniform(-1.0, 1.0, (6, 4, 3)))
-    return Actor(motion=Motion(skeleton=skeleton, fps=30.0, root=rng.normal(size=(6, 3)), rotations=rotations), name=name)
+    return Actor(
+        motion=Motion(skeleton=skeleton, fps=30.0, root=rng.normal(size=(6, 3)), rotations=rotations), name=name
+    )
 
 
 def make_sample(kind: str, seed: int) -> Sample:

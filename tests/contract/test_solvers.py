@@ -239,7 +239,10 @@ def test_above_a_floor(solver: Solver, known: Known) -> None:
 def test_two_actors_at_a_distance(solver: Solver, known: Known) -> None:
     first, second = waving(), waving()
     apart = Motion(
-        skeleton=second.skeleton, fps=30.0, root=second.root + [2.5, 0.0, 0.0], rotations=second.rotations[::-1]
+        skeleton=second.skeleton,
+        fps=30.0,
+        root=second.root + np.array([2.5, 0.0, 0.0]),
+        rotations=second.rotations[::-1],
     )
     bar = Distance(
         first=Spot(point="tip", actor="left"),

@@ -17,7 +17,7 @@ LAYERS = (
     ("constraints",),
     ("problem",),
     ("solvers",),
-    ("contacts", "start", "limits"),
+    ("contacts", "start", "limits", "plants"),
     ("samples", "picture", "retarget", "recipe"),
     ("app",),
 )

@@ -27,6 +27,9 @@ MARGIN = 0.1
 LARGEST = 0.7
 """Metres or radians that a step changes a coordinate by at most, about where a linear step of a turn means little."""
 
+FIRST = 1e-3
+"""The damping that a step which does not keep its promise is followed by, against what a residual weighs."""
+
 ROUNDS, ATTEMPTS, HALVINGS = 6, 7, 5
 """At most: exchanges of one-sided residuals in a step, dampings of a step, halvings along its line."""
 
@@ -78,8 +81,8 @@ class Descent(Solver):
     """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
     error: float = 1e-4
     """Metres or radians: with every constraint met this closely, a step that gains under a hundredth is the last."""
-    gain: float = 1e-3
-    """The share of change and violation together that a step must take off for another to follow."""
+    gain: float = 5e-3
+    """The share of change and violation together that one of two steps must take off for another to follow."""
     iterations: int = 30
     """Steps at most."""
     seconds: float = np.inf
@@ -111,18 +114,20 @@ class Descent(Solver):
         sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = self.curve(problem, sample)
         now = self._place(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
-        damping, steps = 0.0, 0
+        damping, steps, slow = 0.0, 0, 0
         while now.error > self.error or steps > 0:
             if steps >= self.iterations or time.perf_counter() - began > self.seconds:
                 break
             watch(f"{self.name}: step {steps + 1}, off by {now.error:.2g}", steps / self.iterations)
-            then, damping = self._step(curve, now, damping)
+            then, after = self._step(curve, now, damping)
             if then is None:
                 break
             steps += 1
             gained = 1.0 - then.merit / now.merit
-            now = then
-            if gained < self.gain or (now.error <= self.error and gained < 0.01):
+            # A slow step that broke its promise only means that the damping has yet to be found.
+            slow = 0 if gained >= self.gain else slow + (after <= damping)
+            now, damping = then, after
+            if slow == 2 or (now.error <= self.error and gained < 0.01):
                 break
         return (merged(bodies, sample, curve.everywhere(now.keys)), steps) if steps else (bodies, 0)
 
@@ -141,15 +146,20 @@ class Descent(Solver):
             cost = (1.0 + damping) * np.tile(metric, curve.num_keys)
             free = 1.0 / (1.0 + damping)
             change = self._settled(linear, linear.values - free * moved, cost) - free * now.keys.ravel()
-            then, share = self._along(curve, now, linear, change, cost)
+            then, kept = self._along(curve, now, linear, change, cost)
             if then is not None:
-                if share == 1.0:
-                    damping = 0.1 * damping if damping > 10.0 else 0.0
-                elif share <= 0.25:
-                    damping = max(10.0 * damping, 10.0)
-                return then, damping
-            damping = max(10.0 * damping, 10.0)
+                return then, self._damped(damping, kept)
+            damping = self._damped(damping, 0.0)
         return None, damping
+
+    def _damped(self, damping: float, kept: float) -> float:
+        """The damping to go on with after a step that kept a share of the gain it promised."""
+        first = FIRST / self.softness
+        if kept < 0.25:
+            return max(10.0 * damping, first)
+        if kept > 0.75:
+            return 0.1 * damping if damping > first else 0.0
+        return damping
 
     def _settled(self, linear: Linear, residual: Array, cost: Array) -> Array:
         """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
@@ -168,18 +178,27 @@ class Descent(Solver):
     def _along(
         self, curve: Curve, now: _Place, linear: Linear, change: Array, cost: Array
     ) -> tuple[_Place | None, float]:
-        """The first better place on the line of a change (K D,), and what share of the change it is."""
+        """The first better place on the line of a change (K D,), and what share of the promised gain it keeps."""
         sample = now.evaluation.sample
         largest = float(np.abs(change).max(initial=0.0))
         share = 1.0 if largest <= LARGEST else LARGEST / largest
+        promised = now.merit - self._promise(linear, now.keys.ravel() + share * change, share * change)
         for attempt in range(HALVINGS):
             then = self._place(sample, curve, now.keys + share * change.reshape(now.keys.shape))
             if self.corrects and attempt == 0 and share == 1.0 and not then.merit < now.merit:
                 then = self._corrected(curve, then, linear, cost)
             if then.merit < now.merit:
-                return then, 1.0 if attempt == 0 else share
+                return then, (now.merit - then.merit) / max(promised, 1e-300)
             share *= 0.5
         return None, 0.0
+
+    def _promise(self, linear: Linear, keys: Array, change: Array) -> float:
+        """What the merit would be at keys (K D,), a change away, were the residuals linear."""
+        reached = linear.values + linear.push(change)
+        off = np.where(linear.layout.one_sided, np.maximum(reached, 0.0), reached)
+        metric = linear.layout.sample.problem.metric
+        size = 0.5 * float((keys.reshape(-1, len(metric)) ** 2 @ metric).sum())
+        return size + 0.5 * float(linear.weights @ off**2) / self.softness
 
     def _corrected(self, curve: Curve, then: _Place, linear: Linear, cost: Array) -> _Place:
         """Back towards the constraints by the derivatives that led away: a second-order correction."""

@@ -167,7 +167,7 @@ class Pattern:
         if rows.any():
             band[:, rows] = 0.0
             for row in np.flatnonzero(rows):
-                reach = np.arange(1, min(len(band), row + 1))
+                reach = np.arange(1, min(len(band), int(row) + 1))
                 band[reach, row - reach] = 0.0
         return band
 

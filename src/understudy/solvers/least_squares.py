@@ -21,9 +21,9 @@ class LeastSquares(Descent):
 
     spacing: float = 4.0 / 30.0
     """Seconds between keys."""
-    accuracy: float = 1e-4
+    accuracy: float = 1e-6
     """How far conjugate gradients bring the equations of a step, as a share of where they start."""
-    rounds: int = 400
+    rounds: int = 1000
     """Conjugate gradient rounds in a step at most."""
 
     def curve(self, problem: Problem, sample: Sample) -> Curve:

@@ -68,7 +68,7 @@ class Reference(Solver):
             return bodies, 0
         optimiser = self._optimiser(nlopt, search)
         # NLopt gives up by these where rounding stops it, often at or near the optimum: the best found counts.
-        with suppress(nlopt.RoundoffLimited, RuntimeError):
+        with suppress(nlopt.RoundoffLimited, nlopt.runtime_error, RuntimeError):
             optimiser.optimize(np.zeros(search.size))
         best = search.best.reshape(curve.num_keys, -1)
         return merged(bodies, sample, curve.everywhere(best)), search.evaluations

@@ -84,7 +84,7 @@ class Layout:
     @cached_property
     def one_sided(self) -> np.ndarray:
         """(A,) True for rows that only must not be above zero."""
-        kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.problem.targets]
+        kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.targets]
         return np.array(kinds, bool)[self.constraint]
 
     def masks(self, rows: np.ndarray) -> Active:
@@ -99,7 +99,7 @@ class Layout:
 def stiffness(sample: Sample) -> Array:
     """(C,) how heavily each constraint's squared residuals count: weight and priority, shared out over its rows."""
     found = []
-    for target in sample.problem.targets:
+    for target in sample.targets:
         constraint = target.constraint
         found.append(constraint.weight * 10.0**constraint.priority)
     return np.array(found)
@@ -108,7 +108,7 @@ def stiffness(sample: Sample) -> Array:
 def active_rows(evaluation: Evaluation, margin: float, previous: Active | None = None) -> Active:
     """Which residuals take part: all that must be zero; of the others those above -margin or held before."""
     found = []
-    for which, (target, rows) in enumerate(zip(evaluation.sample.problem.targets, evaluation.rows, strict=True)):
+    for which, (target, rows) in enumerate(zip(evaluation.sample.targets, evaluation.rows, strict=True)):
         if target.constraint.relation is Relation.EQUAL:
             found.append(np.ones(rows.values.shape, bool))
         else:
@@ -123,7 +123,7 @@ def violation(evaluation: Evaluation) -> tuple[Array, ...]:
     Linked residuals are measured from their own mean: the value that the solver leaves open.
     """
     found = []
-    for target, rows in zip(evaluation.sample.problem.targets, evaluation.rows, strict=True):
+    for target, rows in zip(evaluation.sample.targets, evaluation.rows, strict=True):
         values = rows.values
         if rows.linked is not None and rows.linked.any():
             values = values.copy()
@@ -134,8 +134,8 @@ def violation(evaluation: Evaluation) -> tuple[Array, ...]:
 
 def within_tolerance(evaluation: Evaluation, share: float) -> bool:
     """Whether every constraint is met within a share of its tolerance."""
-    pairs = zip(evaluation.sample.problem.constraints, violation(evaluation), strict=True)
-    return all(off.max(initial=0.0) <= share * constraint.tolerance for constraint, off in pairs)
+    pairs = zip(evaluation.sample.targets, violation(evaluation), strict=True)
+    return all(off.max(initial=0.0) <= share * target.constraint.tolerance for target, off in pairs)
 
 
 def penalty(evaluation: Evaluation) -> float:

@@ -8,11 +8,13 @@ be met never throws the rest of the motion away.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from understudy.constraints.base import Relation
 from understudy.coordinates import Body
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
@@ -42,6 +44,8 @@ class Level:
 
 COARSE = 1e3
 """Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
+ROUNDS = 4
+"""How often one-sided constraints that turn out to be violated may be added."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 FINISH = 1e6
@@ -54,7 +58,8 @@ def levels(spacing: float = 2 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     The band-limited levels carry the change of the motion. The last one only removes what they leave: fractions of
     a millimetre in clean motion, and in captured motion the shaking of planted feet.
     """
-    coarse, step = [], 8 / 30
+    coarse: list[Level] = []
+    step = 8 / 30
     while step >= spacing * 0.999:
         coarse.append(Level(spacing=step, rate=min(1.0 / step, fps), stiffness=COARSE, steps=2 if not coarse else 1))
         step *= 0.5
@@ -80,18 +85,29 @@ class Spacetime(Solver):
         bodies, steps = problem.bodies, 0
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
+        watched: tuple[int, ...] = ()
+        for _ in range(ROUNDS):
+            broken = near_broken(problem, bodies, watched, self.margin)
+            if watched and not broken:
+                break
+            watched = tuple(sorted({*watched, *broken}))
+            bodies, taken = self._solve(problem, bodies, watched, watch)
+            steps += taken
+        return bodies, steps
+
+    def _solve(
+        self, problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], watch: Watch
+    ) -> tuple[tuple[Body, ...], int]:
+        """All levels, with some of the constraints looked at."""
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
+        steps = 0
         for number, level in enumerate(passes):
             watch(f"keys every {1000 * level.spacing:.0f} ms", number / len(passes))
-            sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, level.rate))
+            frames = sampled_frames(problem, level.rate, watched)
+            sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
             curves, whole = self._curves(problem, sample, level)
-            descent = Descent(
-                sample=sample,
-                curves=curves,
-                stiffness=level.stiffness,
-                margin=self.margin,
-                exact=number == len(passes) - 1,
-            )
+            last = number == len(passes) - 1
+            descent = Descent(sample=sample, curves=curves, stiffness=level.stiffness, margin=self.margin, exact=last)
             keys, taken = descent.run(level.steps)
             bodies = merged(bodies, sample, whole.values(keys))
             steps += taken
@@ -118,15 +134,35 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
-def sampled_frames(problem: Problem, rate: float) -> np.ndarray:
-    """The frames to look at: at that rate, and the first and last of every constraint."""
+def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
+    """The frames to look at: at that rate, and the first and last of every constraint watched (all if not given)."""
     times = problem.times
     step = max(round(problem.actors[0].motion.fps / rate), 1)
     wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
-    for constraint in problem.constraints:
+    for number in range(len(problem.constraints)) if watched is None else watched:
+        constraint = problem.constraints[number]
         held = constraint.frames(times)
         wanted.append(held if constraint.instants else held[[0, -1]])
     return np.unique(np.concatenate(wanted)).astype(np.intp)
+
+
+def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], margin: float) -> tuple[int, ...]:
+    """The constraints not yet watched that have to be: all equalities, and of the others those that are violated.
+
+    Most one-sided constraints (joint limits, the floor under a hand) are never touched: leaving them out until they
+    are changes nothing but the cost.
+    """
+    rest = tuple(i for i in range(len(problem.constraints)) if i not in set(watched))
+    equal = {i for i in rest if problem.constraints[i].relation is Relation.EQUAL}
+    others = tuple(i for i in rest if i not in equal)
+    if not others:
+        return tuple(sorted(equal))
+    whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=others)
+    evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
+    for number, rows in zip(others, evaluation.rows, strict=True):
+        if rows.values.max(initial=-np.inf) > max(margin, CLOSE * problem.constraints[number].tolerance):
+            equal.add(number)
+    return tuple(sorted(equal))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

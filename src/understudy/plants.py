@@ -1,0 +1,202 @@
+"""Contacts made into constraints: the source's footplants, holds and floor, on a target of other size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
+
+from understudy.constraints.attach import Attach
+from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.distance import Distance
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.contacts import Contact
+from understudy.geometry.quaternion import Array
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.naming import side
+from understudy.skeleton import Point, Skeleton
+from understudy.start import Floor, leg_ratio, scaled_places
+
+PLANTS = ("free", "fixed", "none")
+"""How footplants are kept: where the solver likes, where they were, or not."""
+
+SUNK = 1e-3
+"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage:
+    """A source, the target that plays it, and the ground they stand on."""
+
+    source: Motion
+    target: Skeleton
+    floor: Floor
+    actor: str = ""
+    share: Array | None = None
+    """(F,) how much of the target the body is at each frame; None for all of it, always."""
+
+    def size(self, ratio: float, time: float) -> float:
+        """A ratio of target to source as it is at a time, for a body that changes."""
+        if self.share is None:
+            return ratio
+        share = np.interp(time, self.source.times, self.share)
+        return float(1.0 + share * (ratio - 1.0))
+
+    def point(self, point: Point) -> Point:
+        """The same place on the target's body: an end of its own of that name, else grown as its bones are."""
+        for end in self.target.ends:
+            if end.name == point.name and end.joint == point.joint:
+                return end
+        return replace(point, offset=point.offset * self.bone_ratio(point))
+
+    def bone_ratio(self, point: Point) -> float:
+        """How much longer the target's bones at a point's joint are: those that leave it, else the one above."""
+        source = self.source.skeleton
+        joint = source.joint(point.joint)
+        for bones in (list(source.children[joint]), [joint]):
+            length = float(source.lengths[bones].sum())
+            if length > 1e-9:
+                return float(self.target.lengths[bones].sum()) / length
+        return leg_ratio(source, self.target)
+
+    def rise(self, contact: Contact) -> float:
+        """Metres above the floor at which a contact's point is on the target."""
+        assert contact.place is not None
+        above = float(contact.place[1] - self.floor.heights(contact.place))
+        return above * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
+
+
+def contact_constraints(
+    stage: Stage, contacts: Sequence[Contact], stages: Sequence[Stage], *, fixed: bool
+) -> list[Constraint]:
+    """What keeps a source's contacts on the target, named after point and time.
+
+    Points on the floor stay where they land; points on things that stand fast are where they were; points on things
+    that move keep their distance from each other and are there when the thing is picked up; points on other actors
+    stay with the point they touch.
+    """
+    pinned = _anchors(contacts) if fixed else set()
+    made: list[Constraint] = []
+    carried: list[Contact] = []
+    for number, contact in enumerate(contacts):
+        if contact.other is not None:
+            made.append(_attached(stage, contact, stages))
+        elif contact.place is None:
+            carried.append(contact)
+        elif contact.on == "floor":
+            made.append(_planted(stage, contact, pinned=number in pinned, fixed=fixed))
+        elif contact.on == "hold":
+            made.append(SamePlace(spot=_spot(stage, contact), **_when(contact)))
+        else:
+            made.append(Place(spot=_spot(stage, contact), target=contact.place, **_when(contact)))
+    return made + _carried(stage, carried)
+
+
+class _When(TypedDict):
+    start: float
+    end: float
+    name: str
+
+
+def _when(contact: Contact) -> _When:
+    name = f"{contact.point.name} {contact.start:.2f}-{contact.end:.2f} s"
+    return {"start": contact.start, "end": contact.end, "name": f"{contact.actor} {name}".strip()}
+
+
+def _spot(stage: Stage, contact: Contact) -> Spot:
+    return Spot(point=stage.point(contact.point), actor=stage.actor)
+
+
+def _planted(stage: Stage, contact: Contact, *, pinned: bool, fixed: bool) -> Constraint:
+    assert contact.place is not None
+    ratio = leg_ratio(stage.source.skeleton, stage.target)
+    place = contact.place if fixed else scaled_places(contact.place, ratio, stage.floor)
+    height = float(stage.floor.heights(place)) + stage.rise(contact)
+    if pinned:
+        return Place(spot=_spot(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
+    return SamePlace(spot=_spot(stage, contact), height=height, **_when(contact))
+
+
+def _attached(stage: Stage, contact: Contact, stages: Sequence[Stage]) -> Constraint:
+    assert contact.other is not None
+    other = next(s for s in stages if s.actor == contact.on)
+    touched = Spot(point=other.point(contact.other), actor=contact.on)
+    return Attach(spot=_spot(stage, contact), to=touched, **_when(contact))
+
+
+def _carried(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
+    """Points that carry a thing: as far apart as it is wide, and at its place when it is picked up."""
+    if not contacts:
+        return []
+    pose = fk(stage.source)
+    made: list[Constraint] = []
+    for number, contact in enumerate(contacts):
+        frames = contact.frames(stage.source.fps, stage.source.num_frames)
+        if len(frames) == 0:
+            continue
+        path = pose.points([contact.point])[:, 0]
+        grasp = Place(
+            spot=_spot(stage, contact),
+            target=path[frames[0]],
+            instants=(contact.start,),
+            name=f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s",
+        )
+        made.append(grasp)
+        for other in contacts[number + 1 :]:
+            start, end = max(contact.start, other.start), min(contact.end, other.end)
+            if other.on != contact.on or end <= start:
+                continue
+            gap = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
+            made.append(
+                Distance(
+                    first=_spot(stage, contact),
+                    second=_spot(stage, other),
+                    length=float(np.median(gap)),
+                    start=start,
+                    end=end,
+                    name=f"{contact.point.name} and {other.point.name} carry {contact.on}",
+                )
+            )
+    return made
+
+
+def _anchors(contacts: Sequence[Contact]) -> set[int]:
+    """Of contacts of one limb that overlap in time, the first: one point is pinned, the others only keep still.
+
+    Pinning several points of a foot where they were asks the impossible of a foot of another length.
+    """
+    chosen: set[int] = set()
+    for number, contact in sorted(enumerate(contacts), key=lambda item: item[1].start):
+        limb = side(contact.point.joint) or contact.point.joint
+        clash = any(
+            (side(contacts[i].point.joint) or contacts[i].point.joint) == limb
+            and contacts[i].start <= contact.end
+            and contact.start <= contacts[i].end
+            for i in chosen
+        )
+        if not clash:
+            chosen.add(number)
+    return chosen
+
+
+def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
+    """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest."""
+    made: list[Constraint] = []
+    standing = [c for c in contacts if c.on == "floor" and c.place is not None]
+    for name, point in {c.point.name: c.point for c in standing}.items():
+        lowest = min(stage.rise(c) for c in standing if c.point.name == name)
+        made.append(
+            Region(
+                spot=Spot(point=stage.point(point), actor=stage.actor),
+                shape="half_space",
+                centre=np.array([0.0, stage.floor.height + lowest - SUNK, 0.0]),
+                normal=stage.floor.normal,
+                name=f"{stage.actor} {name} above the floor".strip(),
+            )
+        )
+    return made
