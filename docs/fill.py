@@ -103,7 +103,9 @@ def fill_gallery(argument: str, _folder: Path, _before: str) -> str:
     from understudy import samples
 
     group = {"characters": samples.characters, "motions": samples.motions}[argument.strip()]()
-    return "\n\n".join(f"### {name}\n\n{s.about}.\n\n![{name}](pictures/samples/{name}.png)" for name, s in group.items())
+    return "\n\n".join(
+        f"### {name}\n\n{s.about}.\n\n![{name}](pictures/samples/{name}.png)" for name, s in group.items()
+    )
 
 
 def fill_layers(_argument: str, _folder: Path, _before: str) -> str:

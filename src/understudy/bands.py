@@ -15,7 +15,7 @@ import numpy as np
 
 from understudy.body import leg_length
 from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, conjugate, continuous, log, mean, multiply
+from understudy.geometry.quaternion import Array, conjugate, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
 
@@ -35,8 +35,14 @@ SHARE = 0.05
 """Of the energy of all levels, what a level must have to matter.
 
 A twentieth of the energy is a bit over a fifth of the amplitude. On captured motion it parts walks (level 1 holds 4 to
-4.9 percent: keys every 4 frames, as the paper finds best for its walk) from runs and swing dances (6.5 to 10.7: every
-2), and both from picking up, climbing a ladder and squatting (level 2 below 5 percent: every 8)."""
+4.9 percent: keys every 4 frames, as the paper finds best for its walk) from runs and swing dances (6.5 to 10.6: every
+2), and both from slow picking up, climbing a ladder and squatting (level 2 below 5 percent: every 8)."""
+
+STILL = 1e-12
+"""Mean square, in radians and leg lengths, below which what is left of a motion is rounding."""
+
+PERIODS = 3.0
+"""Periods of its cutoff that a filter runs before the first frame and after the last, for its start to be forgotten."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,7 +63,8 @@ class Pyramid:
     def shares(self) -> Array:
         """(L,) each level's share of the energy of all; zeros if nothing moves."""
         energy = self.energy
-        return energy / energy.sum() if energy.sum() > 0.0 else energy
+        total = float(energy.sum())
+        return energy / total if total > STILL else np.zeros_like(energy)
 
 
 def pyramid(curves: Array, levels: int = LEVELS) -> Pyramid:
@@ -73,22 +80,20 @@ def pyramid(curves: Array, levels: int = LEVELS) -> Pyramid:
 
 
 def motion_curves(motion: Motion) -> Array:
-    """(F, 3 + 3 J) a motion as curves: the root's path in leg lengths, and each joint's turn from its mean, radians."""
+    """(F, 3 + 3 J) a motion as curves: the root's path in leg lengths, and how each joint has turned, in radians."""
     return np.concatenate([motion.root / leg_length(motion.skeleton), rotation_curves(motion)], axis=1)
 
 
 def rotation_curves(motion: Motion) -> Array:
-    """(F, 3 J) each joint's rotation vector from its mean rotation, without jumps."""
-    q = continuous(motion.rotations)
-    turn = multiply(conjugate(mean(q)), q)
-    vectors = log(turn)
-    # A joint that turns past half a turn from its mean would jump by a full turn about its axis: follow it instead.
-    angle = np.linalg.norm(vectors, axis=-1)
-    axis = vectors / np.maximum(angle, 1e-12)[..., None]
-    for frame in range(1, len(vectors)):
-        turns = np.rint(np.einsum("ji,ji->j", vectors[frame - 1] - vectors[frame], axis[frame]) / (2.0 * np.pi))
-        vectors[frame] += 2.0 * np.pi * turns[:, None] * axis[frame]
-    return vectors.reshape(len(vectors), -1)
+    """(F, 3 J) each joint's turning as curves in radians: its small turns from frame to frame, added up.
+
+    About one axis that is the joint's angle. Unlike an angle or rotation vector it never jumps, however far a joint
+    turns, and its speed is always the joint's angular speed.
+    """
+    q = motion.rotations
+    steps = log(multiply(conjugate(q[:-1]), q[1:]))
+    curves = np.concatenate([np.zeros((1, *steps.shape[1:])), np.cumsum(steps, axis=0)])
+    return (curves - curves.mean(axis=0)).reshape(len(q), -1)
 
 
 def motion_pyramid(motion: Motion, levels: int = LEVELS) -> Pyramid:
@@ -131,8 +136,10 @@ def low_pass(curves: Array, fps: float, cutoff: float) -> Array:
         return curves.copy()
     from scipy.signal import butter, sosfiltfilt
 
-    pad = min(int(np.ceil(2.0 * fps / cutoff)), len(curves) - 1)
-    return sosfiltfilt(butter(2, corrected, fs=fps, output="sos"), curves, axis=0, padlen=pad)
+    reach = int(np.ceil(PERIODS * fps / cutoff))
+    extended = _extended(curves, reach)
+    smooth = sosfiltfilt(butter(2, corrected, fs=fps, output="sos"), extended, axis=0, padlen=0)
+    return smooth[reach : reach + len(curves)]
 
 
 def energy_above(motion: Motion, hertz: float | Sequence[float]) -> Array:
@@ -170,20 +177,24 @@ def rms_jerk(motion: Motion) -> float:
 
 
 def _smoothed(curves: Array, gap: int) -> Array:
-    """Curves (F, C) smoothed by the kernel with taps that many frames apart; past the ends they go on, mirrored."""
-    count, reach = len(curves), 2 * gap
-    at = np.arange(-reach, count + reach)
-    if count == 1:
-        return curves.copy()
-    # Point reflection at both ends keeps a straight line straight: steady travel is in no level.
-    period = 2 * (count - 1)
-    wraps, place = at // period, at % period
-    back = place >= count
-    inside = np.where(back, period - place, place)
-    first, last = curves[:1], curves[-1:]
-    extended = np.where(back[:, None], 2.0 * last - curves[inside], curves[inside])
-    extended = extended + 2.0 * wraps[:, None] * (last - first)
-    out = np.zeros_like(curves)
+    """Curves (F, C) smoothed by the kernel with taps that many frames apart."""
+    extended, out = _extended(curves, 2 * gap), np.zeros_like(curves)
     for tap, weight in enumerate(KERNEL):
-        out += weight * extended[tap * gap : tap * gap + count]
+        out += weight * extended[tap * gap : tap * gap + len(curves)]
     return out
+
+
+def _extended(curves: Array, reach: int) -> Array:
+    """(F + 2 reach, C) curves that go on past both ends, turned about the end points as often as it takes.
+
+    Turning keeps a straight line straight: steady travel has no frequency.
+    """
+    count = len(curves)
+    if count == 1:
+        return np.repeat(curves, 2 * reach + 1, axis=0)
+    period = 2 * (count - 1)
+    laps, place = np.divmod(np.arange(-reach, count + reach), period)
+    back = (place >= count)[:, None]
+    first, last = curves[:1], curves[-1:]
+    inside = curves[np.where(place >= count, period - place, place)]
+    return np.where(back, 2.0 * last - inside, inside) + 2.0 * laps[:, None] * (last - first)

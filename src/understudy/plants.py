@@ -185,18 +185,24 @@ def _anchors(contacts: Sequence[Contact]) -> set[int]:
 
 
 def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
-    """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest."""
+    """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest.
+
+    While it stands its plant says so already.
+    """
     made: list[Constraint] = []
+    times = stage.source.times
     standing = [c for c in contacts if c.on == "floor" and c.place is not None]
     for name, point in {c.point.name: c.point for c in standing}.items():
-        lowest = min(stage.rise(c) for c in standing if c.point.name == name)
-        made.append(
-            Region(
-                spot=Spot(point=stage.point(point), actor=stage.actor),
-                shape="half_space",
-                centre=np.array([0.0, stage.floor.height + lowest - SUNK, 0.0]),
-                normal=stage.floor.normal,
-                name=f"{stage.actor} {name} above the floor".strip(),
-            )
+        mine = [c for c in standing if c.point.name == name]
+        lowest = min(stage.rise(c) for c in mine)
+        above = Region(
+            spot=Spot(point=stage.point(point), actor=stage.actor),
+            shape="half_space",
+            centre=np.array([0.0, stage.floor.height + lowest - SUNK, 0.0]),
+            normal=stage.floor.normal,
+            pauses=tuple((c.start, c.end) for c in mine),
+            name=f"{stage.actor} {name} above the floor".strip(),
         )
+        if len(above.frames(times)):
+            made.append(above)
     return made

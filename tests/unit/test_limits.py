@@ -9,7 +9,7 @@ import pytest
 
 from understudy.constraints import View
 from understudy.constraints.joint_range import JointRange
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate, unrotate
+from understudy.geometry.quaternion import between, conjugate, from_axis_angle, multiply, rotate, unrotate
 from understudy.kinematics import fk
 from understudy.limits import human_limits, joint_limits, skeleton_limits
 from understudy.motion import Motion, rest_motion
@@ -119,15 +119,13 @@ def test_bending_side_is_told_from_the_motion_whatever_the_frame(start: float) -
     body = bare(walk.skeleton)
     askew = from_axis_angle(np.array([0.48, 0.6, 0.64]), 2.0)
     knee = body.joint("RightLeg")
-    turns = walk.rotations[:, [0] * body.num_joints] * 0.0 + body.rest
+    turns = np.tile(body.rest, (len(walk), 1, 1))
     bend = np.radians(np.linspace(start, start + 60.0, len(turns)))
     turns[:, knee] = multiply(from_axis_angle(X, bend), askew)
     offsets = body.offsets.copy()
     for child in body.children[knee]:
         offsets[child] = unrotate(askew, offsets[child])
-        turns[:, child] = multiply(
-            multiply(from_axis_angle(askew[1:] / np.linalg.norm(askew[1:]), -2.0), turns[:, child]), [1, 0, 0, 0]
-        )
+        turns[:, child] = multiply(conjugate(askew), turns[:, child])
     rest = body.rest.copy()
     rest[knee] = askew
     moving = Motion(skeleton=replace(body, offsets=offsets, rest=rest), fps=30.0, root=walk.root, rotations=turns)
@@ -172,8 +170,6 @@ def test_body_without_a_standing_rest_pose_is_measured_by_its_motion() -> None:
     frames = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     for joint in range(1, count):
         if len(body.children[joint]) == 1:
-            from understudy.geometry.quaternion import between
-
             frames[joint] = between(X, body.offsets[body.children[joint][0]])
     back = frames * [1.0, -1.0, -1.0, -1.0]
     above = back[np.maximum(body.parents, 0)]

@@ -72,6 +72,8 @@ class Constraint(ABC):
     """Seconds: when it ends, included."""
     instants: tuple[float, ...] = ()
     """Seconds: if given, it holds at these times only."""
+    pauses: tuple[tuple[float, float], ...] = ()
+    """Seconds: intervals, ends included, in which it does not hold."""
     weight: float = 1.0
     """How heavily its error counts where not everything can be met."""
     priority: int = 0
@@ -128,7 +130,10 @@ class Constraint(ABC):
         if self.instants:
             inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
             return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
-        return np.flatnonzero((times >= self.start - 1e-6) & (times <= self.end + 1e-6))
+        held = (times >= self.start - 1e-6) & (times <= self.end + 1e-6)
+        for begin, end in self.pauses:
+            held &= (times < begin - 1e-6) | (times > end + 1e-6)
+        return np.flatnonzero(held)
 
 
 def world(array: object, what: str) -> Array:

@@ -87,28 +87,25 @@ class Pattern:
 
     @cached_property
     def _overlaps(self) -> tuple[Array, ...]:
-        """For each group (width, A): the spline's overlap between each row's time and that of the row o further."""
+        """For each group (A, width): the spline's overlap between each row's time and that of the row o further."""
+        other = np.arange(len(self.times))[:, None] + np.arange(self._own_width)
+        real = other < len(self.times)
+        gap = self.times[np.minimum(other, len(self.times) - 1)] - self.times[:, None]
         found = []
         for basis in self.curves.bases:
-            out = np.zeros((self._own_width, len(self.times)))
-            for o in range(self._own_width):
-                here = self.times[: len(self.times) - o]
-                gap = self.times[o:] - here
-                out[o, : len(here)] = np.where(
-                    gap <= basis.reach, basis.overlaps[np.minimum(gap, basis.reach), here], 0.0
-                )
-            found.append(out)
+            place = np.minimum(gap, basis.reach) * len(basis.first) + self.times[:, None]
+            found.append(np.take(basis.overlaps.ravel(), place, mode="clip") * (real & (gap <= basis.reach)))
         return tuple(found)
 
     @cached_property
     def _lookup(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where in a band of rows the three terms that comparing adds to each entry lie; past the end for none."""
         count, width = len(self.times), self.width
-        row = np.broadcast_to(np.arange(count, dtype=np.int32), (width, count))
-        other = row + np.arange(width, dtype=np.int32)[:, None]
+        row = np.arange(count)[:, None]
+        other = row + np.arange(width)
         inside = other < count
-        before = self.before.astype(np.int32)
-        other_before = before[np.minimum(other, count - 1)]
+        before = self.before[:, None]
+        other_before = self.before[np.minimum(other, count - 1)]
         linked, other_linked = inside & (before >= 0), inside & (other_before >= 0)
         return (
             self._place(before, other, linked),
@@ -119,56 +116,59 @@ class Pattern:
     def _place(self, a: np.ndarray, b: np.ndarray, real: np.ndarray) -> np.ndarray:
         gap = np.abs(a - b)
         real = real & (gap < self._own_width)
-        return np.where(real, gap * len(self.times) + np.minimum(a, b), self._own_width * len(self.times))
+        return np.where(real, np.minimum(a, b) * self._own_width + gap, self._own_width * len(self.times))
 
     def band(self, jacobian: Array) -> Array:
-        """(width, A) lower band of J M^-1 J', for rows of derivatives (A, D)."""
+        """(A, width) band of J M^-1 J', for rows of derivatives (A, D): entry (i, o) is that of rows i and i + o."""
         own, rows = self._own_width, len(self.times)
         blocks = -(-rows // own)
-        out = np.zeros((own, rows))
+        out = np.zeros((rows, own))
         for overlap, group in zip(self._overlaps, self.curves.groups, strict=True):
             scaled = np.zeros(((blocks + 1) * own, len(group)))
             scaled[:rows] = jacobian[:, group] / np.sqrt(self.curves.cost[group])
-            parts = scaled.reshape(blocks + 1, own, len(group))
-            product = parts[:-1] @ np.swapaxes(np.concatenate([parts[:-1], parts[1:]], axis=1), 1, 2)
+            # Every block against itself and the next: two neighbouring blocks are one longer piece of the same rows.
+            line, item = scaled.strides
+            pairs = as_strided(scaled, (blocks, 2 * own, len(group)), (own * line, line, item), writeable=False)
+            product = pairs[:, :own] @ np.swapaxes(pairs, 1, 2)
             # Entry (i, i + o) of every block, seen in place as (block, i, o).
             block, line, item = product.strides
             near = as_strided(product, (blocks, own, own), (block, line + item, item), writeable=False)
-            out += near.reshape(blocks * own, own)[:rows].T * overlap
+            out += near.reshape(blocks * own, own)[:rows] * overlap
         return self._compared(out)
 
     def compliance_band(self, compliance: Array) -> Array:
-        """(width, A) the compliance (A,) of each row, as the residuals feel it.
+        """(A, width) the compliance (A,) of each row, as the residuals feel it.
 
         A chain of rows that must all equal an unknown value, each softly, becomes differences of neighbours
         whose softness is shared: eliminating the unknown is exact. Rows that ask for nothing are made trivial.
         """
-        own = np.zeros((self._own_width, len(self.times)))
-        own[0] = compliance
+        own = np.zeros((len(self.times), self._own_width))
+        own[:, 0] = compliance
         out = self._compared(own)
-        out[0, ~self.counts] = 1.0
+        out[~self.counts, 0] = 1.0
         return out
 
     def _compared(self, own: Array) -> Array:
         """The band of a symmetric matrix of rows as the residuals feel it, zero where a row asks for nothing."""
         if not self._linked.any():
-            out = own
-        else:
-            flat = np.append(own.ravel(), 0.0)
-            left, right, both = self._lookup
-            out = flat[both]
-            out -= flat[left]
-            out -= flat[right]
-            out[: len(own)] += own
+            return own
+        flat = np.append(own.ravel(), 0.0)
+        left, right, both = self._lookup
+        out = np.take(flat, both, mode="clip")
+        out -= np.take(flat, left, mode="clip")
+        out -= np.take(flat, right, mode="clip")
+        out[:, : own.shape[1]] += own
         return self.left_out(out, ~self.counts)
 
     def left_out(self, band: Array, rows: np.ndarray) -> Array:
         """A band with the entries of some rows (A,) set to zero; `band` is used up."""
         if rows.any():
-            band[:, rows] = 0.0
-            for row in np.flatnonzero(rows):
-                reach = np.arange(1, min(len(band), int(row) + 1))
-                band[reach, row - reach] = 0.0
+            band[rows] = 0.0
+            at = np.flatnonzero(rows)[:, None]
+            back = np.arange(1, band.shape[1])
+            row, gap = np.broadcast_arrays(at - back, back)
+            real = row >= 0
+            band[row[real], gap[real]] = 0.0
         return band
 
     def compare(self, values: Array) -> Array:
@@ -186,8 +186,8 @@ class Pattern:
 
 
 def solve_forces(band: Array, residuals: Array) -> Array:
-    """(M,) forces f with `band f = residuals`; `band` is used up."""
-    factor = cholesky_banded(band, lower=True, overwrite_ab=True, check_finite=False)
+    """(A,) forces f with `band f = residuals`, for a band (A, width); `band` is used up."""
+    factor = cholesky_banded(band.T, lower=True, overwrite_ab=True, check_finite=False)
     return cho_solve_banded((factor, True), residuals, check_finite=False)
 
 

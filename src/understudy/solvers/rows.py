@@ -87,6 +87,13 @@ class Layout:
         kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.targets]
         return np.array(kinds, bool)[self.constraint]
 
+    def chosen(self, masks: Active) -> np.ndarray:
+        """(A,) the rows that masks of each constraint's residuals choose."""
+        out = np.zeros(len(self.times), bool)
+        for which, mine in self._members:
+            out[mine] = masks[which][self.at[mine], self.row[mine]]
+        return out
+
     def masks(self, rows: np.ndarray) -> Active:
         """Some of the rows (A,), as masks of each constraint's residuals."""
         out = tuple(np.zeros(mask.shape, bool) for mask in self.active)

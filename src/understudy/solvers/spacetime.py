@@ -46,6 +46,8 @@ COARSE = 1e3
 """Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
+AHEAD = 200.0
+"""Residuals are laid out from this many margins below zero, so that few steps need a new layout."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 FINISH = 1e6
@@ -85,21 +87,26 @@ class Spacetime(Solver):
         bodies, steps = problem.bodies, 0
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
-        watched: tuple[int, ...] = ()
+        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
+        watched = near_broken(problem, bodies, (), AHEAD * self.margin)
         for _ in range(ROUNDS):
-            broken = near_broken(problem, bodies, watched, self.margin)
-            if watched and not broken:
-                break
-            watched = tuple(sorted({*watched, *broken}))
-            bodies, taken = self._solve(problem, bodies, watched, watch)
+            bodies, taken = self._solve(problem, bodies, watched, passes, watch)
             steps += taken
+            broken = near_broken(problem, bodies, watched, self.margin)
+            if not broken:
+                break
+            watched, passes = tuple(sorted({*watched, *broken})), passes[-2:]
         return bodies, steps
 
     def _solve(
-        self, problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], watch: Watch
+        self,
+        problem: Problem,
+        bodies: tuple[Body, ...],
+        watched: tuple[int, ...],
+        passes: tuple[Level, ...],
+        watch: Watch,
     ) -> tuple[tuple[Body, ...], int]:
-        """All levels, with some of the constraints looked at."""
-        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
+        """Some levels, with some of the constraints looked at."""
         steps = 0
         for number, level in enumerate(passes):
             watch(f"keys every {1000 * level.spacing:.0f} ms", number / len(passes))
@@ -149,6 +156,8 @@ def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None 
 def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], margin: float) -> tuple[int, ...]:
     """The constraints not yet watched that have to be: all equalities, and of the others those that are violated.
 
+    To begin with, while none is watched, those within the margin of being violated are taken too.
+
     Most one-sided constraints (joint limits, the floor under a hand) are never touched: leaving them out until they
     are changes nothing but the cost.
     """
@@ -160,7 +169,8 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, 
     whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=others)
     evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
     for number, rows in zip(others, evaluation.rows, strict=True):
-        if rows.values.max(initial=-np.inf) > max(margin, CLOSE * problem.constraints[number].tolerance):
+        room = -margin if not watched else max(margin, CLOSE * problem.constraints[number].tolerance)
+        if rows.values.max(initial=-np.inf) > room:
             equal.add(number)
     return tuple(sorted(equal))
 
@@ -186,10 +196,10 @@ class Descent:
         for number in range(steps):
             active = active_rows(now, self.margin, held)
             if plan is None or not plan.covers(active):
-                plan = Plan.of(now, active, self.curves, self.stiffness)
+                plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.stiffness)
             if len(plan.layout.times) == 0:
                 return keys, number
-            linear = plan.linearize(now, self.curves.values(keys))
+            linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
                 then = self.sample.evaluate(self.curves.values(trial))
@@ -219,7 +229,7 @@ class Plan:
     layout: Layout
     pattern: Pattern
     soft: Array
-    """(width, A) the compliance of the residuals, as a band."""
+    """(A, width) the compliance of the residuals, as a band."""
 
     @staticmethod
     def of(evaluation: Evaluation, active: Active, curves: Curves, stiffness: float) -> Plan:
@@ -232,8 +242,8 @@ class Plan:
         """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
         return all(np.all(mine | ~asked) for asked, mine in zip(active, self.layout.active, strict=True))
 
-    def linearize(self, evaluation: Evaluation, d: Array) -> Linear:
-        """The linear problem around an evaluation at coordinates d (N, D)."""
+    def linearize(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
+        """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now."""
         jacobian = self.layout.jacobian(evaluation)
         return Linear(
             plan=self,
@@ -241,6 +251,7 @@ class Plan:
             band=self.pattern.band(jacobian),
             values=self.pattern.compare(self.layout.values(evaluation)),
             moved=self.pattern.compare(np.einsum("ad,ad->a", jacobian, d[self.layout.times])),
+            idle=self.layout.one_sided & ~self.layout.chosen(active),
         )
 
 
@@ -255,6 +266,8 @@ class Linear:
     """(A,) residuals now."""
     moved: Array
     """(A,) how much of them the current keys account for, to first order."""
+    idle: np.ndarray
+    """(A,) residuals that are laid out in case they are needed, and are not now."""
 
     def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
@@ -262,15 +275,25 @@ class Linear:
         kept = damping / (1.0 + damping)
         residuals = self.values - (1.0 - kept) * self.moved
         matrix = self.band / (1.0 + damping) + self.plan.soft
-        forces = solve_forces(matrix.copy(), residuals)
-        pulling = self.plan.layout.one_sided & (forces < 0.0)
-        if pulling.any():
+        out = self.idle
+        for _ in range(2):
+            forces = self._forces(matrix, residuals, out)
             # A residual that may be below zero is never pulled up: solve again without those that would be.
-            matrix = pattern.left_out(matrix, pulling)
-            matrix[0, pulling] = 1.0
-            forces = solve_forces(matrix, np.where(pulling, 0.0, residuals))
+            pulling = self.plan.layout.one_sided & (forces < 0.0)
+            if not pulling.any():
+                break
+            out = out | pulling
+            forces = np.where(pulling, 0.0, forces)
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
         return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
+
+    def _forces(self, matrix: Array, residuals: Array, out: np.ndarray) -> Array:
+        """Forces (A,) with some residuals left out."""
+        if not out.any():
+            return solve_forces(matrix.copy(), residuals)
+        rest = self.plan.pattern.left_out(matrix.copy(), out)
+        rest[out, 0] = 1.0
+        return solve_forces(rest, np.where(out, 0.0, residuals))
 
 
 SOLVER = Spacetime

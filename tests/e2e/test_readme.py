@@ -1,0 +1,135 @@
+"""What the README, CONTRIBUTING and the pages of the documentation say is so: commands run, output is as shown."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from understudy import samples
+from understudy.io.clip import Clip, Format, WriteOptions
+from understudy.io.files import open_to_write
+
+HOME = Path(__file__).resolve().parents[2]
+README, CONTRIBUTING = HOME / "README.md", HOME / "CONTRIBUTING.md"
+BUILDS = ("git clone", "pip install")
+"""What commands that build an environment start with: they are not run here."""
+MOST_BYTES = 3_000_000
+"""What the pictures in the repository may take together."""
+
+
+def load_fill() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fill", HOME / "docs" / "fill.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FILL = load_fill()
+PAGES = FILL.pages()
+
+
+def fences(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_the_pages_show_is_what_comes_out(page: Path) -> None:
+    """Runs every command and Python block that has its output shown, and compares."""
+    shown = FILL.steady(page.read_text(encoding="utf-8"))
+    assert FILL.steady(FILL.filled(page)) == shown, "out of date: run `python docs/fill.py`"
+
+
+def test_a_stale_block_would_be_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- fill: formats -->\n\nnothing\n\n<!-- /fill -->\n", encoding="utf-8")
+    assert "| BVH | `.bvh` | yes | yes |" in FILL.filled(page)
+    assert FILL.steady("off by 2e-05 mm in 31 ms") == FILL.steady("off by 0.3 mm in 7.5 ms")
+    assert FILL.steady("31 frames") != FILL.steady("30 frames")
+
+
+@pytest.mark.parametrize("page", [README, CONTRIBUTING], ids=lambda page: page.name)
+def test_every_command_is_run_or_known(page: Path) -> None:
+    """Commands of make are targets; those that build environments are known; there are no others outside blocks."""
+    lines = [line.partition("#")[0].strip() for block in fences(page, "sh") for line in block.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(BUILDS)]
+    assert lines
+    for line in lines:
+        assert line.startswith("make "), line
+        if shutil.which("make"):
+            dry = subprocess.run(
+                ["make", "-n", *line.split()[1:]], cwd=HOME, capture_output=True, text=True, check=False
+            )
+            assert dry.returncode == 0, dry.stderr
+
+
+def test_make_lists_its_targets() -> None:
+    if not shutil.which("make"):
+        pytest.skip("there is no make on this machine")
+    listed = subprocess.run(["make", "help"], cwd=HOME, capture_output=True, text=True, check=True).stdout
+    for target in ("demo", "test", "check", "bench", "docs", "clean"):
+        assert f"make {target}" in listed
+
+
+def test_python_blocks_run_as_they_stand(tmp_path: Path) -> None:
+    for page in PAGES:
+        if page.name == "examples.md":
+            continue
+        for number, block in enumerate(fences(page, "python")):
+            file = tmp_path / f"{page.stem}_{number}.py"
+            file.write_text(block, encoding="utf-8")
+            done = subprocess.run(
+                [sys.executable, "-W", "error", file.name], cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
+
+
+def test_the_format_and_the_command_of_contributing_work(tmp_path: Path) -> None:
+    made: dict[str, object] = {}
+    for block in fences(CONTRIBUTING, "python"):
+        exec(compile(block, "CONTRIBUTING.md", "exec"), made)
+    found, command = made["FORMAT"], made["COMMAND"]
+    assert isinstance(found, Format)
+    assert isinstance(command, click.Command)
+    motion = samples.motion("walk", seconds=1.0).motion
+    assert found.write is not None
+    with open_to_write(tmp_path / "walk.path") as stream:
+        assert found.write(Clip.of(motion), stream, WriteOptions(unit=0.01)) == (
+            "a path has no joints: only the root is kept",
+        )
+    first = [float(word) for word in (tmp_path / "walk.path").read_text().splitlines()[0].split()]
+    assert first == pytest.approx(100.0 * motion.root[0], abs=1e-5)
+    from understudy import write
+
+    write(motion, tmp_path / "walk.bvh", unit="cm")
+    assert CliRunner().invoke(command, [str(tmp_path / "walk.bvh")]).stdout == "1.00 s\n"
+
+
+@pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_links_and_pictures_exist(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_pages_name_no_place_of_one_machine() -> None:
+    for page in [*PAGES, HOME / "CHANGELOG.md", HOME / "mkdocs.yml", HOME / "Makefile"]:
+        found = re.search(r"(?<![\w.<>])/(?:home|tmp|root|work|Users)/\S*", page.read_text(encoding="utf-8"))
+        assert found is None, f"{page.name}: {found.group() if found else ''}"
+
+
+def test_every_sample_has_its_picture_and_all_are_small() -> None:
+    pictures = HOME / "docs" / "pictures"
+    names = {path.stem for path in (pictures / "samples").glob("*.png")}
+    assert names == {*samples.characters(), *samples.motions()}, "run `python docs/gallery.py`"
+    assert sum(path.stat().st_size for path in pictures.rglob("*.png")) < MOST_BYTES

@@ -1,0 +1,292 @@
+"""The solvers beside the default one: their derivatives, linear steps, options and characteristic faults."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy.bands import energy_above
+from understudy.constraints.base import Spot
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.errors import MissingPackageError, OptionError
+from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, slerp
+from understudy.kinematics import fk
+from understudy.motion import Motion, rest_motion
+from understudy.problem import Actor, Problem, Sample
+from understudy.skeleton import JointKind, Point, Skeleton
+from understudy.solvers.descent import Descent, Step
+from understudy.solvers.ik import Ik
+from understudy.solvers.ik_lowpass import IkLowpass
+from understudy.solvers.keyed import Keyed, slerp_vectors
+from understudy.solvers.least_squares import LeastSquares
+from understudy.solvers.lmult import Lmult
+from understudy.solvers.reference import Reference
+from understudy.solvers.sparse import Linear, conjugate_gradients
+from understudy.solvers.sqp import Sqp
+
+STEPPERS = [LeastSquares(accuracy=1e-12), Lmult(), Lmult(method="gradients", accuracy=1e-12), Sqp(softness=1e-5)]
+
+
+def limb(num_frames: int = 31) -> Motion:
+    """A shoulder that turns any way, an elbow that is a hinge, both swinging, carried forwards by the root."""
+    axes = np.zeros((3, 3, 3))
+    axes[:2], axes[2, 0] = np.eye(3), (0.0, 0.0, 1.0)
+    skeleton = Skeleton(
+        names=("root", "shoulder", "elbow"),
+        parents=[-1, 0, 1],
+        offsets=np.array([[0.0, 1.0, 0.0], [0.0, 0.2, 0.0], [0.5, 0.0, 0.0]]),
+        kinds=(JointKind.FREE, JointKind.BALL, JointKind.HINGE),
+        axes=axes,
+        ends=(Point(name="tip", joint="elbow", offset=np.array([0.4, 0.0, 0.0])),),
+    )
+    still = rest_motion(skeleton, fps=30.0, num_frames=num_frames)
+    t, rotations = still.times[:, None], still.rotations.copy()
+    rotations[:, 1] = exp(np.array([0.2, 0.3, 0.5]) * np.sin(2.0 * t + np.array([0.0, 0.5, 1.0])))
+    rotations[:, 2] = from_axis_angle([0.0, 0.0, 1.0], 0.8 + 0.3 * np.sin(3.0 * t[:, 0]))
+    root = still.root + np.array([0.4, 0.0, 0.0]) * t
+    return Motion(skeleton=skeleton, fps=30.0, root=root, rotations=rotations)
+
+
+def held(motion: Motion) -> Problem:
+    """A place, a plant anywhere and a floor: all that rows can be."""
+    return Problem(
+        actors=(Actor(motion=motion),),
+        constraints=(
+            Place(spot=Spot(point="tip"), target=np.array([0.7, 1.5, 0.1]), instants=(0.2,), weight=2.0),
+            SamePlace(spot=Spot(point="tip"), start=0.4, end=0.8),
+            SamePlace(spot=Spot(point="elbow"), start=0.6, end=1.0, height=1.3),
+            Region(spot=Spot(point="elbow"), centre=np.array([0.0, 1.25, 0.0])),
+        ),
+    )
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.3, 1.5, 2.8])
+@pytest.mark.parametrize("share", [0.0, 0.35, 1.0])
+def test_slerp_of_vectors_and_its_derivatives(rng: np.random.Generator, size: float, share: float) -> None:
+    a, b = rng.normal(size=(2, 5, 3))
+    a, b = size * a / np.linalg.norm(a, axis=1)[:, None], 0.8 * size * b / np.linalg.norm(b, axis=1)[:, None]
+    shares = np.full(5, share)
+    value, by_a, by_b = slerp_vectors(a, b, shares)
+    np.testing.assert_allclose(angle_between(exp(value), slerp(exp(a), exp(b), shares)), 0.0, atol=1e-7)
+    for axis in range(3):
+        h = 1e-6 * np.eye(3)[axis]
+        numeric_a = (slerp_vectors(a + h, b, shares)[0] - slerp_vectors(a - h, b, shares)[0]) / 2e-6
+        numeric_b = (slerp_vectors(a, b + h, shares)[0] - slerp_vectors(a, b - h, shares)[0]) / 2e-6
+        np.testing.assert_allclose(by_a[..., axis], numeric_a, atol=1e-6)
+        np.testing.assert_allclose(by_b[..., axis], numeric_b, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", [Lmult(), Keyed(), Keyed(interpolation="cubic"), Keyed(keys=(0.3, 0.5))], ids=repr)
+def test_residuals_by_keys_are_finite_differences(solver: Descent, rng: np.random.Generator) -> None:
+    problem = held(limb())
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    curve = solver.curve(problem, sample)
+    keys = 0.3 * rng.normal(size=(curve.num_keys, len(problem.metric)))
+    way = rng.normal(size=keys.shape)
+    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+
+    def residuals(at: np.ndarray) -> np.ndarray:
+        return linear.centre(linear.layout.values(sample.evaluate(curve.values(at))))
+
+    numeric = (residuals(keys + 1e-6 * way) - residuals(keys - 1e-6 * way)) / 2e-6
+    np.testing.assert_allclose(linear.push(way.ravel()), numeric, atol=1e-7)
+    forces = rng.normal(size=len(linear.values))
+    assert linear.pull(forces) @ way.ravel() == pytest.approx(forces @ linear.push(way.ravel()))
+
+
+def test_linked_rows_are_from_their_mean_or_differences() -> None:
+    problem = held(limb())
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    curve = Lmult().curve(problem, sample)
+    keys = np.zeros((curve.num_keys, len(problem.metric)))
+    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+    tip = fk(problem.actors[0].motion).points(["tip"])[12:25, 0]
+    mine = linear.layout.constraint == 1
+    expected = tip - tip.mean(axis=0)
+    np.testing.assert_allclose(linear.values[mine].reshape(-1, 3), expected, atol=1e-12)
+    compare = linear.differences(mine)
+    np.testing.assert_allclose((compare @ linear.values).reshape(-1, 3), np.diff(tip, axis=0), atol=1e-12)
+
+
+def test_conjugate_gradients_solve(rng: np.random.Generator) -> None:
+    square = rng.normal(size=(12, 12))
+    system, right = square @ square.T + np.diag(10.0 ** rng.uniform(-1, 3, 12)), rng.normal(size=12)
+    found = conjugate_gradients(lambda x: system @ x, right, np.diag(system), accuracy=1e-13, rounds=200)
+    np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-8)
+    assert np.all(conjugate_gradients(lambda x: x, np.zeros(3), np.ones(3), accuracy=1e-6, rounds=5) == 0.0)
+
+
+def test_all_steps_are_the_same_step() -> None:
+    """Normal equations, multipliers and the whole system are three ways to the one least change."""
+    problem = held(limb())
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    curve = Lmult().curve(problem, sample)
+    keys = np.zeros((curve.num_keys, len(problem.metric)))
+    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+    on = ~linear.layout.one_sided | (linear.values > 0.0)
+    assert (linear.layout.one_sided & on).any(), "the floor must be broken somewhere"
+    cost = np.tile(problem.metric, curve.num_keys)
+    step = Step(linear=linear, on=on, residual=linear.values, cost=cost, softness=1e-5)
+    rows = np.stack([linear.centre(column) for column in linear.matrix.toarray().T], axis=1)[on]
+    heavy = linear.weights[on] / 1e-5
+    system = np.diag(cost) + rows.T @ (heavy[:, None] * rows)
+    expected = np.linalg.solve(system, -rows.T @ (heavy * linear.values[on]))
+    for solver in (*STEPPERS, Keyed()):
+        found, forces = solver.linear_step(step)
+        np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=repr(solver))
+        np.testing.assert_allclose(linear.pull(forces), -cost * found, atol=1e-4, err_msg=repr(solver))
+        assert np.all(forces[~on] == 0.0)
+
+
+@pytest.mark.parametrize("solver", [LeastSquares(), Lmult(), Sqp()], ids=lambda s: s.name)
+def test_keys_too_far_apart_never_explode(solver: Descent) -> None:
+    """A hold begins in the middle of a swing: keys 8 frames apart cannot follow, and must not try by going wild."""
+    motion = limb(61)
+    target = fk(motion).points(["tip"])[30, 0] + np.array([0.1, 0.1, -0.1])
+    hold = Place(spot=Spot(point="tip"), target=target, start=1.0)
+    found = replace(solver, spacing=8.0 / 30.0).solve(Problem(actors=(Actor(motion=motion),), constraints=(hold,)))
+    assert found.outcomes[0].worst < 0.05
+    assert angle_between(found.motion.rotations, motion.rotations).max() < 1.5
+    assert np.linalg.norm(found.motion.root - motion.root, axis=1).max() < 1.0
+
+
+def snapping() -> tuple[Motion, Problem]:
+    motion = limb(61)
+    target = fk(motion).points(["tip"])[40, 0] + np.array([-0.25, 0.2, 0.0])
+    hold = Place(spot=Spot(point="tip"), target=target, start=1.2, end=1.4)
+    return motion, Problem(actors=(Actor(motion=motion, root_moves=False),), constraints=(hold,))
+
+
+def test_frame_by_frame_snaps() -> None:
+    """[Gleicher98, figure 3]: met at every frame, with a jump where the constraint begins."""
+    motion, problem = snapping()
+    found = Ik().solve(problem)
+    assert found.outcomes[0].worst < 1e-4
+    np.testing.assert_array_equal(found.motion.rotations[35], motion.rotations[35])
+    jump = np.diff(fk(found.motion).points(["tip"])[:, 0] - fk(motion).points(["tip"])[:, 0], axis=0)
+    assert np.linalg.norm(jump[35]) > 0.1
+    assert energy_above(found.motion, [8.0])[0] > 5.0 * energy_above(Lmult().solve(problem).motion, [8.0])[0]
+
+
+def test_smoothing_afterwards_loses_the_constraint() -> None:
+    """[Gleicher98, figure 4 C]: the snap is gone, and so is the hand from its hold."""
+    _, problem = snapping()
+    sharp, smooth = Ik().solve(problem), IkLowpass().solve(problem)
+    assert energy_above(smooth.motion, [8.0])[0] < 0.2 * energy_above(sharp.motion, [8.0])[0]
+    assert smooth.outcomes[0].worst > 0.03
+    assert smooth.unmet
+
+
+def test_frame_by_frame_holds_a_plant_where_its_first_frame_is() -> None:
+    motion = limb()
+    plants = (
+        SamePlace(spot=Spot(point="tip"), start=0.2, end=0.6),
+        SamePlace(spot=Spot(point="elbow"), start=0.4, end=0.9),
+    )
+    found = Ik().solve(Problem(actors=(Actor(motion=motion),), constraints=plants))
+    assert not found.unmet
+    tips, elbows = (fk(found.motion).points([p])[:, 0] for p in ("tip", "elbow"))
+    np.testing.assert_allclose(tips[6:19], np.tile(fk(motion).points(["tip"])[6, 0], (13, 1)), atol=1e-4)
+    # The second begins while the first holds: it stays where that frame ended up, not where it started.
+    np.testing.assert_allclose(elbows[12:28], np.tile(elbows[12], (16, 1)), atol=1e-4)
+    assert np.linalg.norm(elbows[12] - fk(motion).points(["elbow"])[12, 0]) > 1e-3
+
+
+def handhold() -> Problem:
+    motion = limb(61)
+    target = fk(motion).points(["tip"])[0, 0]
+    return Problem(
+        actors=(Actor(motion=motion, joints=("shoulder", "elbow"), root_moves=False),),
+        constraints=(Place(spot=Spot(point="tip"), target=target, end=0.9),),
+    )
+
+
+def test_more_keys_hold_more_tightly() -> None:
+    """[Vanderhyde03, results]: four, five and six keys and so on hold the hand ever more closely."""
+    worst = [Keyed(count=count).solve(handhold()).outcomes[0].mean for count in (2, 4, 6, 12)]
+    assert worst == sorted(worst, reverse=True)
+    assert worst[-1] < 0.2 * worst[0]
+
+
+@pytest.mark.parametrize("interpolation", ["slerp", "cubic"])
+def test_keyed_changes_only_the_chosen_joints(interpolation: str) -> None:
+    problem = handhold()
+    arm = replace(problem.actors[0], joints=("shoulder",))
+    found = Keyed(count=6, interpolation=interpolation).solve(replace(problem, actors=(arm,)))
+    start = arm.motion
+    np.testing.assert_array_equal(found.motion.rotations[:, [0, 2]], start.rotations[:, [0, 2]])
+    np.testing.assert_array_equal(found.motion.root, start.root)
+    assert angle_between(found.motion.rotations[:, 1], start.rotations[:, 1]).max() > 0.01
+
+
+def test_keyed_turns_at_constant_speed_between_keys_and_stays_beyond_them() -> None:
+    problem = handhold()
+    start = problem.actors[0].motion.rotations[:, 1]
+    moved = Keyed(keys=(0.2, 0.8)).solve(problem).motion.rotations[:, 1]
+    from_start = np.einsum("fi,fi->f", start, moved)
+    change = 2.0 * np.arccos(np.clip(np.abs(from_start), 0.0, 1.0))
+    np.testing.assert_allclose(change[:7], change[0], atol=1e-6)
+    np.testing.assert_allclose(change[24:], change[-1], atol=1e-6)
+    assert abs(change[0] - change[-1]) > 1e-3
+
+
+def test_one_key_is_one_change_throughout() -> None:
+    problem = handhold()
+    start = problem.actors[0].motion
+    found = Keyed(count=1).solve(problem).motion
+    turned = angle_between(start.rotations[:, 1], found.rotations[:, 1])
+    np.testing.assert_allclose(turned, turned[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Lmult(softness=0.0), "Solver `lmult`: expected softness above zero, got 0.0"),
+        (lambda: Lmult(method="magic"), "expected method `direct` or `gradients`, got `magic`"),
+        (lambda: Sqp(iterations=0), "Solver `sqp`: expected at least one iteration, got 0"),
+        (lambda: Ik(error=-1.0), "Solver `ik`: expected error above zero, got -1.0"),
+        (lambda: Ik(iterations=0), "Solver `ik`: expected at least one iteration, got 0"),
+        (lambda: IkLowpass(cutoff=0.0), "expected a cutoff above zero hertz, got 0.0"),
+        (lambda: Keyed(keys=(0.5, 0.2)), r"expected key times that rise, got \[0.5, 0.2\]"),
+        (lambda: Keyed(count=0), "expected at least one key, got 0"),
+        (lambda: Keyed(interpolation="bezier"), "expected interpolation `slerp` or `cubic`, got `bezier`"),
+        (lambda: Reference(inner="simplex"), "expected inner `lbfgs` or `slsqp`, got `simplex`"),
+        (lambda: Reference(seconds=0.0), "Solver `reference`: expected seconds above zero, got 0.0"),
+    ],
+)
+def test_options_that_cannot_be_used(make, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(OptionError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("solver", [LeastSquares(), Lmult(), Sqp(), Keyed(), Ik()], ids=lambda s: s.name)
+def test_time_and_iterations_are_limits(solver: Descent) -> None:
+    problem = held(limb())
+    assert replace(solver, seconds=1e-9).solve(problem).steps <= 1
+    assert 1 <= replace(solver, iterations=2).solve(problem).steps <= 2 * (1 if isinstance(solver, Descent) else 6)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[str, float]] = []
+    Lmult().solve(held(limb()), lambda text, share: told.append((text, share)))
+    assert told
+    assert all(text.startswith("lmult: step") and 0.0 <= share < 1.0 for text, share in told)
+
+
+def test_reference_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nlopt", None)
+    with pytest.raises(MissingPackageError, match="needs the package `nlopt`") as caught:
+        Reference().solve(held(limb()))
+    assert caught.value.hint == "pip install 'understudy[reference]'"
+
+
+def test_reference_with_another_minimiser_inside() -> None:
+    pytest.importorskip("nlopt", reason="the package nlopt is not installed")
+    problem = handhold()
+    found = Reference(inner="slsqp", seconds=5.0).solve(problem)
+    assert found.outcomes[0].worst < 5e-3
