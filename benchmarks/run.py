@@ -25,9 +25,9 @@ HEAD = """# Benchmarks
 
 <!-- Made by `make bench`; not edited by hand. -->
 
-Every figure here was printed by a program in `benchmarks/`, each run on an otherwise quiet machine as far as that can
-be had, with one thread for linear algebra. Compare figures of one section with each other: those of different sections
-may come from different days.
+Every figure here was printed by a program in `benchmarks/`, with one thread for linear algebra. Times are the least of
+several, which other work on the machine disturbs least. Compare figures of one section with each other: different
+sections may come from different days.
 """
 SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 

@@ -34,7 +34,7 @@ dog = fk(motion).points(["RightUpLeg"])[75, 0] + np.array([-0.35, -0.2, 0.3])
 constraints.append(Place(spot=Spot(point="RightFingertips"), target=dog, instants=(2.5,), name="pat the dog"))
 
 solution = Spacetime().solve(Problem(actors=(Actor(motion=motion),), constraints=tuple(constraints)))
-print(solution.report())
+print(solution.result)
 
 before, after = fk(motion), fk(solution.motion)
 reach = np.linalg.norm(before.points(["RightFingertips"])[75, 0] - dog)

@@ -53,13 +53,15 @@ class Detection:
 
     speed: float = 0.12
     """Leg lengths a second below which a point is at rest."""
-    release: float = 0.25
-    """Leg lengths a second that a point may reach between two moments at rest without having left."""
+    share: float = 0.04
+    """Share of its own fast movement below which a point is at rest too: a running foot never stands quite still."""
+    release: float = 2.0
+    """Times the speed of rest that a point may reach between two moments at rest without having left."""
     radius: float = 0.012
     """Leg lengths a point may stray from its place and still stay there."""
     window: float = 0.06
     """Seconds over which speed is measured."""
-    shortest: float = 0.1
+    shortest: float = 0.06
     """Seconds a contact lasts at least."""
     gap: float = 0.12
     """Seconds between two contacts of a point at least; closer ones are joined or cut back."""
@@ -140,12 +142,13 @@ def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[in
     half = max(round(0.5 * how.window * fps), 1)
     padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
     speed = np.linalg.norm(padded[2 * half :] - padded[: -2 * half], axis=-1) * fps / (2 * half)
+    rest = max(how.speed * leg, how.share * float(np.percentile(speed, 95)))
     rests = []
-    for a, b in _runs(speed < how.release * leg):
-        resting = a + np.flatnonzero(speed[a : b + 1] < how.speed * leg)
+    for a, b in _runs(speed < how.release * rest):
+        resting = a + np.flatnonzero(speed[a : b + 1] < rest)
         if len(resting):
             rests.append((int(resting[0]), int(resting[-1])))
-    shortest = max(round(how.shortest * fps), 1)
+    shortest = max(round(how.shortest * fps), 2)
     cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
     return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
 

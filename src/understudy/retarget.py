@@ -20,7 +20,7 @@ from understudy.problem import Actor, Problem
 from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
-from understudy.start import check_structure, find_floor, morph_motion, start_motion, translation_signal
+from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,12 +168,21 @@ def plan(
     constraints: Sequence[Constraint] = (),
     contacts: Sequence[Contact] | None = None,
     options: Options | None = None,
+    floor: Floor | None = None,
 ) -> Plan:
-    """Everything a retarget of one or several characters is made of, before it is solved."""
+    """Everything a retarget of one or several characters is made of, before it is solved.
+
+    Args:
+        parts: Who plays whom.
+        constraints: What must hold besides the contacts.
+        contacts: The sources' contacts; found by themselves if not given.
+        options: What to choose otherwise than by itself.
+        floor: The ground; found from the contacts if not given.
+    """
     options = options or Options()
     _check(parts)
     found = _contacts(parts, options) if contacts is None else tuple(contacts)
-    floor = find_floor(found, leg_length(parts[0].motion.skeleton))
+    floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
     stages, starts = [], []
     for part in parts:
         stages.append(Stage(source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share))

@@ -65,6 +65,12 @@ class Basis:
         return out
 
 
+def every_frame(times: Array, hold: float = -np.inf) -> Basis:
+    """A key of its own for each time (N,), which nothing else feels; zero up to the time `hold`."""
+    weights = (times > hold + 1e-9).astype(float)[:, None]
+    return Basis(first=np.arange(len(times)), weights=weights, num_keys=len(times))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Knots:
     """Where in time a curve's pieces join."""
@@ -105,8 +111,12 @@ class Knots:
         before = self.times[0] - np.cumsum(head)[::-1]
         return np.concatenate([before, self.times, self.times[-1] + np.cumsum(tail)])
 
-    def basis(self, times: ArrayLike) -> Basis:
+    def basis(self, times: ArrayLike, hold: float = -np.inf) -> Basis:
         """The curve evaluated at times (N,), seconds; a time outside is taken as the nearest end.
+
+        Args:
+            times: (N,) seconds.
+            hold: Up to this time the curve is zero: keys felt before it count for nothing.
 
         The weights are the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
         """
@@ -123,4 +133,7 @@ class Knots:
                 weights[:, a] = carried + (right - at) * part
                 carried = (at - left) * part
             weights[:, degree] = carried
+        if np.isfinite(hold):
+            held = int(np.searchsorted(t, hold - 1e-9))
+            weights[piece[:, None] + np.arange(DEGREE + 1) < held] = 0.0
         return Basis(first=piece, weights=weights, num_keys=self.num_keys)

@@ -116,9 +116,13 @@ def test_linked_rows_are_from_their_mean_or_differences() -> None:
 def test_conjugate_gradients_solve(rng: np.random.Generator) -> None:
     square = rng.normal(size=(12, 12))
     system, right = square @ square.T + np.diag(10.0 ** rng.uniform(-1, 3, 12)), rng.normal(size=12)
-    found = conjugate_gradients(lambda x: system @ x, right, np.diag(system), accuracy=1e-13, rounds=200)
+    found = conjugate_gradients(lambda x: system @ x, right, lambda x: x / np.diag(system), accuracy=1e-13, rounds=200)
     np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-8)
-    assert np.all(conjugate_gradients(lambda x: x, np.zeros(3), np.ones(3), accuracy=1e-6, rounds=5) == 0.0)
+    again = conjugate_gradients(
+        lambda x: system @ x, right, lambda x: x / np.diag(system), start=found, accuracy=1e-6, rounds=0
+    )
+    np.testing.assert_array_equal(again, found)
+    assert np.all(conjugate_gradients(lambda x: x, np.zeros(3), lambda x: x, accuracy=1e-6, rounds=5) == 0.0)
 
 
 def test_all_steps_are_the_same_step() -> None:

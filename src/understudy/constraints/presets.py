@@ -7,6 +7,7 @@ moments with an approach that comes ever nearer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -74,24 +75,14 @@ def key_moment_interpolated(
         raise OptionError(f"Expected an approach and a distance above zero, got {approach} s and {distance} m")
     places = fk(motion).points(points)
     found = key_moment(motion, points, times, actor=actor)
-    for i, point in enumerate(points):
-        for t in times:
-            start = max(t - approach, 0.0)
-            # The moment itself is an equality already: the bound ends one frame before it.
-            end = t - 1.0 / motion.fps
-            if end < start:
-                continue
+    for (i, point), t in product(enumerate(points), times):
+        start = max(t - approach, 0.0)
+        # The moment itself is an equality already: the bound ends one frame before it.
+        end = t - 1.0 / motion.fps
+        if end >= start:
+            spot = Spot(point=_named(motion, point), actor=actor)
             within = distance * np.clip((t - motion.times) / approach, 0.0, None)
-            found.append(
-                Follow(
-                    spot=Spot(point=_named(motion, point), actor=actor),
-                    path=places[:, i],
-                    within=within,
-                    start=start,
-                    end=end,
-                    **_clock(motion),
-                )
-            )
+            found.append(Follow(spot=spot, path=places[:, i], within=within, start=start, end=end, **_clock(motion)))
     return found
 
 

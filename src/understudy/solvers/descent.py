@@ -46,6 +46,8 @@ class Step:
     cost: Array
     """(K D,) of each key's square."""
     softness: float
+    near: Array | None = None
+    """(K D,) the solution of a step like it, for methods that can start from one."""
 
     @property
     def soft(self) -> Array:
@@ -77,7 +79,7 @@ class Descent(Solver):
 
     rate: float = 60.0
     """Frames a second at which constraints are looked at, besides the ends of their intervals."""
-    softness: float = 1e-5
+    softness: float = 1e-4
     """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
     error: float = 1e-4
     """Metres or radians: with every constraint met this closely, a step that gains under a hundredth is the last."""
@@ -163,9 +165,9 @@ class Descent(Solver):
 
     def _settled(self, linear: Linear, residual: Array, cost: Array) -> Array:
         """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
-        on = ~linear.layout.one_sided | (linear.values > -1e-6)
+        on, keys = ~linear.layout.one_sided | (linear.values > -1e-6), None
         for _ in range(ROUNDS):
-            step = Step(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness)
+            step = Step(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness, near=keys)
             keys, forces = self.linear_step(step)
             reached = residual + linear.push(keys)
             pulling = on & linear.layout.one_sided & (forces < 0.0)
@@ -173,6 +175,7 @@ class Descent(Solver):
             if not (pulling.any() or broken.any()):
                 break
             on = (on & ~pulling) | broken
+        assert keys is not None
         return keys
 
     def _along(

@@ -30,16 +30,18 @@ class LeastSquares(Descent):
         return SplineCurve.of(problem, sample.times, self.spacing)
 
     def linear_step(self, step: Step) -> tuple[Array, Array]:
-        """`(J' J + softness M) z = -J' residual`, with each unknown scaled by its own diagonal entry."""
+        """`(J' J + softness M) z = -J' residual`, scaled by the blocks on the diagonal: each key against itself."""
         linear = step.linear
         heavy = np.where(step.on, 1.0 / step.soft, 0.0)
-        squares = linear.matrix.copy()
-        squares.data = squares.data**2
-        diagonal = step.cost + squares.T @ heavy
+        blocks = linear.blocks(heavy)
+        size = blocks.shape[1]
+        blocks[:, np.arange(size), np.arange(size)] += step.cost.reshape(-1, size)
+        inverse = np.linalg.inv(blocks)
         keys = conjugate_gradients(
             lambda z: step.cost * z + linear.pull(heavy * linear.push(z)),
             -linear.pull(heavy * step.residual),
-            diagonal,
+            lambda z: (inverse @ z.reshape(-1, size, 1)).ravel(),
+            start=step.near,
             accuracy=self.accuracy,
             rounds=self.rounds,
         )

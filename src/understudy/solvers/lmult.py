@@ -61,10 +61,11 @@ class Lmult(Descent):
         linear, on = step.linear, step.on.astype(float)
         squares = linear.matrix.copy()
         squares.data = squares.data**2
+        diagonal = squares @ (1.0 / step.cost) + step.soft
         return conjugate_gradients(
             lambda f: on * linear.push(linear.pull(on * f) / step.cost) + step.soft * f,
             on * step.residual,
-            squares @ (1.0 / step.cost) + step.soft,
+            lambda f: f / diagonal,
             accuracy=self.accuracy,
             rounds=self.rounds,
         )

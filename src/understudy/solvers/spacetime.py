@@ -22,7 +22,7 @@ from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
 from understudy.solvers.rows import Active, Layout, active_rows, penalty, within_tolerance
-from understudy.splines import Knots
+from understudy.splines import Knots, every_frame
 
 Keys = tuple[Array, ...]
 """The unknowns: for each group of coordinates (K, d) keys."""
@@ -33,7 +33,7 @@ class Level:
     """One pass over the motion."""
 
     spacing: float
-    """Seconds between keys."""
+    """Seconds between keys; 0 for a key of its own at each frame."""
     rate: float
     """Frames a second at which constraints are looked at, besides the ends of their intervals."""
     stiffness: float
@@ -65,7 +65,7 @@ def levels(spacing: float = 2 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     while step >= spacing * 0.999:
         coarse.append(Level(spacing=step, rate=min(1.0 / step, fps), stiffness=COARSE, steps=2 if not coarse else 1))
         step *= 0.5
-    return (*coarse, Level(spacing=1.0 / fps, rate=fps, stiffness=FINISH, steps=3))
+    return (*coarse, Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +82,9 @@ class Spacetime(Solver):
     """Metres or radians: residuals that must stay below zero take part from this far below."""
     slower: dict[str, float] | None = None
     """By joint, how many times further apart than the others its keys are at every level."""
+
+    hold: float = -np.inf
+    """Seconds up to which the motion stays as it starts; what follows leaves it smoothly."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
         bodies, steps = problem.bodies, 0
@@ -109,7 +112,8 @@ class Spacetime(Solver):
         """Some levels, with some of the constraints looked at."""
         steps = 0
         for number, level in enumerate(passes):
-            watch(f"keys every {1000 * level.spacing:.0f} ms", number / len(passes))
+            keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
+            watch(f"keys {keys_are}", number / len(passes))
             frames = sampled_frames(problem, level.rate, watched)
             sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
             curves, whole = self._curves(problem, sample, level)
@@ -125,9 +129,13 @@ class Spacetime(Solver):
         times = np.concatenate([_factors(body, self.slower or {}) for body in problem.bodies])
         factors, group_of = np.unique(times, return_inverse=True)
         groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
-        knots = [Knots.uniform(problem.times[-1], level.spacing * factor) for factor in factors]
+        knots = [Knots.uniform(problem.times[-1], level.spacing * factor) for factor in factors if level.spacing > 0.0]
         at, everywhere = (
-            Curves(bases=tuple(k.basis(t) for k in knots), groups=groups, cost=problem.metric)
+            Curves(
+                bases=tuple(k.basis(t, self.hold) for k in knots) or (every_frame(t, self.hold),),
+                groups=groups if knots else (np.arange(len(times)),),
+                cost=problem.metric,
+            )
             for t in (sample.times, problem.times)
         )
         return at, everywhere

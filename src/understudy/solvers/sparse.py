@@ -20,6 +20,9 @@ from understudy.problem import Evaluation, Problem
 from understudy.solvers.rows import Layout, active_rows
 from understudy.splines import Basis, Knots
 
+Product = Callable[[Array], Array]
+"""A matrix as what it does to a vector."""
+
 
 class Curve(ABC):
     """A displacement over time made of keys (K, D)."""
@@ -134,6 +137,20 @@ class Linear:
     def _transposed(self) -> csr_array:
         return csr_array(self.matrix.T)
 
+    def blocks(self, heavy: Array) -> Array:
+        """(K, D, D) of `J' heavy J` what lies between the coordinates of one and the same key, means not taken."""
+        coordinates = len(self.layout.sample.problem.metric)
+        data = self.matrix.data.reshape(len(heavy), -1, coordinates)
+        felt = self.matrix.indices.reshape(data.shape)[:, :, 0] // coordinates
+        out = np.zeros((self.matrix.shape[1] // coordinates, coordinates, coordinates))
+        for slot in range(data.shape[1]):
+            # Rows are in order of time and so are their keys: those of one key stand together.
+            ends = np.searchsorted(felt[:, slot], np.arange(len(out) + 1))
+            for key in np.unique(felt[:, slot]):
+                mine = slice(ends[key], ends[key + 1])
+                out[key] += data[mine, slot].T @ (heavy[mine, None] * data[mine, slot])
+        return out
+
     def differences(self, on: np.ndarray) -> csr_array:
         """(M, A) the rows that are on as residuals of their own: linked ones less the one before."""
         own = np.flatnonzero(on & self.layout.counts)
@@ -146,21 +163,23 @@ class Linear:
 
 
 def conjugate_gradients(
-    multiply: Callable[[Array], Array], right: Array, diagonal: Array, *, accuracy: float, rounds: int
+    multiply: Product, right: Array, scale: Product, *, start: Array | None = None, accuracy: float, rounds: int
 ) -> Array:
-    """The solution of a symmetric positive system, started at zero and scaled by the system's diagonal (Jacobi).
+    """The solution of a symmetric positive system.
 
     Args:
         multiply: The system's matrix times a vector.
         right: The right-hand side.
-        diagonal: The matrix's diagonal, or near it.
+        scale: About the matrix's inverse times a vector, such as by its diagonal or blocks of it.
+        start: Where to start; zero if not given.
         accuracy: The size of what is left, as a share of the right-hand side, at which to stop.
         rounds: How many products at most.
     """
-    out, left = np.zeros_like(right), right.copy()
-    scaled = left / diagonal
+    out = np.zeros_like(right) if start is None else start.copy()
+    left = right.copy() if start is None else right - multiply(out)
+    scaled = scale(left)
     way, size = scaled.copy(), float(left @ scaled)
-    enough = accuracy**2 * size
+    enough = accuracy**2 * float(right @ scale(right))
     for _ in range(rounds):
         if size <= enough or size == 0.0:
             break
@@ -170,7 +189,7 @@ def conjugate_gradients(
             break
         out += (size / bend) * way
         left -= (size / bend) * product
-        scaled = left / diagonal
+        scaled = scale(left)
         size, old = float(left @ scaled), size
         way = scaled + (size / old) * way
     return out

@@ -26,7 +26,7 @@ class Sqp(Descent):
 
     name: ClassVar[str] = "sqp"
 
-    softness: float = 1e-6
+    softness: float = 1e-5
     spacing: float = 4.0 / 30.0
     """Seconds between keys."""
 

@@ -1,0 +1,152 @@
+"""The files that a recipe names: motions cut and resampled, characters, and what samples bring along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from understudy.contacts import Contact
+from understudy.errors import FileError, MotionError, UnknownNameError, nearest_names
+from understudy.io import Clip, read
+from understudy.io.guess import reference_frame
+from understudy.motion import Motion
+from understudy.recipe.model import Cast, Reading
+from understudy.recipe.scaling import scaled
+from understudy.samples import Prop, Scene, character, characters, motion, motions
+from understudy.skeleton import Skeleton
+
+SAMPLE = "sample:"
+"""What stands before the name of a sample where a file could be; an actor of it follows after a slash."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loaded:
+    """One actor's motion and target, with the file whose conventions the result is written in."""
+
+    cast: Cast
+    motion: Motion
+    target: Skeleton
+    clip: Clip
+    """What the result is written as: the target's file, or the source's where it is only scaled."""
+    contacts: tuple[Contact, ...] | None = None
+    """Those that a sample brings; None for a file."""
+    props: tuple[Prop, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
+    """Read what an actor needs."""
+    clip, contacts, props = _source(cast.source, reading, folder)
+    if clip.motion is None:
+        raise MotionError(f"{cast.source}: holds a character without motion; there is nothing to perform")
+    moved, start, notes = _cut(clip.motion, reading, cast.source)
+    notes = [*_remarks(clip, cast.source), *notes]
+    written, target = replace(clip, motion=None), moved.skeleton
+    if cast.target is not None:
+        written = _target(cast.target, reading, folder)
+        target = written.skeleton
+        if cast.target != cast.source:
+            notes += _remarks(written, cast.target)
+    if cast.scale is not None:
+        target = scaled(target, cast.scale)
+    if contacts is not None:
+        contacts = _shifted(contacts, start, moved.duration)
+    return Loaded(
+        cast=cast, motion=moved, target=target, clip=written, contacts=contacts, props=props, notes=tuple(notes)
+    )
+
+
+def _source(name: str, reading: Reading, folder: Path) -> tuple[Clip, tuple[Contact, ...] | None, tuple[Prop, ...]]:
+    if name.startswith(SAMPLE):
+        scene, actor = sample_scene(name)
+        mine = tuple(c for c in scene.contacts if c.actor in ("", actor))
+        return Clip.of(scene.actors[actor]), mine, scene.props
+    clip = read(
+        _path(name, folder), unit=reading.unit, up=reading.up, lenient=reading.lenient,
+        skeleton=_beside(reading.skeleton, folder),
+    )  # fmt: skip
+    return clip, None, ()
+
+
+def sample_scene(name: str) -> tuple[Scene, str]:
+    """A sample motion by `sample:NAME` or `sample:NAME/ACTOR`, and whose part is meant: the first actor's if not said."""
+    title, _, actor = name.removeprefix(SAMPLE).partition("/")
+    if title in characters() and title not in motions():
+        raise MotionError(f"{name}: is a character without motion; there is nothing to perform")
+    scene = motion(title)
+    actor = actor or next(iter(scene.actors))
+    if actor not in scene.actors:
+        raise UnknownNameError(f"Sample `{title}` has no actor `{actor}`; {nearest_names(actor, scene.actors)}")
+    return scene, actor
+
+
+def _target(name: str, reading: Reading, folder: Path) -> Clip:
+    if name.startswith(SAMPLE):
+        title = name.removeprefix(SAMPLE).partition("/")[0]
+        if title in motions():
+            scene, actor = sample_scene(name)
+            return Clip.of(scene.actors[actor].skeleton)
+        if title not in characters():
+            known = [*characters(), *motions()]
+            raise UnknownNameError(f"There is no sample `{title}`; {nearest_names(title, known)}")
+        return Clip.of(character(title))
+    clip = read(
+        _path(name, folder), unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient,
+        skeleton=_beside(reading.target_skeleton, folder),
+    )  # fmt: skip
+    # The target's own movement is not the one to be written: numbers of its frames must not be taken up.
+    layout = clip.layout
+    if getattr(layout, "values", None) is not None:
+        layout = replace(layout, values=None)
+    return replace(clip, motion=None, layout=layout)
+
+
+def _path(name: str, folder: Path) -> Path:
+    path = folder / name
+    if not path.exists():
+        known = sorted(each.name for each in path.parent.glob("*") if each.is_file())
+        hint = f"files there: {', '.join(known[:5])}" if known else ""
+        raise FileError(str(path), None, "there is no such file", hint=hint)
+    return path
+
+
+def _beside(name: str | None, folder: Path) -> str | None:
+    return None if name is None else str(folder / name)
+
+
+def _cut(moved: Motion, reading: Reading, name: str) -> tuple[Motion, float, list[str]]:
+    """The frames asked for at the rate asked for, the second they begin at, and what there is to say."""
+    frames = np.arange(moved.num_frames)[reading.chosen() or slice(None)]
+    notes = []
+    found = None if reading.keep_reference else reference_frame(moved)
+    if found is not None and found in frames:
+        frames = frames[frames != found]
+        notes.append(f"{name}: frame {found} only shows a reference pose and is left out (--keep-reference keeps it)")
+    if len(frames) == 0:
+        raise MotionError(f"{name}: no frame is left of {moved.num_frames}", hint="frames are counted from 0, as A:B")
+    start = float(frames[0] / moved.fps)
+    if len(frames) < moved.num_frames:
+        moved = moved[frames]
+    if reading.fps is not None:
+        moved = moved.resampled(reading.fps)
+    return moved, start, notes
+
+
+def _shifted(contacts: tuple[Contact, ...], start: float, duration: float) -> tuple[Contact, ...]:
+    """Contacts on the clock of a motion that begins at another second, those outside it left out."""
+    out = []
+    for contact in contacts:
+        first, last = contact.start - start, contact.end - start
+        if last >= 0.0 and first <= duration:
+            out.append(replace(contact, start=max(first, 0.0), end=min(last, duration)))
+    return tuple(out)
+
+
+def _remarks(clip: Clip, name: str) -> list[str]:
+    """What a user should know about a file: what was guessed and what was left out."""
+    said = [f"{name}: {sentence}" for sentence in clip.dropped]
+    if clip.format and clip.unit_reason and not clip.unit_reason.endswith("given"):
+        said.append(f"{name}: unit {clip.unit_reason}")
+    return said

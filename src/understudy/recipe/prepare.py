@@ -1,0 +1,221 @@
+"""A recipe made ready: files loaded, contacts found, the plan laid out, the solver chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from understudy.bands import choose_spacing
+from understudy.contacts import Contact, contact_points, detect_contacts
+from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
+from understudy.geometry.quaternion import Array
+from understudy.motion import Motion
+from understudy.plugins import scan
+from understudy.recipe.fields import names_of
+from understudy.recipe.loading import Loaded, load
+from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
+from understudy.retarget import Options, Part, Plan, plan
+from understudy.solvers.base import Solution, Solver, Watch
+from understudy.start import check_structure, leg_ratio
+
+FAR = 4.0
+"""How many times larger or smaller a target is that looks like a mistaken unit."""
+SKEWED = 10.0
+"""Degrees between the bones of two rest poses from which on angles mean another pose."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """A retarget that is ready to be solved."""
+
+    recipe: Recipe
+    cast: tuple[Loaded, ...]
+    plan: Plan
+    notes: tuple[str, ...]
+    """What was found and decided on the way, a sentence each."""
+
+    def spacings(self) -> tuple[float, ...]:
+        """Seconds between keys: one, or three where all variants are asked for."""
+        if self.recipe.spacing == ALL:
+            return tuple(frames / RATE for frames in SPACINGS)
+        return (self.spacing(self.recipe.spacing),)
+
+    def spacing(self, wanted: Spacing) -> float:
+        """A key spacing in seconds, chosen by the motions' own frequencies if left to us."""
+        if not isinstance(wanted, str):
+            return wanted
+        assert wanted == AUTO
+        moving = [each.motion for each in self.cast if each.cast.moves] or [self.cast[0].motion]
+        return min(choose_spacing(motion) for motion in moving)
+
+    def solve(self, spacing: float, watch: Watch | None = None) -> Solution:
+        """Solve it with keys that far apart, where the solver has evenly spaced keys."""
+        return self.plan.solve(make_solver(self.recipe.solver, self.recipe.solver_options, spacing), watch)
+
+
+@cache
+def solvers() -> dict[str, type[Solver]]:
+    """Every solver by its name in recipes."""
+    return {found.name: found for _, found in scan("understudy.solvers", "SOLVER")}
+
+
+def find_solver(name: str) -> type[Solver]:
+    """A solver by name, or an error that names the nearest ones."""
+    if name not in solvers():
+        raise UnknownNameError(
+            f"There is no solver `{name}`; {nearest_names(name, solvers())}", hint=f"known: {', '.join(solvers())}"
+        )
+    return solvers()[name]
+
+
+def make_solver(name: str, options: dict[str, object], spacing: float) -> Solver:
+    """A solver with its options; the spacing is for those whose keys are evenly spaced."""
+    kind = find_solver(name)
+    values = dict(options)
+    if "spacing" in names_of(kind):
+        values.setdefault("spacing", spacing)
+    return kind(**values)
+
+
+def prepare(recipe: Recipe) -> Prepared:
+    """Load what a recipe names and lay out its plan."""
+    if not recipe.actors:
+        raise OptionError("A recipe needs at least one actor", hint="give it a source and a target")
+    cast = tuple(load(each, recipe.reading, recipe.folder) for each in recipe.actors)
+    notes = [note for each in cast for note in each.notes]
+    for each in cast:
+        _check_target(each)
+        notes += _oddities(each)
+    parts = [_part(each) for each in cast]
+    contacts = recipe.contacts
+    if contacts is None:
+        contacts = find_contacts(cast, recipe.options)
+    _check_contacts(contacts, recipe, cast)
+    if not contacts and recipe.options.plants != "none":
+        notes.append("no contacts are known: nothing is planted, and only the size of the movement is adapted")
+    _check_keep(recipe.options, cast)
+    whole = plan(
+        parts, constraints=recipe.constraints, contacts=contacts, options=replace(recipe.options, spacing=None)
+    )
+    return Prepared(recipe=recipe, cast=cast, plan=whole, notes=(*notes, *whole.notes))
+
+
+def find_contacts(cast: Sequence[Loaded], options: Options) -> tuple[Contact, ...]:
+    """The contacts of all actors that move: those that samples bring, else found in their motions."""
+    several, found = len(cast) > 1, []
+    names = {each.cast.name for each in cast}
+    for each in cast:
+        if not each.cast.moves:
+            continue
+        known = each.contacts
+        if known is None:
+            known = detect_contacts(each.motion, contact_points(each.motion), options.detection)
+        # A partner who is not in the cast cannot be held on to.
+        known = tuple(c for c in known if c.other is None or (several and c.on in names))
+        found += [replace(contact, actor=each.cast.name) for contact in known]
+    return tuple(found)
+
+
+def _part(loaded: Loaded) -> Part:
+    cast = loaded.cast
+    return Part(
+        motion=loaded.motion,
+        target=loaded.target,
+        name=cast.name,
+        moves=cast.moves,
+        joints=cast.joints,
+        root_moves=cast.root_moves,
+        share=None if cast.morph is None else _share(loaded.motion, cast.morph),
+    )
+
+
+def _share(motion: Motion, morph: tuple[float, float]) -> Array:
+    """(F,) how much of the target a body is that turns into it over some seconds."""
+    first, last = morph
+    if last < 0.0 or first > motion.duration:
+        raise OptionError(
+            f"The morph from {first:g} to {last:g} s is outside the motion, which lasts {motion.duration:g} s"
+        )
+    if first == last:
+        return (motion.times >= first).astype(float)
+    return np.clip((motion.times - first) / (last - first), 0.0, 1.0)
+
+
+def _check_target(loaded: Loaded) -> None:
+    try:
+        check_structure(loaded.motion.skeleton, loaded.target)
+    except SkeletonError as error:
+        raise SkeletonError(
+            f"{loaded.cast.source} onto {loaded.cast.target}: {error.message}",
+            hint="characters of other structures are not supported yet; source and target need the same joints",
+        ) from None
+
+
+def _oddities(loaded: Loaded) -> list[str]:
+    """What about a pair of characters may be a mistake."""
+    said, name = [], loaded.cast.target or loaded.cast.source
+    ratio = leg_ratio(loaded.motion.skeleton, loaded.target)
+    if loaded.cast.target is not None and not 1.0 / FAR < ratio < FAR:
+        said.append(
+            f"{name}: its legs are {ratio:.3g} times as long as the source's; if that is no wonder of its own, "
+            "the unit of one file was guessed wrong (--unit, --target-unit)"
+        )
+    source, target = loaded.motion.skeleton.offsets[1:], loaded.target.offsets[1:]
+    sizes = np.linalg.norm(source, axis=-1) * np.linalg.norm(target, axis=-1)
+    long = sizes > 1e-2 * sizes.max(initial=0.0)
+    lost = loaded.motion.skeleton.lengths[1:] > 1e-2 * loaded.motion.skeleton.lengths.max()
+    lost &= loaded.target.lengths[1:] < 1e-9
+    if lost.any():
+        names = [loaded.target.names[j + 1] for j in np.flatnonzero(lost)[:3]]
+        said.append(f"{name}: the bone to `{'`, `'.join(names)}` has length zero: what hangs there moves as one point")
+    angles = np.degrees(np.arccos(np.clip(np.einsum("ji,ji->j", source, target)[long] / sizes[long], -1.0, 1.0)))
+    if angles.max(initial=0.0) > SKEWED:
+        joint = loaded.target.names[int(np.flatnonzero(long)[np.argmax(angles)]) + 1]
+        said.append(
+            f"{name}: its rest pose is another one than the source's (the bone to `{joint}` points {angles.max():.0f} "
+            "degrees elsewhere), so the same angles make another pose"
+        )
+    return said
+
+
+def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, cast: Sequence[Loaded]) -> None:
+    """Refuse contacts of or with what there is not."""
+    actors = {each.cast.name: each for each in cast}
+    props = [prop.name for prop in recipe.props] + [prop.name for each in cast for prop in each.props]
+    for contact in contacts:
+        what = f"Contact of `{contact.point.name}` at {contact.start:g} s"
+        if contact.actor and contact.actor not in actors:
+            raise UnknownNameError(f"{what}: no actor `{contact.actor}`; {nearest_names(contact.actor, actors)}")
+        whose = actors.get(contact.actor, cast[0])
+        if contact.point.joint not in whose.motion.skeleton.index:
+            names = whose.motion.skeleton.names
+            raise UnknownNameError(
+                f"{what}: no joint `{contact.point.joint}`; {nearest_names(contact.point.joint, names)}",
+                hint=f"`understudy info {whose.cast.source}` lists the joints",
+            )
+        if contact.other is not None and contact.on not in actors:
+            raise UnknownNameError(f"{what}: no actor `{contact.on}` to touch; {nearest_names(contact.on, actors)}")
+        known = ["floor", "hold", *props, *actors]
+        if contact.on not in known:
+            raise UnknownNameError(
+                f"{what}: nothing here is called `{contact.on}`; {nearest_names(contact.on, known)}",
+                hint="a contact is on the floor, a hold, a prop or another actor",
+            )
+        duration = whose.motion.duration
+        if contact.start > duration or contact.end < 0.0:
+            raise OptionError(
+                f"{what}: it spans {contact.start:g} to {contact.end:g} s, the motion 0 to {duration:g} s",
+                hint="times count from the first frame kept",
+            )
+
+
+def _check_keep(options: Options, cast: Sequence[Loaded]) -> None:
+    """Refuse joints that are kept or stiff and that no actor has."""
+    known = list(dict.fromkeys(name for each in cast for name in each.motion.skeleton.names))
+    for what, names in (("keep", options.keep), ("stiffness", options.stiffness or {})):
+        for name in names:
+            if name not in known:
+                raise UnknownNameError(f"Option {what}: no joint `{name}`; {nearest_names(name, known)}")

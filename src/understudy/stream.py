@@ -1,0 +1,221 @@
+"""Long motions and live ones: retargeting in windows, frames out as they come in, a fixed look-ahead behind.
+
+A window is solved with what was already given out held as it is: keys that would change it are zero, so what follows
+leaves it smoothly, and a foot that stands across the seam stays where it stands. Memory is that of one window
+[Lommers13, sec. 4.1 and 8.2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from understudy.bands import choose_spacing
+from understudy.body import leg_length
+from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.place import Place
+from understudy.contacts import Contact, contact_points, detect_contacts
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
+from understudy.kinematics import fk
+from understudy.motion import Motion, join
+from understudy.plants import Stage
+from understudy.retarget import Options, Part, plan
+from understudy.skeleton import Point, Skeleton
+from understudy.solvers.base import Solution
+from understudy.solvers.spacetime import Spacetime
+from understudy.start import Floor, find_floor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """How much is solved at a time. Seconds."""
+
+    step: float = 4.0
+    """What each window adds."""
+    ahead: float = 1.0
+    """How far beyond that it looks: the delay of a live stream is the step and this."""
+    back: float = 1.0
+    """How much of what was given out it sees."""
+
+    def __post_init__(self) -> None:
+        if not (self.step > 0.0 and self.ahead >= 0.0 and self.back >= 0.0):
+            raise OptionError(f"Expected window times above zero, got {self}")
+
+
+@dataclass(eq=False, kw_only=True)
+class Stream:
+    """A retarget in progress: frames of the source in, frames of the target out."""
+
+    source: Skeleton
+    target: Skeleton
+    fps: float
+    window: Window = field(default_factory=Window)
+    options: Options = field(default_factory=Options)
+    contacts: tuple[Contact, ...] | None = None
+    """The source's contacts, if they are known beforehand; found in each window otherwise."""
+    floor: Floor | None = None
+    """The ground, if it is known; that of the first window with contacts otherwise."""
+    unmet: list[str] = field(default_factory=list)
+    """What windows could not meet, a sentence each."""
+    _frames: Motion | None = None
+    """The source's frames still needed."""
+    _first: int = 0
+    """Number of the first of them."""
+    _done: int = 0
+    """Frames given out."""
+    _given: Motion | None = None
+    """The last frames given out, as far as windows look back."""
+    _points: tuple[Point, ...] = ()
+
+    def push(self, frames: Motion) -> list[Motion]:
+        """Take more frames of the source; give the frames of the target that are ready, a motion each window."""
+        if abs(frames.fps - self.fps) > 1e-6 * self.fps:
+            raise OptionError(f"Expected frames at {self.fps:g} a second, got {frames.fps:g}")
+        self._frames = frames if self._frames is None else join(self._frames, frames)
+        ready = []
+        step, ahead = round(self.window.step * self.fps), round(self.window.ahead * self.fps)
+        while self._first + self._frames.num_frames >= self._done + step + ahead:
+            ready.append(self._solve(step, self._done + step + ahead))
+        return ready
+
+    def finish(self) -> list[Motion]:
+        """The frames that are left."""
+        if self._frames is None or self._first + self._frames.num_frames <= self._done:
+            return []
+        end = self._first + self._frames.num_frames
+        return [self._solve(end - self._done, end)]
+
+    def _solve(self, count: int, end: int) -> Motion:
+        """Solve the next window, up to a frame, and give out so many frames."""
+        assert self._frames is not None
+        back = min(round(self.window.back * self.fps), self._done)
+        begin = self._done - back
+        part = self._frames[begin - self._first : end - self._first]
+        result = self._retarget(part, begin, back)
+        given = result[back : back + count]
+        self._done += count
+        keep = min(round(self.window.back * self.fps), self._done)
+        self._given = (given if self._given is None else join(self._given, given))[-keep:] if keep else None
+        drop = self._done - keep - self._first
+        self._frames = self._frames[drop:] if drop < self._frames.num_frames else None
+        self._first += drop
+        return given
+
+    def _retarget(self, part: Motion, begin: int, back: int) -> Motion:
+        """The target's motion over a window whose first frames are given out already."""
+        contacts = self._window_contacts(part, begin)
+        if self.floor is None and contacts:
+            self.floor = find_floor(contacts, leg_length(part.skeleton))
+        free, pinned = self._split(part, contacts, back)
+        drawn = plan([Part(motion=part, target=self.target)], contacts=free, options=self.options, floor=self.floor)
+        start = drawn.starts[0]
+        hold = -np.inf
+        if back and self._given is not None:
+            hold = (back - 1) / self.fps
+            start = continued(start, self._given[-back:], back, round(self.window.ahead * self.fps))
+        kept = tuple(c for c in drawn.constraints if len(c.frames(part.times[back:])))
+        constraints = tuple(_from(c, back / self.fps) for c in (*kept, *pinned))
+        solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
+        solution = replace(drawn, starts=(start,), constraints=constraints).solve(solver)
+        self._note(solution, begin)
+        return solution.motion
+
+    def _window_contacts(self, part: Motion, begin: int) -> tuple[Contact, ...]:
+        """The contacts of a window, in its own time."""
+        if self.contacts is None:
+            self._points = self._points or contact_points(part)
+            return detect_contacts(part, self._points, self.options.detection)
+        shift, last = begin / self.fps, part.duration
+        moved = [replace(c, start=c.start - shift, end=c.end - shift) for c in self.contacts]
+        inside = [c for c in moved if c.end >= 0.0 and c.start <= last]
+        return tuple(replace(c, start=max(c.start, 0.0), end=min(c.end, last)) for c in inside)
+
+    def _split(
+        self, part: Motion, contacts: Sequence[Contact], back: int
+    ) -> tuple[tuple[Contact, ...], tuple[Constraint, ...]]:
+        """Contacts that begin in what is new, and those that stand across the seam, pinned where they stand."""
+        seam = (back - 0.5) / self.fps
+        if not back or self._given is None:
+            return tuple(contacts), ()
+        stage = Stage(source=part, target=self.target, floor=self.floor or Floor(slope=np.zeros(2)))
+        last = fk(self._given[-1:])
+        pinned, free = [], []
+        for contact in contacts:
+            if contact.start >= seam or contact.place is None:
+                free.append(contact)
+            elif contact.end > seam:
+                point = stage.point(contact.point)
+                pinned.append(
+                    Place(
+                        spot=Spot(point=point),
+                        target=last.points([point])[0, 0],
+                        start=contact.start,
+                        end=contact.end,
+                        name=f"{contact.point.name} stays",
+                    )
+                )
+        return tuple(free), tuple(pinned)
+
+    def _note(self, solution: Solution, begin: int) -> None:
+        shift = begin / self.fps
+        for outcome in solution.unmet:
+            self.unmet.append(
+                f"`{outcome.constraint.label}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
+            )
+
+
+def _from(constraint: Constraint, seam: float) -> Constraint:
+    """A constraint that holds from the seam on."""
+    if constraint.instants:
+        return replace(constraint, instants=tuple(t for t in constraint.instants if t >= seam - 1e-6))
+    return replace(constraint, start=max(constraint.start, seam))
+
+
+def continued(start: Motion, given: Motion, back: int, fade: int) -> Motion:
+    """A start whose first frames are those given out, and that eases back to itself over `fade` frames."""
+    frames = np.arange(start.num_frames)
+    last = back - 1
+    turn = log(multiply(conjugate(start.rotations[last]), given.rotations[-1]))
+    move = given.root[-1] - start.root[last]
+    share = np.clip((frames - last) / max(fade, 1), 0.0, 1.0)
+    ease: Array = 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+    rotations = multiply(start.rotations, exp(ease[:, None, None] * turn))
+    # The path keeps the offset: easing it back would slide the feet.
+    root = start.root + move * np.where([True, False, True], 1.0, ease[:, None])
+    rotations[:back], root[:back] = given.rotations[-back:], given.root[-back:]
+    return replace(start, rotations=rotations, root=root)
+
+
+def retarget_in_windows(
+    motion: Motion,
+    target: Skeleton,
+    *,
+    window: Window | None = None,
+    options: Options | None = None,
+    contacts: Sequence[Contact] | None = None,
+) -> tuple[Motion, list[str]]:
+    """Retarget a long motion window by window; what could not be met is said, a sentence each."""
+    options = options or Options()
+    if contacts is None:
+        contacts = detect_contacts(motion, contact_points(motion), options.detection)
+    stream = Stream(
+        source=motion.skeleton,
+        target=target,
+        fps=motion.fps,
+        window=window or Window(),
+        options=options,
+        contacts=tuple(contacts),
+        floor=find_floor(contacts, leg_length(motion.skeleton)) if contacts else None,
+    )
+    parts: list[Motion] = []
+    step = round(stream.window.step * motion.fps)
+    for first in range(0, motion.num_frames, step):
+        parts += stream.push(motion[first : first + step])
+    parts += stream.finish()
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = join(whole, part)
+    return whole, stream.unmet
