@@ -80,7 +80,7 @@ def contact_constraints(
     that move keep their distance from each other and are there when the thing is picked up; points on other actors
     stay with the point they touch.
     """
-    pinned = _anchors(contacts) if fixed else set()
+    anchors = _anchors(contacts) if fixed or stage.share is not None else set()
     made: list[Constraint] = []
     carried: list[Contact] = []
     for number, contact in enumerate(contacts):
@@ -89,7 +89,7 @@ def contact_constraints(
         elif contact.place is None:
             carried.append(contact)
         elif contact.on == "floor":
-            made.append(_planted(stage, contact, pinned=number in pinned, fixed=fixed))
+            made.append(_planted(stage, contact, anchor=number in anchors, fixed=fixed))
         elif contact.on == "hold":
             made.append(SamePlace(spot=_spot(stage, contact), **_when(contact)))
         else:
@@ -112,12 +112,15 @@ def _spot(stage: Stage, contact: Contact) -> Spot:
     return Spot(point=stage.point(contact.point), actor=stage.actor)
 
 
-def _planted(stage: Stage, contact: Contact, *, pinned: bool, fixed: bool) -> Constraint:
+def _planted(stage: Stage, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
+    """A footplant: pinned where it was, still wherever it lands, or, on a foot that changes size, only on the floor."""
     assert contact.place is not None
     ratio = leg_ratio(stage.source.skeleton, stage.target)
     place = contact.place if fixed else scaled_places(contact.place, ratio, stage.floor)
     height = float(stage.floor.heights(place)) + stage.rise(contact)
-    if pinned:
+    if stage.share is not None and not anchor:
+        return Place(spot=_spot(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))
+    if anchor and fixed:
         return Place(spot=_spot(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
     return SamePlace(spot=_spot(stage, contact), height=height, **_when(contact))
 

@@ -194,10 +194,12 @@ def plan(
     for stage, part in zip(stages, parts, strict=True):
         mine = [c for c in found if c.actor == part.name or (not c.actor and part is parts[0])]
         if not part.moves:
-            continue
+            # One who keeps the motion is still held on to by those who move.
+            moving = {other.name for other in parts if other.moves}
+            mine = [c for c in mine if c.other is not None and c.on in moving]
         if options.plants != "none":
             made += contact_constraints(stage, mine, stages, fixed=options.plants == "fixed")
-        if options.floor:
+        if options.floor and part.moves:
             made += floor_constraints(stage, mine)
     whole = Plan(
         parts=tuple(parts),

@@ -1,4 +1,4 @@
-"""`understudy demo`: a round through what the program does, on a sample."""
+"""`understudy demo`: a sample walk performed by a child and a giant, with what came of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from understudy.motion import Motion
     from understudy.samples.scene import Scene
 
+TARGETS = ("child", "giant")
+"""The sample characters that perform the demo's motion."""
 
-@click.command(short_help="A round through the program, on a sample.", epilog="Example: understudy demo -o demo")
+
+@click.command(short_help="A round through the program, on samples.", epilog="Example: understudy demo -o demo")
 @click.option("-o", "--output", required=True, metavar="DIR", help="Folder to write into; made if it is not there.")
 @json_option
 def demo(output: str, as_json: bool) -> None:
-    """Make a sample walk, write it, read it back, draw it, and say how well it held."""
+    """Make a sample walk, let a child and a giant perform it, write and draw all three, and say how well it went."""
     from understudy import samples
     from understudy.errors import FileError
 
@@ -37,31 +40,32 @@ def demo(output: str, as_json: bool) -> None:
         f"{report['contacts']} contacts, worst {report['worst_contact_mm']:.1g} mm off after writing and reading; "
         f"joints within {report['worst_joint_mm']:.1g} mm"
     )
+    for name, data in report["performed_by"].items():
+        click.echo("\n".join(["", f"performed by {name}:", *data["summary"]]))
+    click.echo("")
     for file in report["files"]:
         click.echo(file)
 
 
 def perform(scene: Scene, folder: Path) -> dict[str, Any]:
-    """Write a scene and pictures of it into a folder, read it back and measure what came through."""
+    """Write a scene, the same performed by others, and pictures into a folder; measure what came through."""
     import numpy as np
 
     from understudy.app.scene_file import UNIT, write_scene
-    from understudy.errors import MissingPackageError
     from understudy.io import read
     from understudy.kinematics import fk
-    from understudy.picture import draw
 
     files, lost = write_scene(scene, folder / f"{scene.name}.bvh")
-    note(lost, "not kept")
     clip = read(files[0], unit=UNIT, up="Y")
     assert clip.motion is not None
     apart = fk(clip.motion).positions - fk(scene.motion).positions
-    try:
-        for picture in (folder / f"{scene.name}.png", folder / f"{scene.name}.svg"):
-            draw(scene, picture, title=scene.about)
-            files.append(picture)
-    except MissingPackageError as error:
-        note([f"no pictures: {error.message}; {error.hint}"])
+    performed, motions = {}, {}
+    for target in TARGETS:
+        file = folder / f"{scene.name}_{target}.bvh"
+        performed[target], motions[target] = retargeted(scene, target, file)
+        files.append(file)
+    note(lost, "not kept")
+    files += pictures(scene, motions, folder)
     return {
         "character": scene.motion.skeleton.name,
         "frames": clip.motion.num_frames,
@@ -69,8 +73,46 @@ def perform(scene: Scene, folder: Path) -> dict[str, Any]:
         "contacts": len(scene.contacts),
         "worst_contact_mm": 1000.0 * worst_contact(scene, clip.motion),
         "worst_joint_mm": 1000.0 * float(np.linalg.norm(apart, axis=-1).max()),
+        "performed_by": performed,
         "files": [str(file) for file in files],
     }
+
+
+def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], Motion]:
+    """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
+    from understudy.app.progress import Progress
+    from understudy.app.quality import advice, measure, summary
+    from understudy.app.retarget import write_results
+    from understudy.recipe import Cast, Recipe, prepare
+
+    recipe = Recipe(actors=(Cast(source=f"sample:{scene.name}", target=f"sample:{target}"),))
+    with Progress() as progress:
+        prepared = prepare(recipe)
+        spacing = prepared.spacings()[0]
+        solution = prepared.solve(spacing, progress)
+    write_results(prepared, solution, path)
+    data = measure(prepared, solution, spacing)
+    data["warnings"] = advice(data, recipe.options.plants)
+    note(data["warnings"], f"warning: {target}")
+    return {**data, "summary": summary(data)}, solution.motion
+
+
+def pictures(scene: Scene, motions: dict[str, Motion], folder: Path) -> list[Path]:
+    """Draw a scene, and it beside those who performed it; returns the files, none where nothing can be drawn."""
+    from understudy.errors import MissingPackageError
+    from understudy.picture import draw
+
+    drawn = [folder / f"{scene.name}.png", folder / f"{scene.name}.svg", folder / f"{scene.name}_performed.png"]
+    try:
+        for picture in drawn[:2]:
+            draw(scene, picture, title=scene.about)
+        labels = [scene.motion.skeleton.name, *motions]
+        title = f"{scene.about}, performed by others"
+        draw([scene.motion, *motions.values()], drawn[2], labels=labels, views=("side",), title=title)
+    except MissingPackageError as error:
+        note([f"no pictures: {error.message}; {error.hint}"])
+        return []
+    return drawn
 
 
 def worst_contact(scene: Scene, motion: Motion) -> float:

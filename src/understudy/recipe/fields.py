@@ -85,7 +85,9 @@ def required(each: Field[Any]) -> bool:
 
 def default_of(each: Field[Any]) -> Any:
     """What a field is if it is not given."""
-    return each.default if each.default is not MISSING else each.default_factory()  # type: ignore[misc]
+    if each.default_factory is not MISSING:
+        return each.default_factory()
+    return each.default
 
 
 def unknown_key(key: str, known: list[str]) -> FieldError:

@@ -71,7 +71,7 @@ def _source(name: str, reading: Reading, folder: Path) -> tuple[Clip, tuple[Cont
 
 
 def sample_scene(name: str) -> tuple[Scene, str]:
-    """A sample motion by `sample:NAME` or `sample:NAME/ACTOR`, and whose part is meant: the first actor's if not said."""
+    """A sample by `sample:NAME` or `sample:NAME/ACTOR`, and whose part is meant: the first actor's if not said."""
     title, _, actor = name.removeprefix(SAMPLE).partition("/")
     if title in characters() and title not in motions():
         raise MotionError(f"{name}: is a character without motion; there is nothing to perform")

@@ -151,6 +151,6 @@ def parse_spacing(value: object) -> Spacing:
         number = np.nan
     if not (np.isfinite(number) and number > 0.0):
         raise OptionError(
-            f"Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz such as `4 frames`; got {value!r}"
+            f"Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz as in `4 frames`; got {value!r}"
         )
     return number

@@ -95,7 +95,7 @@ def entry(key: str, value: Any, note: str = "") -> list[str]:
 
 def example_entry(key: str, shown: str, note: str = "") -> list[str]:
     """A key that is not given, as a comment that can be made one."""
-    line = f"# {key_text(key)} = {shown}"
+    line = f"#{key_text(key)} = {shown}"
     if note and len(line) + len(note) + 4 <= WIDTH:
         return [f"{line}  # {note}"]
-    return [*(comment(note, "# # ") if note else []), line]
+    return [*(comment(note) if note else []), line]

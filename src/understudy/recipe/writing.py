@@ -17,9 +17,9 @@ from understudy.recipe.toml import changed, comment, entry, example_entry, value
 from understudy.retarget import Options
 
 HEAD = (
-    "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe THIS -o OUT`. "
-    "Lengths are metres, times are seconds from the first frame kept, angles radians, Y is up. "
-    "Lines that begin with # are remarks; a key in one shows what could be given and what it is if it is not."
+    "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "
+    "OUT`. Lengths are metres, times are seconds from the first frame kept, angles radians, Y is up. Files are named "
+    "from this one's folder. A line such as `#key = value` is a key that is not given: take the # away to give it."
 )
 SHOWN = {
     "str": '"..."', "float": "1.0", "int": "1", "bool": "true", "Array": "[0.0, 0.0, 0.0]", "Spot": '{ point = "..." }',
@@ -91,7 +91,8 @@ def shown(each: Field[Any]) -> str:
 def _options(recipe: Recipe) -> list[str]:
     lines = _fields(Options, recipe.options, leave=("detection", "spacing"))
     note = (
-        "How far apart keys are, which bounds how fast changes may be: `auto` (by the motion's own frequencies), seconds, "
+        "How far apart keys are, which bounds how fast changes may be: `auto` (by the motion's own frequencies), "
+        "seconds, "
         'frames at 30 Hz as in "4 frames", or `all` for the three variants of 2, 4 and 8 frames.'
     )
     lines += entry("spacing", recipe.spacing, note)
@@ -117,7 +118,7 @@ def _props(props: tuple[PropEntry, ...]) -> list[str]:
     for prop in props:
         lines += ["", "[[prop]]", *(line for key, value in changed(prop).items() for line in entry(key, value))]
     if not props:
-        lines += ["# [[prop]]"]
+        lines += ["#[[prop]]"]
         for each in settable(PropEntry):
             lines += example_entry(each.name, shown(each), notes_of(PropEntry).get(each.name, ""))
     return lines
@@ -125,13 +126,13 @@ def _props(props: tuple[PropEntry, ...]) -> list[str]:
 
 def _contacts(contacts: tuple[Contact, ...] | None) -> list[str]:
     about = (
-        "CONTACTS: what touches what, when. Change, remove or add entries. `point` is a name for the place `offset` metres "
-        "from `joint` in its own frame; it stays at `place` (without one it is carried along by what it is `on`) from "
-        "`start` to `end`. `on` is floor, hold, a prop or an actor, whose point is then `other`."
+        "CONTACTS: what touches what, when. Change, remove or add entries. `point` is a name for the place `offset` "
+        "metres from `joint` in its own frame; it stays at `place` (without one it is carried along by what it is `on`) "
+        "from `start` to `end`. `on` is floor, hold, a prop or an actor, whose point is then `other`."
     )
     lines = ["", *comment(about)]
     if contacts is None:
-        return [*lines, "# [[contact]]", '# point = "LeftHeel"', "# start = 0.5", "# end = 1.2"]
+        return [*lines, "#[[contact]]", '#point = "LeftHeel"', "#start = 0.5", "#end = 1.2"]
     for contact in contacts:
         lines += ["", "[[contact]]"]
         if contact.actor:
@@ -159,7 +160,7 @@ def constraint_lines(constraint: Constraint) -> list[str]:
 
 def _example(kind: type[Constraint]) -> list[str]:
     """A kind of constraint with its keys, as a remark."""
-    lines = [*comment(f"{kind.kind}: {_about(kind)}"), "# [[constraint]]", f'# kind = "{kind.kind}"']
+    lines = [*comment(f"{kind.kind}: {_about(kind)}"), "#[[constraint]]", f'#kind = "{kind.kind}"']
     shared = names_of(Constraint)
     own = [each for each in settable(kind) if each.name not in shared]
     notes = notes_of(kind)

@@ -14,6 +14,7 @@ from understudy.constraints.base import Constraint
 from understudy.coordinates import Body
 from understudy.motion import Motion
 from understudy.problem import Problem, Sample
+from understudy.solvers.conflicts import find_conflicts
 from understudy.solvers.rows import violation
 
 Watch = Callable[[str, float], None]
@@ -110,8 +111,8 @@ def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: 
     """The solution that moved bodies are, with every constraint measured at every frame."""
     whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)))
     evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
-    outcomes = []
-    for target, held, off in zip(problem.targets, whole.holds, violation(evaluation), strict=True):
+    outcomes, missed = [], []
+    for number, (target, held, off) in enumerate(zip(problem.targets, whole.holds, violation(evaluation), strict=True)):
         by_frame = off.max(axis=1) if off.shape[1] else np.zeros(len(held))
         worst = int(np.argmax(by_frame))
         outcomes.append(
@@ -122,6 +123,8 @@ def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: 
                 mean=float(by_frame.mean()),
             )
         )
+        if not outcomes[-1].met:
+            missed.append((-outcomes[-1].worst / target.constraint.tolerance, number, worst))
     return Solution(
         problem=problem,
         motions=problem.restored(bodies),
@@ -129,4 +132,5 @@ def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: 
         solver=solver,
         steps=steps,
         seconds=seconds,
+        conflicts=find_conflicts(evaluation, [(number, worst) for _, number, worst in sorted(missed)]),
     )

@@ -46,6 +46,12 @@ class Layout:
             parts.append(np.stack([held[at], np.full(len(at), which), at, row, linked[row]]))
             before.append(np.where(linked[row], number[at, row], -1))
             total += len(at)
+        if not parts:
+            none = np.zeros(0, dtype=np.intp)
+            return Layout(
+                sample=evaluation.sample, active=active, times=none, constraint=none, at=none, row=none, before=none,
+                counts=none.astype(bool),
+            )  # fmt: skip
         flat, previous = np.concatenate(parts, axis=1), np.concatenate(before)
         order = np.argsort(flat[0], kind="stable")
         place = np.empty(total + 2, dtype=np.intp)
@@ -145,7 +151,7 @@ def within_tolerance(evaluation: Evaluation, share: float) -> bool:
     return all(off.max(initial=0.0) <= share * target.constraint.tolerance for target, off in pairs)
 
 
-def penalty(evaluation: Evaluation) -> float:
-    """Half the sum of all squared violations, each as heavy as its constraint."""
-    heavy = stiffness(evaluation.sample)
+def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
+    """Half the sum of all squared violations, each as heavy (C,) as its constraint, by its own weight if not given."""
+    heavy = stiffness(evaluation.sample) if heavy is None else heavy
     return 0.5 * sum(float(h * (v**2).sum()) for h, v in zip(heavy, violation(evaluation), strict=True))

@@ -1,15 +1,17 @@
-"""The whole-motion solver: coarse to fine, damped Gauss-Newton steps in the space of the constraints' forces.
+"""The whole-motion solver: damped Gauss-Newton steps in the space of the constraints' forces, in two levels.
 
-Each level solves for a displacement with keys twice as dense as the level before, starting from the motion that level
-reached, so that everything that can be met by slow changes is, and only the rest is added at higher frequencies.
-A step that does not lower the sum of change and violation is damped until it does, so that a constraint that cannot
-be met never throws the rest of the motion away.
+The first level solves for a band-limited displacement, softly, so that everything that can be met by slow changes is.
+The second, with a key at every frame, removes what is left, exactly. A step that does not lower the sum of change and
+violation is damped until it does. Where constraints cannot all hold, the fewest give way: the first level is solved
+again with the broken ones weighing less, and the second leaves them as they are, so that they never throw the rest of
+the motion away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +23,7 @@ from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
-from understudy.solvers.rows import Active, Layout, active_rows, penalty, within_tolerance
+from understudy.solvers.rows import Active, Layout, active_rows, penalty, stiffness, violation, within_tolerance
 from understudy.splines import Knots, every_frame
 
 Keys = tuple[Array, ...]
@@ -44,6 +46,14 @@ class Level:
 
 COARSE = 1e3
 """Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
+YIELDS = 6
+"""How often the band-limited level may be solved again with broken constraints weighing less."""
+BROKEN = 0.03
+"""Metres or radians off after the band-limited level beyond which a constraint counts as broken, not as unfinished."""
+UNFINISHED = 0.008
+"""Metres or radians off beyond which a constraint is not left to the last level: there it would shake the motion."""
+HOLDING = 0.5
+"""Weight above which a constraint has not given way."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 AHEAD = 200.0
@@ -54,18 +64,17 @@ FINISH = 1e6
 """Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
 
 
-def levels(spacing: float = 2 / 30, fps: float = 120.0) -> tuple[Level, ...]:
-    """Band-limited levels from 8 frames at 30 Hz down to a spacing in seconds, then one with a key at every frame.
+def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
+    """A band-limited level at a spacing in seconds, then one with a key at every frame.
 
-    The band-limited levels carry the change of the motion. The last one only removes what they leave: fractions of
-    a millimetre in clean motion, and in captured motion the shaking of planted feet.
+    The band-limited level carries the change of the motion: coarser ones before it only make feet swing wider than
+    they need to [Gleicher98, fig. 7]. The last level removes what is left: fractions of a millimetre in clean
+    motion, and in captured motion the shaking of planted feet.
     """
-    coarse: list[Level] = []
-    step = 8 / 30
-    while step >= spacing * 0.999:
-        coarse.append(Level(spacing=step, rate=min(1.0 / step, fps), stiffness=COARSE, steps=2 if not coarse else 1))
-        step *= 0.5
-    return (*coarse, Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=3))
+    return (
+        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=3),
+        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=3),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +83,7 @@ class Spacetime(Solver):
 
     name: ClassVar[str] = "spacetime"
 
-    spacing: float = 2 / 30
+    spacing: float = 4 / 30
     """Seconds between the keys of the finest band-limited level: the frequency limit of what is changed."""
     levels: tuple[Level, ...] | None = None
     """Coarse to fine, in place of those that the spacing gives."""
@@ -98,7 +107,7 @@ class Spacetime(Solver):
             broken = near_broken(problem, bodies, watched, self.margin)
             if not broken:
                 break
-            watched, passes = tuple(sorted({*watched, *broken})), passes[-2:]
+            watched = tuple(sorted({*watched, *broken}))
         return bodies, steps
 
     def _solve(
@@ -109,20 +118,50 @@ class Spacetime(Solver):
         passes: tuple[Level, ...],
         watch: Watch,
     ) -> tuple[tuple[Body, ...], int]:
-        """Some levels, with some of the constraints looked at."""
-        steps = 0
+        """All levels, with some of the constraints looked at."""
+        steps, ease = 0, np.ones(len(watched))
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
-            frames = sampled_frames(problem, level.rate, watched)
-            sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
-            curves, whole = self._curves(problem, sample, level)
-            last = number == len(passes) - 1
-            descent = Descent(sample=sample, curves=curves, stiffness=level.stiffness, margin=self.margin, exact=last)
-            keys, taken = descent.run(level.steps)
-            bodies = merged(bodies, sample, whole.values(keys))
-            steps += taken
+            if not level.spacing:
+                # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
+                holding = tuple(i for i, weight in zip(watched, ease, strict=True) if weight > HOLDING)
+                bodies, taken, _ = self._level(problem, bodies, holding, level, np.ones(len(holding)))
+                steps += taken
+                continue
+            start = bodies
+            for _ in range(YIELDS):
+                bodies, taken, worst = self._level(problem, start, watched, level, ease)
+                steps += taken
+                eased = yielding(worst, BROKEN)
+                if np.allclose(eased, ease, rtol=0.1):
+                    break
+                ease = eased
+            for stiffer in stiffened(level):
+                if not np.any(worst[ease > HOLDING] > UNFINISHED):
+                    break
+                bodies, taken, worst = self._level(problem, bodies, watched, stiffer, ease)
+                steps += taken
+            ease = np.where(worst > UNFINISHED, 0.0, 1.0)
         return bodies, steps
+
+    def _level(
+        self, problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], level: Level, ease: Array
+    ) -> tuple[tuple[Body, ...], int, Array]:
+        """One level: the bodies moved, the steps taken, and the worst violation (C,) of each constraint watched."""
+        frames = sampled_frames(problem, level.rate, watched)
+        sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
+        curves, whole = self._curves(problem, sample, level)
+        descent = Descent(
+            sample=sample,
+            curves=curves,
+            stiffness=level.stiffness,
+            weights=ease,
+            margin=self.margin,
+            exact=not level.spacing,
+        )
+        keys, taken, worst = descent.run(level.steps)
+        return merged(bodies, sample, whole.values(keys)), taken, worst
 
     def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
         """The unknown curves at the frames looked at, and at all frames."""
@@ -147,6 +186,28 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
     if unknown or any(not factor > 0.0 for factor in slower.values()):
         raise OptionError(f"`slower` takes joints and factors above zero; got {slower}")
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
+
+
+def stiffened(level: Level) -> tuple[Level, ...]:
+    """What follows a band-limited level that leaves too much to do: the same stiffer, then with keys twice as dense."""
+    return (
+        replace(level, stiffness=10.0 * level.stiffness, rate=2.0 * level.rate),
+        replace(level, stiffness=100.0 * level.stiffness, rate=2.0 * level.rate, spacing=0.5 * level.spacing),
+    )
+
+
+def yielding(worst: Array, broken: float) -> Array:
+    """(C,) how much each constraint weighs in the next try, from how far (C,) each was off in the last.
+
+    Weights that fall steeply with the violation make a few constraints give way and the rest hold; the least broken
+    weighs most, and one that comes to hold gets its weight back.
+
+    Args:
+        worst: (C,) metres or radians.
+        broken: Metres or radians off beyond which a constraint counts as broken.
+    """
+    eased = (broken / np.maximum(worst, broken)) ** 2
+    return eased / eased.max(initial=1e-12)
 
 
 def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
@@ -190,23 +251,29 @@ class Descent:
     sample: Sample
     curves: Curves
     stiffness: float
+    weights: Array
+    """(C,) what is left of each constraint's own weight."""
     margin: float
     exact: bool = False
     """Whether to stop as soon as every constraint is met with room to spare."""
     tries: int = 6
     """How often a step is damped further before it is given up."""
 
-    def run(self, steps: int) -> tuple[Keys, int]:
-        """The keys reached from zero in at most so many steps, and the steps taken."""
+    def run(self, steps: int) -> tuple[Keys, int, Array]:
+        """The keys reached from zero in so many steps at most, the steps taken, and how far off each constraint is."""
+        keys, now, taken = self._descend(steps)
+        return keys, taken, np.array([off.max(initial=0.0) for off in violation(now)])
+
+    def _descend(self, steps: int) -> tuple[Keys, Evaluation, int]:
         keys: Keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
         now = self.sample.evaluate(self.curves.values(keys))
         merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
         for number in range(steps):
             active = active_rows(now, self.margin, held)
             if plan is None or not plan.covers(active):
-                plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.stiffness)
+                plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.heavy)
             if len(plan.layout.times) == 0:
-                return keys, number
+                return keys, now, number
             linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
@@ -216,18 +283,23 @@ class Descent:
                     break
                 damping = max(10.0 * damping, 10.0)
             else:
-                return keys, number
+                return keys, now, number
             gain = (merit - reached) / max(merit, 1e-30)
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
             if gain < 1e-3 or (self.exact and within_tolerance(now, CLOSE)):
-                return keys, number + 1
-        return keys, steps
+                return keys, now, number + 1
+        return keys, now, steps
 
     def merit(self, evaluation: Evaluation, keys: Keys) -> float:
         """What a step must lower: violation and change."""
-        return self.stiffness * penalty(evaluation) + 0.5 * self.curves.size(keys)
+        return penalty(evaluation, self.heavy) + 0.5 * self.curves.size(keys)
+
+    @cached_property
+    def heavy(self) -> Array:
+        """(C,) how heavily each constraint's squared residuals count."""
+        return self.stiffness * self.weights * stiffness(self.sample)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -240,10 +312,10 @@ class Plan:
     """(A, width) the compliance of the residuals, as a band."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: Active, curves: Curves, stiffness: float) -> Plan:
+    def of(evaluation: Evaluation, active: Active, curves: Curves, heavy: Array) -> Plan:
         layout = Layout.of(evaluation, active)
         pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        soft = pattern.compliance_band(layout.compliance / stiffness) if len(layout.times) else np.zeros((0, 0))
+        soft = pattern.compliance_band(1.0 / heavy[layout.constraint]) if len(layout.times) else np.zeros((0, 0))
         return Plan(layout=layout, pattern=pattern, soft=soft)
 
     def covers(self, active: Active) -> bool:

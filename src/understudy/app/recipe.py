@@ -1,0 +1,152 @@
+"""`understudy recipe`: everything that can be chosen about a retarget, written down to be edited."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from understudy.app.choices import make_recipe, retarget_options
+from understudy.app.options import json_option
+from understudy.app.output import count_of, note, print_json
+
+if TYPE_CHECKING:
+    from understudy.recipe import PropEntry, Recipe
+    from understudy.recipe.loading import Loaded
+
+
+@click.command(
+    short_help="Write a recipe to be edited.",
+    epilog="Example: understudy recipe sample:walk sample:child -o walk.toml && "
+    "understudy retarget --recipe walk.toml -o child_walk.bvh",
+)
+@click.argument("source")
+@click.argument("target", required=False)
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write the recipe: .toml.")
+@click.option(
+    "--also",
+    multiple=True,
+    nargs=3,
+    metavar="NAME SOURCE TARGET",
+    help="A further actor; TARGET may be a scale, or `same` for one who keeps the motion.",
+)
+@click.option("--name", default="", help="What the first actor is called; needed beside others.")
+@click.option("--contacts", metavar="JSON", help="Contacts and props in place of found ones, as `samples` writes them.")
+@retarget_options
+@json_option
+def recipe(**given: Any) -> None:
+    """Write a recipe for TARGET to perform the motion of SOURCE: every option, explained, and every contact found.
+
+    Run unchanged, by `understudy retarget --recipe FILE -o OUT`, it gives what `understudy retarget SOURCE TARGET`
+    gives. In place of TARGET, --scale takes SOURCE's own character larger or smaller.
+    """
+    from understudy.recipe import prepare, write_recipe
+
+    whole = gather(given)
+    prepared = prepare(whole)
+    contacts = prepared.plan.contacts
+    props = whole.props or sample_props(prepared.cast)
+    folder = Path(given["output"]).parent
+    actors = tuple(
+        replace(cast, source=_from(folder, cast.source), target=_from(folder, cast.target)) for cast in whole.actors
+    )
+    reading = replace(
+        whole.reading,
+        skeleton=_from(folder, whole.reading.skeleton),
+        target_skeleton=_from(folder, whole.reading.target_skeleton),
+    )
+    write_recipe(replace(whole, actors=actors, contacts=contacts, props=props, reading=reading), given["output"])
+    note(prepared.notes)
+    if given["as_json"]:
+        print_json({"file": given["output"], "actors": len(actors), "contacts": len(contacts), "props": len(props)})
+    else:
+        said = f"{count_of(len(actors), 'actor')}, {count_of(len(contacts), 'contact')}, {count_of(len(props), 'prop')}"
+        click.echo(f"{given['output']}: {said}")
+
+
+def gather(given: dict[str, Any]) -> Recipe:
+    """The recipe that the command line asks for, with all its actors."""
+    whole = make_recipe(given)
+    first = replace(whole.actors[0], name=given["name"])
+    whole = replace(whole, actors=(first, *(_further(*each) for each in given["also"])))
+    if len(whole.actors) > 1 and not given["name"]:
+        raise click.UsageError("Several actors need names: give the first one's with --name.")
+    if given["contacts"]:
+        from understudy.app.scene_file import read_contacts
+
+        names = [actor.name for actor in whole.actors]
+        found = [c for c in read_contacts(given["contacts"]) if c.actor in names or not c.actor or len(names) == 1]
+        if len(names) == 1:
+            found = [replace(contact, actor=names[0]) for contact in found if contact.other is None]
+        props = file_props(given["contacts"], Path(given["output"]).parent)
+        whole = replace(whole, contacts=tuple(found), props=props)
+    return whole
+
+
+def _further(name: str, source: str, target: str) -> Any:
+    from understudy.errors import OptionError
+    from understudy.recipe import Cast
+    from understudy.recipe.scaling import parse_scale
+
+    if target == "same":
+        return Cast(name=name, source=source, scale=1.0, moves=False)
+    try:
+        return Cast(name=name, source=source, scale=parse_scale(target))
+    except OptionError:
+        return Cast(name=name, source=source, target=target)
+
+
+def file_props(path: str, folder: Path) -> tuple[PropEntry, ...]:
+    """The props of a file that `samples` wrote; one that moves keeps its path there."""
+    import json
+
+    import numpy as np
+
+    from understudy.io.files import open_to_read
+    from understudy.recipe import PropEntry
+
+    with open_to_read(path) as stream:
+        listed = json.load(stream).get("props", [])
+    found = []
+    for prop in listed:
+        positions, sizes = np.array(prop["positions"], float), np.array(prop["sizes"], float)
+        if positions.ndim == 3:
+            found.append(PropEntry(name=prop["name"], sizes=sizes, path=_from(folder, path)))
+        else:
+            turns = np.array(prop["rotations"], float)
+            found.append(PropEntry(name=prop["name"], sizes=sizes, positions=positions, rotations=turns))
+    return tuple(found)
+
+
+def sample_props(cast: tuple[Loaded, ...]) -> tuple[PropEntry, ...]:
+    """The props that samples bring, where they are at the first frame: a contact only needs their names."""
+    from understudy.recipe import PropEntry
+
+    found = {}
+    for each in cast:
+        for prop in each.props:
+            still = prop.positions.ndim == 2
+            found[prop.name] = PropEntry(
+                name=prop.name,
+                sizes=prop.sizes,
+                positions=prop.positions if still else prop.positions[0],
+                rotations=prop.rotations if still else prop.rotations[0],
+            )
+    return tuple(found.values())
+
+
+def _from(folder: Path, name: str | None) -> Any:
+    """A file as it is named from a folder; samples as they are."""
+    if name is None or name.startswith("sample:"):
+        return name
+    try:
+        return os.path.relpath(name, folder).replace(os.sep, "/")
+    except ValueError:
+        # Another drive cannot be named from here.
+        return str(Path(name).absolute())
+
+
+COMMAND = recipe
