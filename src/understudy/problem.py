@@ -19,6 +19,7 @@ from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array, angle_between, conjugate, log, multiply
 from understudy.mass import masses
 from understudy.motion import Motion
+from understudy.roles import roles
 from understudy.skeleton import JointKind, Point, Skeleton
 
 METRIC_FLOOR = 0.2
@@ -28,6 +29,8 @@ STILL = 1e-6
 """Radians a joint turns in its motion below which it is part of the build, not a joint that moves the body."""
 UNUSED = 100.0
 """How much dearer it is to turn a joint that the motion never turns."""
+BENDING = ("lower_leg", "lower_arm")
+"""The parts whose joints bend about one axis by nature."""
 ONE_AXIS = 0.02
 """A joint whose turning about other axes stays below this share of its main one is used as a hinge."""
 
@@ -287,16 +290,18 @@ def still_joints(motion: Motion) -> set[int]:
 
 
 def _as_used(motion: Motion) -> Skeleton:
-    """The skeleton with balls that the motion only ever turns about one axis taken as hinges.
+    """The skeleton with knees and elbows that the motion only ever turns about one axis taken as hinges.
 
-    Files without joint kinds (BVH) hold knees as balls; the motion itself tells that they are not.
+    Files without joint kinds (BVH) hold them as balls; the motion itself tells that they are not.
     """
     skeleton = motion.skeleton
+    found = roles(skeleton)
+    bending = {found[f"{s}_{part}"] for s in ("left", "right") for part in BENDING if f"{s}_{part}" in found}
     kinds, axes = list(skeleton.kinds), skeleton.axes.copy()
     step = max(motion.num_frames // 100, 1)
     turns = log(multiply(conjugate(motion.rotations[:1]), motion.rotations[::step]))
     for joint, kind in enumerate(kinds):
-        if kind is not JointKind.BALL:
+        if kind is not JointKind.BALL or joint not in bending:
             continue
         sizes, directions = np.linalg.svd(turns[:, joint], full_matrices=False)[1:]
         if len(sizes) > 1 and np.ptp(turns[:, joint] @ directions[0]) > 0.1 and sizes[1] < ONE_AXIS * sizes[0]:

@@ -235,7 +235,9 @@ def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
 def _shifted(whole: Plan) -> Plan:
     """The plan with its starts shifted to where constraints fix the actors in the world."""
     starts = [
-        replace(start, root=start.root + translation_signal(pull, start.fps)) if part.moves else start
+        replace(start, root=start.root + translation_signal(pull, start.fps))
+        if part.moves and part.root_moves
+        else start
         for part, start, pull in zip(whole.parts, whole.starts, whole.problem().pulls(), strict=True)
     ]
     return replace(whole, starts=tuple(starts))

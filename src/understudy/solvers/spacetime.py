@@ -46,6 +46,8 @@ class Level:
 
 COARSE = 1e3
 """Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
+RETRY = 4
+"""Steps at most of each further try."""
 YIELDS = 6
 """How often the band-limited level may be solved again with broken constraints weighing less."""
 BROKEN = 0.03
@@ -54,6 +56,10 @@ UNFINISHED = 0.008
 """Metres or radians off beyond which a constraint is not left to the last level: there it would shake the motion."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
+LARGEST = 0.7
+"""Metres or radians that a step changes a key by at most."""
+GAIN = 0.01
+"""Share of what is left below which a step is the last of its level."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 AHEAD = 200.0
@@ -72,8 +78,8 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     motion, and in captured motion the shaking of planted feet.
     """
     return (
-        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=3),
-        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=3),
+        Level(spacing=spacing, rate=min(2.0 / spacing, fps), stiffness=COARSE, steps=12),
+        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
     )
 
 
@@ -136,7 +142,7 @@ class Spacetime(Solver):
                 eased = yielding(worst, BROKEN)
                 if np.allclose(eased, ease, rtol=0.1):
                     break
-                ease = eased
+                ease, level = eased, replace(level, steps=min(level.steps, RETRY))
             for stiffer in stiffened(level):
                 if not np.any(worst[ease > HOLDING] > UNFINISHED):
                     break
@@ -277,6 +283,7 @@ class Descent:
             linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
+                trial = shortened(keys, trial)
                 then = self.sample.evaluate(self.curves.values(trial))
                 reached = self.merit(then, trial)
                 if reached <= merit:
@@ -288,7 +295,7 @@ class Descent:
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
-            if gain < 1e-3 or (self.exact and within_tolerance(now, CLOSE)):
+            if gain < GAIN or (self.exact and within_tolerance(now, CLOSE)):
                 return keys, now, number + 1
         return keys, now, steps
 
@@ -300,6 +307,14 @@ class Descent:
     def heavy(self) -> Array:
         """(C,) how heavily each constraint's squared residuals count."""
         return self.stiffness * self.weights * stiffness(self.sample)
+
+
+def shortened(old: Keys, new: Keys) -> Keys:
+    """New keys, or a part of the way to them where a linear step of that size would mean little."""
+    longest = max(float(np.abs(b - a).max(initial=0.0)) for a, b in zip(old, new, strict=True))
+    if longest <= LARGEST:
+        return new
+    return tuple(a + (LARGEST / longest) * (b - a) for a, b in zip(old, new, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
