@@ -5,8 +5,8 @@
 
 A block stands between `<!-- fill: KIND argument -->` and `<!-- /fill -->`. `run` takes commands, a line each, that run
 one after another in one empty folder a page, and may be given a number of lines to show; `output` runs the Python block
-above it; the other kinds take what they show from the program itself. Measured figures (millimetres, milliseconds,
-powers of ten) may differ between machines and are not compared.
+above it; the other kinds take what they show from the program itself. Measured figures (millimetres, times taken,
+ratios, powers of ten) may differ between machines and are not compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- fill: (\w+)(.*?)-->\n)(.*?)(<!-- /fill -->)", re.DOTALL)
 FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-MEASURED = re.compile(r"\d[\d.]*e[-+]\d+|\d[\d.e+-]*(?= (?:mm|ms)\b)")
+MEASURED = re.compile(r"\d[\d.]*e[-+]\d+|\d[\d.e+-]*(?= (?:mm|ms|x|/|degrees over|s for)(?:\s|$))", re.MULTILINE)
 COMMAND = "from understudy.app.cli import main; main()"
 
 

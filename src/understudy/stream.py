@@ -21,12 +21,15 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
-from understudy.plants import Stage
+from understudy.plants import Stage, floor_constraints
 from understudy.retarget import Options, Part, plan
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, find_floor
+
+FADE = 0.5
+"""Seconds over which the change of what is known eases into what is new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,11 @@ class Stream:
     """Frames given out."""
     _given: Motion | None = None
     """The last frames given out, as far as windows look back."""
+    _ahead: Motion | None = None
+    """What the last window made of the frames that it looked ahead to: where the next one starts."""
     _points: tuple[Point, ...] = ()
+    _seen: list[Contact] = field(default_factory=list)
+    """Of each point the lowest contact so far."""
 
     def push(self, frames: Motion) -> list[Motion]:
         """Take more frames of the source; give the frames of the target that are ready, a motion each window."""
@@ -96,6 +103,7 @@ class Stream:
         part = self._frames[begin - self._first : end - self._first]
         result = self._retarget(part, begin, back)
         given = result[back : back + count]
+        self._ahead = result[back + count :] if result.num_frames > back + count else None
         self._done += count
         keep = min(round(self.window.back * self.fps), self._done)
         self._given = (given if self._given is None else join(self._given, given))[-keep:] if keep else None
@@ -110,14 +118,16 @@ class Stream:
         if self.floor is None and contacts:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
         free, pinned = self._split(part, contacts, back)
-        drawn = plan([Part(motion=part, target=self.target)], contacts=free, options=self.options, floor=self.floor)
+        options = replace(self.options, floor=False)
+        drawn = plan([Part(motion=part, target=self.target)], contacts=free, options=options, floor=self.floor)
         start = drawn.starts[0]
         hold = -np.inf
         if back and self._given is not None:
             hold = (back - 1) / self.fps
-            start = continued(start, self._given[-back:], back, round(self.window.ahead * self.fps))
-        kept = tuple(c for c in drawn.constraints if len(c.frames(part.times[back:])))
-        constraints = tuple(_from(c, back / self.fps) for c in (*kept, *pinned))
+            known = self._given[-back:] if self._ahead is None else join(self._given[-back:], self._ahead)
+            start = continued(start, known, round(FADE * self.fps))
+        made = (*drawn.constraints, *pinned, *(self._floor(part, contacts) if self.options.floor else ()))
+        constraints = tuple(_from(c, back / self.fps) for c in made if len(c.frames(part.times[back:])))
         solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
         solution = replace(drawn, starts=(start,), constraints=constraints).solve(solver)
         self._note(solution, begin)
@@ -133,6 +143,18 @@ class Stream:
         inside = [c for c in moved if c.end >= 0.0 and c.start <= last]
         return tuple(replace(c, start=max(c.start, 0.0), end=min(c.end, last)) for c in inside)
 
+    def _floor(self, part: Motion, contacts: Sequence[Contact]) -> list[Constraint]:
+        """What keeps feet above the floor: as low as any contact so far stood, so that windows agree."""
+        stage = self._stage(part)
+        everything = [*(self.contacts or self._seen), *contacts]
+        lowest = {c.point.name: c for c in sorted(everything, key=_height) if c.place is not None and c.on == "floor"}
+        self._seen = list(lowest.values())
+        apart = [replace(c, start=-2.0, end=-1.0) for c in lowest.values()]
+        return floor_constraints(stage, [*apart, *contacts])
+
+    def _stage(self, part: Motion) -> Stage:
+        return Stage(source=part, target=self.target, floor=self.floor or Floor(slope=np.zeros(2)))
+
     def _split(
         self, part: Motion, contacts: Sequence[Contact], back: int
     ) -> tuple[tuple[Contact, ...], tuple[Constraint, ...]]:
@@ -140,7 +162,7 @@ class Stream:
         seam = (back - 0.5) / self.fps
         if not back or self._given is None:
             return tuple(contacts), ()
-        stage = Stage(source=part, target=self.target, floor=self.floor or Floor(slope=np.zeros(2)))
+        stage = self._stage(part)
         last = fk(self._given[-1:])
         pinned, free = [], []
         for contact in contacts:
@@ -167,6 +189,11 @@ class Stream:
             )
 
 
+def _height(contact: Contact) -> float:
+    """For sorting, highest first: the last of a name is its lowest."""
+    return 0.0 if contact.place is None else -float(contact.place[1])
+
+
 def _from(constraint: Constraint, seam: float) -> Constraint:
     """A constraint that holds from the seam on."""
     if constraint.instants:
@@ -174,18 +201,18 @@ def _from(constraint: Constraint, seam: float) -> Constraint:
     return replace(constraint, start=max(constraint.start, seam))
 
 
-def continued(start: Motion, given: Motion, back: int, fade: int) -> Motion:
-    """A start whose first frames are those given out, and that eases back to itself over `fade` frames."""
+def continued(start: Motion, known: Motion, fade: int) -> Motion:
+    """A start whose first frames are those known, and that eases back to itself over `fade` frames."""
     frames = np.arange(start.num_frames)
-    last = back - 1
-    turn = log(multiply(conjugate(start.rotations[last]), given.rotations[-1]))
-    move = given.root[-1] - start.root[last]
+    last = known.num_frames - 1
+    turn = log(multiply(conjugate(start.rotations[last]), known.rotations[-1]))
+    move = known.root[-1] - start.root[last]
     share = np.clip((frames - last) / max(fade, 1), 0.0, 1.0)
     ease: Array = 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
     rotations = multiply(start.rotations, exp(ease[:, None, None] * turn))
     # The path keeps the offset: easing it back would slide the feet.
     root = start.root + move * np.where([True, False, True], 1.0, ease[:, None])
-    rotations[:back], root[:back] = given.rotations[-back:], given.root[-back:]
+    rotations[: last + 1], root[: last + 1] = known.rotations, known.root
     return replace(start, rotations=rotations, root=root)
 
 

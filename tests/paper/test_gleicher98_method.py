@@ -115,8 +115,8 @@ def test_distant_keys_overfit_and_swing_wide(measure):
 def test_denser_keys_finish_what_distant_keys_leave(measure):
     """Sec. 4, step 5: solving again from the result with denser control points satisfies the constraints.
 
-    Keys every 8 frames leave plants off by more than 3 mm. A second solve, of a level with a key at every frame, brings
-    all within 0.1 mm and moves no joint by more than 3 degrees RMS.
+    Keys every 8 frames leave plants off by more than 3 mm. A further level, with a key at every frame, brings all
+    within 0.1 mm; what it adds is smaller than what the distant keys have changed, RMS over all joints.
     """
     coarse = measure.banded(8)
     finish = levels(fps=long_strides().starts[0].fps)[-1]
@@ -124,7 +124,7 @@ def test_denser_keys_finish_what_distant_keys_leave(measure):
     after = long_strides().solve(Spacetime(levels=(*coarse.levels, finish)))
     assert measure.worst(before, "place", "same_place") > 3e-3
     assert measure.worst(after, "place", "same_place") < 1e-4
-    assert measure.changed(after.motion, before.motion) < np.radians(3.0)
+    assert measure.changed(after.motion, before.motion) < measure.changed(before.motion, scene("walk").motion)
 
 
 def test_spacing_follows_the_fastest_band_that_matters():

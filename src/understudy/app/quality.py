@@ -19,6 +19,8 @@ ROUGHER = 1.1
 """Times the source's high-frequency energy or jerk from which on a result is called rougher."""
 NOTICED = np.radians(0.2)
 """Radians, root mean square over all joints, of added fast movement below which nobody sees it."""
+MOST = 3
+"""Conflicts that are told; the report has them all."""
 FROZEN = 1e-3
 """Share of the source's movement below which a result does not move."""
 
@@ -110,8 +112,8 @@ def summary(data: dict[str, Any]) -> list[str]:
     for each in data["smoothness"]:
         energy = " / ".join("-" if r is None else f"{r:.2f}" for r in each["energy"].values())
         jerk = "-" if each["jerk"] is None else f"{each['jerk']:.2f}"
-        name = f"smoothness {each['actor']}".strip()
-        lines.append(f"  {name:<13} jerk {jerk} x the source's; energy above 4 / 8 / 12 Hz {energy} x")
+        whose = f"{each['actor']}: " if each["actor"] else ""
+        lines.append(f"  {'smoothness':<13} {whose}jerk {jerk} x the source's; energy above 4 / 8 / 12 Hz {energy} x")
     factor = f", {data['real_time_factor']:.0f} x real time" if data["real_time_factor"] else ""
     length = (data["frames"] - 1) / data["fps"]
     return [*lines, f"  {'time':<13} {data['seconds']:.2f} s for {length:.2f} s of motion{factor}"]
@@ -159,7 +161,9 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
             f"{data['asked']['unmet']} constraints of the recipe are not met, `{data['asked']['name']}` worst, off by "
             f"{data['asked']['worst']:.3g}: out of reach or against others; a priority of 1 puts one before them"
         )
-    return said + [sentence for each in data["smoothness"] for sentence in _rough(each)] + data["conflicts"]
+    said += [sentence for each in data["smoothness"] for sentence in _rough(each)]
+    more = len(data["conflicts"]) - MOST
+    return [*said, *data["conflicts"][:MOST], *([f"and {more} more conflicts (--report tells all)"] if more > 0 else [])]
 
 
 def _rough(each: dict[str, Any]) -> list[str]:

@@ -127,7 +127,7 @@ def _props(props: tuple[PropEntry, ...]) -> list[str]:
 def _contacts(contacts: tuple[Contact, ...] | None) -> list[str]:
     about = (
         "CONTACTS: what touches what, when. Change, remove or add entries. `point` is a name for the place `offset` "
-        "metres from `joint` in its own frame; it stays at `place` (without one it is carried along by what it is `on`) "
+        "metres from `joint` in its own frame; it stays at `place` (without one, what it is `on` carries it along) "
         "from `start` to `end`. `on` is floor, hold, a prop or an actor, whose point is then `other`."
     )
     lines = ["", *comment(about)]

@@ -156,6 +156,9 @@ class Spacetime(Solver):
     ) -> tuple[tuple[Body, ...], int, Array]:
         """One level: the bodies moved, the steps taken, and the worst violation (C,) of each constraint watched."""
         frames = sampled_frames(problem, level.rate, watched)
+        # Right behind what is held the curves can hardly move yet: asking for much there would shake them.
+        if level.spacing:
+            frames = frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
         sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
         curves, whole = self._curves(problem, sample, level)
         descent = Descent(
