@@ -9,13 +9,13 @@ rate has the same bands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from understudy.body import leg_length
 from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, conjugate, log, multiply
+from understudy.geometry.quaternion import Array, conjugate, continuous, log, multiply, normalize
 from understudy.kinematics import fk
 from understudy.motion import Motion
 
@@ -31,12 +31,12 @@ LEVELS = 6
 SPACINGS = {1: 2, 2: 4, 3: 8}
 """Frames at 30 Hz between keys for each level: as far apart as can follow it."""
 
-SHARE = 0.05
-"""Of the energy of all levels, what a level must have to matter.
+SHARE = 0.1
+"""Of the energy of all levels, what a level and the faster ones together must have to matter.
 
-A twentieth of the energy is a bit over a fifth of the amplitude. On captured motion it parts walks (level 1 holds 4 to
-4.9 percent: keys every 4 frames, as the paper finds best for its walk) from runs and swing dances (6.5 to 10.6: every
-2), and both from slow picking up, climbing a ladder and squatting (level 2 below 5 percent: every 8)."""
+On captured motion it parts walks (levels 0 and 1 hold 5 to 7 percent: keys every 4 frames, as the paper finds best for
+its walk) from runs and swing dances (11 to 15: every 2), and both from slow picking up, climbing a ladder and squatting
+(levels 0 to 2 below 8: every 8). Counting the faster levels in keeps a sudden move in a slow clip from being lost."""
 
 STILL = 1e-12
 """Mean square, in radians and leg lengths, below which what is left of a motion is rounding."""
@@ -98,25 +98,30 @@ def rotation_curves(motion: Motion) -> Array:
 
 def motion_pyramid(motion: Motion, levels: int = LEVELS) -> Pyramid:
     """The band-pass pyramid of a motion at 30 frames a second, whatever its own rate."""
-    if abs(motion.fps - RATE) < 1e-6:
-        return pyramid(motion_curves(motion), levels)
-    curves, count = motion_curves(motion), int(np.floor(motion.duration * RATE + 1e-6)) + 1
-    # What is faster than the levels can hold must go before frames are left out, or it would come back as slower.
-    curves = low_pass(curves, motion.fps, 0.5 * RATE)
-    times = np.arange(count) / RATE
-    if motion.num_frames < 4:
-        return pyramid(np.stack([np.interp(times, motion.times, c) for c in curves.T], axis=1), levels)
-    from scipy.interpolate import CubicSpline
+    return pyramid(motion_curves(_slowed(motion)), levels)
 
-    return pyramid(CubicSpline(motion.times, curves)(times), levels)
+
+def _slowed(motion: Motion) -> Motion:
+    """A motion at about 30 frames a second: frames of a faster one averaged, a slower one read between its frames.
+
+    Averaging takes out what is faster than the levels can hold, which would otherwise come back as slower.
+    """
+    group = round(motion.fps / RATE)
+    if group >= 2 and abs(motion.fps / group - RATE) < 0.1 * RATE and motion.num_frames >= 4 * group:
+        count = motion.num_frames // group
+        turns = continuous(motion.rotations[: count * group]).reshape(count, group, -1, 4).sum(axis=1)
+        places = motion.root[: count * group].reshape(count, group, 3).mean(axis=1)
+        return replace(motion, fps=motion.fps / group, root=places, rotations=normalize(turns), offsets=None)
+    return motion if abs(motion.fps - RATE) < 1e-6 else motion.resampled(RATE)
 
 
 def choose_spacing(motion: Motion) -> float:
     """Seconds between keys that suit a motion: 2, 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
 
-    The spacing goes with the fastest level of the pyramid that holds more than `SHARE` of the energy of all levels.
+    The spacing goes with the fastest level of the pyramid at which more than `SHARE` of the energy of all levels is
+    reached.
     """
-    shares = motion_pyramid(motion).shares
+    shares = np.cumsum(motion_pyramid(motion).shares)
     fastest = next((level for level, share in enumerate(shares) if share > SHARE), LEVELS)
     # What is faster than the densest keys can follow speaks for them too, and what is slower for the widest.
     return SPACINGS[int(np.clip(fastest, min(SPACINGS), max(SPACINGS)))] / RATE

@@ -95,43 +95,52 @@ class Body:
         root = base.root + d[:, :3] if self.root_moves else base.root
         turns = d[:, self.num_shifts :]
         rotations = base.rotations.copy()
-        local_axes = np.empty((base.num_frames, len(self.joint_of), 3))
+        for count, joints, first in self._groups:
+            angles = turns[:, first[:, None] + np.arange(count)]
+            if count == 3:
+                turn = exp(angles)
+            elif count == 1:
+                turn = from_axis_angle(skeleton.axes[joints, 0], angles[..., 0])
+            else:
+                turn = self._turn_universal(joints, angles)
+            rotations[:, joints] = multiply(base.rotations[:, joints], turn)
+        positions, world = forward(skeleton, root, rotations, base.offsets)
+        return Posture(body=self, d=d, root=root, local=rotations, positions=positions, rotations=world)
+
+    def local_axes(self, d: Array) -> Array:
+        """(F, R, 3) the axes about which turning coordinates turn at d (F, D), in their joints' own frames."""
+        out = np.empty((len(d), len(self.joint_of), 3))
+        turns = d[:, self.num_shifts :]
         for count, joints, first in self._groups:
             columns = first[:, None] + np.arange(count)
-            angles = turns[:, columns]
             if count == 3:
-                turn, axes = exp(angles), np.swapaxes(right_jacobian(angles), -1, -2)
+                out[:, columns] = np.swapaxes(right_jacobian(turns[:, columns]), -1, -2)
             elif count == 1:
-                axis = skeleton.axes[joints, 0]
-                turn, axes = from_axis_angle(axis, angles[..., 0]), axis[:, None]
+                out[:, columns] = self.skeleton.axes[joints, :1]
             else:
-                turn, axes = self._turn_universal(joints, angles)
-            rotations[:, joints] = multiply(base.rotations[:, joints], turn)
-            local_axes[:, columns] = axes
-        positions, world = forward(skeleton, root, rotations, base.offsets)
-        return Posture(
-            body=self,
-            root=root,
-            local=rotations,
-            positions=positions,
-            rotations=world,
-            local_axes=local_axes,
-        )
+                # The first axis is seen from behind the second's turn.
+                a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
+                back = from_axis_angle(b, -(self._seconds(joints) + turns[:, columns[:, 1]]))
+                out[:, columns[:, 0]] = rotate(back, a)
+                out[:, columns[:, 1]] = b
+        return out
 
-    def _turn_universal(self, joints: np.ndarray, angles: Array) -> tuple[Array, Array]:
+    def _seconds(self, joints: np.ndarray) -> Array:
+        """(F, U) angles about the second axis of universal joints in the base motion."""
+        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
+        return self._second_angles[:, np.searchsorted(universal, joints)]
+
+    def _turn_universal(self, joints: np.ndarray, angles: Array) -> Array:
         """A universal joint turned further about both its axes, seen from its own frame.
 
         `turn(a, s) turn(b, t)` becomes `turn(a, s + d) turn(b, t + e)`: from the joint's own frame that is
         undoing t, turning by d about a, and turning by t + e about b.
         """
-        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
-        second = self._second_angles[:, np.searchsorted(universal, joints)]
+        second = self._seconds(joints)
         a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
         undo = from_axis_angle(b, -second)
         redo = from_axis_angle(b, second + angles[..., 1])
-        turn = multiply(multiply(undo, from_axis_angle(a, angles[..., 0])), redo)
-        back = from_axis_angle(b, -(second + angles[..., 1]))
-        return turn, np.stack([rotate(back, a), np.broadcast_to(b, (*second.shape, 3))], -2)
+        return multiply(multiply(undo, from_axis_angle(a, angles[..., 0])), redo)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,6 +148,8 @@ class Posture:
     """A displaced body: where everything is, and how it moves with each coordinate."""
 
     body: Body
+    d: Array
+    """(F, D) the coordinates."""
     root: Array
     """(F, 3) the root's path."""
     local: Array
@@ -147,8 +158,11 @@ class Posture:
     """(F, J, 3) joints in the world."""
     rotations: Array
     """(F, J, 4) joint frames to the world."""
-    local_axes: Array
-    """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
+
+    @cached_property
+    def local_axes(self) -> Array:
+        """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
+        return self.body.local_axes(self.d)
 
     @cached_property
     def axes(self) -> Array:
@@ -165,15 +179,16 @@ class Posture:
 
     def point_jacobian(self, joints: np.ndarray, places: Array) -> Array:
         """(F, P, 3, D) how points at world places (F, P, 3), moving with joints (P,), move with the coordinates."""
-        arms = places[:, :, None] - self.positions[:, None, self.body.joint_of]
-        out = self._turning(joints, arms)
+        point, turn = np.nonzero(self._carries(joints))
+        out = self._turning(joints, point, turn, places[:, point] - self.positions[:, self.body.joint_of[turn]])
         if self.body.root_moves:
             out[..., :3] = np.eye(3)
         return out
 
     def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
         """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
-        return self._turning(joints, directions[:, :, None])
+        point, turn = np.nonzero(self._carries(joints))
+        return self._turning(joints, point, turn, directions[:, point])
 
     def angular_jacobian(self, joints: np.ndarray) -> Array:
         """(F, P, 3, D) the world angular velocity of joints (P,) for each coordinate's."""
@@ -193,12 +208,11 @@ class Posture:
             row[self.body.skeleton.chain(joint)] = True
         return above[:, self.body.joint_of]
 
-    def _turning(self, joints: np.ndarray, arms: Array) -> Array:
-        carries = self._carries(joints)
-        frames, points = arms.shape[0], len(joints)
-        out = np.zeros((frames, points, 3, self.body.num_coordinates))
-        moved = cross(self.axes[:, None], arms) * carries[:, :, None]
-        out[..., self.body.num_shifts :] = np.swapaxes(moved, 2, 3)
+    def _turning(self, joints: np.ndarray, point: np.ndarray, turn: np.ndarray, arms: Array) -> Array:
+        """(F, P, 3, D) how the ends of arms (F, N, 3) move, for pairs (N,) of a point and a turn that carries it."""
+        out = np.zeros((len(arms), len(joints), 3, self.body.num_coordinates))
+        moved = cross(self.axes[:, turn], arms)
+        out[:, point, :, self.body.num_shifts + turn] = np.swapaxes(moved, 0, 1)
         return out
 
 

@@ -8,6 +8,7 @@ called impossible.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,10 +68,20 @@ HINGES = {"lower_leg": (10.0, 135.0, 30.0), "lower_arm": (10.0, 150.0, 90.0)}
 """Degrees that a knee or elbow overstretches, bends, and twists to either side."""
 
 
-def joint_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], list[str]]:
-    """The skeleton's own limits, or a human's if it is one and brings none; and what there is to say about them."""
+def joint_limits(
+    motion: Motion, *, actor: str = "", only: Collection[str] | None = None
+) -> tuple[list[JointRange], list[str]]:
+    """The skeleton's own limits, or a human's if it is one and brings none; and what there is to say about them.
+
+    Args:
+        motion: The body with a motion that it can do.
+        actor: Whose joints they are.
+        only: The joints asked for, by name; all if not given.
+    """
     own = skeleton_limits(motion.skeleton, actor=actor)
-    return (own, []) if own else human_limits(motion, actor=actor)
+    if own:
+        return [limit for limit in own if only is None or limit.joint.point in only], []
+    return human_limits(motion, actor=actor, only=only)
 
 
 def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
@@ -82,12 +93,15 @@ def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
     return found
 
 
-def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], list[str]]:
+def human_limits(
+    motion: Motion, *, actor: str = "", only: Collection[str] | None = None
+) -> tuple[list[JointRange], list[str]]:
     """Normal human ranges for the joints of a body, wide enough for its own motion.
 
     Args:
         motion: The body with a motion that it can do.
         actor: Whose joints they are.
+        only: The joints asked for, by name; all if not given.
 
     Returns:
         The ranges, and a sentence for each that was widened or could not be given.
@@ -100,7 +114,9 @@ def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], 
     ranges: list[JointRange] = []
     said: list[str] = []
     for joint, far, normal, side in _balls(motion.skeleton):
-        if motion.skeleton.kinds[joint] is JointKind.FIXED:
+        if motion.skeleton.kinds[joint] is JointKind.FIXED or (
+            only is not None and motion.skeleton.names[joint] not in only
+        ):
             continue
         if far is None:
             said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
@@ -110,7 +126,8 @@ def human_limits(motion: Motion, *, actor: str = "") -> tuple[list[JointRange], 
     for upper, lower, end in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
         for side in ("left", "right"):
             joint, far = found[f"{side}_{lower}"], found.get(f"{side}_{end}", -1)
-            if motion.skeleton.kinds[joint] is not JointKind.FIXED:
+            wanted = only is None or motion.skeleton.names[joint] in only
+            if wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
                 bending = np.radians(HINGES[lower])
                 ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", bending))
     widened = []

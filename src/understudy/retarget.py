@@ -254,8 +254,8 @@ def _limited(whole: Plan) -> Plan:
         if not part.moves or not body.joints:
             continue
         turning = {body.skeleton.names[j] for j in body.joints}
-        ranges, said = joint_limits(replace(part.motion, skeleton=start.skeleton), actor=part.name)
-        limits += [limit for limit in ranges if limit.joints()[0].point in turning]
+        ranges, said = joint_limits(replace(part.motion, skeleton=start.skeleton), actor=part.name, only=turning)
+        limits += ranges
         notes += said
     return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))
 

@@ -55,6 +55,8 @@ def morph(**given: Any) -> None:
     motion = load(recipe.actors[0], recipe.reading, recipe.folder).motion
     first = _seconds(given["first"], motion.fps, 0.0)
     last = _seconds(given["last"], motion.fps, motion.duration)
+    if first > motion.duration:
+        raise click.UsageError(f"The change begins at {first:g} s, and the motion ends at {motion.duration:g} s.")
     if first > last:
         raise click.UsageError(f"The change must end after it begins; got {first:g} to {last:g} s.")
     actor = replace(recipe.actors[0], morph=(first, last))

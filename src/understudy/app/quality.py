@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.bands import energy_above, rms_jerk, rotation_curves
+from understudy.recipe.prepare import has_keys
 
 if TYPE_CHECKING:
     from understudy.motion import Motion
@@ -33,7 +34,7 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
     return {
         "result": solution.result,
         "solver": solution.solver,
-        "spacing": spacing,
+        "spacing": spacing if has_keys(prepared.recipe.solver) else None,
         "steps": solution.steps,
         "seconds": solution.seconds,
         "real_time_factor": duration / solution.seconds if solution.seconds > 0.0 else None,
@@ -99,7 +100,8 @@ def frozen(source: Motion, result: Motion) -> bool:
 
 def summary(data: dict[str, Any]) -> list[str]:
     """The figures in words, a line each."""
-    lines = [f"{data['result']} ({data['solver']}, {_keys(data)})"]
+    keys = f", keys every {1000 * data['spacing']:.0f} ms" if data["spacing"] else ""
+    lines = [f"{data['result']} ({data['solver']}{keys})"]
     contacts, floor, limits, asked = (data[key] for key in ("contacts", "floor", "limits", "asked"))
     if contacts["count"]:
         lines.append(_line("contacts", contacts, f"off by {_length(contacts['worst'])}"))
@@ -117,10 +119,6 @@ def summary(data: dict[str, Any]) -> list[str]:
     factor = f", {data['real_time_factor']:.0f} x real time" if data["real_time_factor"] else ""
     length = (data["frames"] - 1) / data["fps"]
     return [*lines, f"  {'time':<13} {data['seconds']:.2f} s for {length:.2f} s of motion{factor}"]
-
-
-def _keys(data: dict[str, Any]) -> str:
-    return f"keys every {1000 * data['spacing']:.0f} ms"
 
 
 def _line(title: str, group: dict[str, Any], off: str) -> str:
@@ -163,7 +161,11 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
         )
     said += [sentence for each in data["smoothness"] for sentence in _rough(each)]
     more = len(data["conflicts"]) - MOST
-    return [*said, *data["conflicts"][:MOST], *([f"and {more} more conflicts (--report tells all)"] if more > 0 else [])]
+    return [
+        *said,
+        *data["conflicts"][:MOST],
+        *([f"and {more} more conflicts (--report tells all)"] if more > 0 else []),
+    ]
 
 
 def _rough(each: dict[str, Any]) -> list[str]:

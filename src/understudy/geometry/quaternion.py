@@ -236,13 +236,24 @@ def skew(v: ArrayLike) -> Array:
 
 
 def _jacobian(v: ArrayLike, first: Any, second: Any) -> Array:
-    """I + first(angle) skew(v) + second(angle) skew(v)^2."""
+    """I + first(angle) skew(v) + second(angle) skew(v)^2, with skew(v)^2 = v v' - |v|^2 I."""
     v = np.asarray(v, float)
-    size = np.sqrt(np.einsum("...i,...i->...", v, v))
+    square = np.einsum("...i,...i->...", v, v)
+    size = np.sqrt(square)
     safe = np.where(size < SMALL, 1.0, size)
-    k = skew(v)
-    a, b = first(size, safe)[..., None, None], second(size, safe)[..., None, None]
-    return np.eye(3) + a * k + b * (k @ k)
+    a, b = first(size, safe)[..., None], second(size, safe)
+    out = (b[..., None] * v)[..., :, None] * v[..., None, :]
+    x, y, z = np.moveaxis(a * v, -1, 0)
+    diagonal = 1.0 - b * square
+    for i in range(3):
+        out[..., i, i] += diagonal
+    out[..., 0, 1] -= z
+    out[..., 0, 2] += y
+    out[..., 1, 0] += z
+    out[..., 1, 2] -= x
+    out[..., 2, 0] -= y
+    out[..., 2, 1] += x
+    return out
 
 
 def right_jacobian(v: ArrayLike) -> Array:

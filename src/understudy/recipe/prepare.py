@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class Prepared:
     def spacings(self) -> tuple[float, ...]:
         """Seconds between keys: one, or three where all variants are asked for."""
         if self.recipe.spacing == ALL:
+            if not has_keys(self.recipe.solver):
+                raise OptionError(
+                    f"Solver `{self.recipe.solver}` has no evenly spaced keys: there are no variants of their spacing"
+                )
             return tuple(frames / RATE for frames in SPACINGS)
         return (self.spacing(self.recipe.spacing),)
 
@@ -74,10 +79,15 @@ def find_solver(name: str) -> type[Solver]:
 def make_solver(name: str, options: dict[str, object], spacing: float) -> Solver:
     """A solver with its options; the spacing is for those whose keys are evenly spaced."""
     kind = find_solver(name)
-    values = dict(options)
-    if "spacing" in names_of(kind):
+    values: dict[str, Any] = dict(options)
+    if has_keys(name):
         values.setdefault("spacing", spacing)
     return kind(**values)
+
+
+def has_keys(name: str) -> bool:
+    """Whether a solver's unknowns are evenly spaced keys."""
+    return "spacing" in names_of(find_solver(name))
 
 
 def prepare(recipe: Recipe) -> Prepared:
@@ -93,6 +103,7 @@ def prepare(recipe: Recipe) -> Prepared:
     contacts = recipe.contacts
     if contacts is None:
         contacts = find_contacts(cast, recipe.options)
+        notes += _left_out(cast)
     _check_contacts(contacts, recipe, cast)
     if not contacts and recipe.options.plants != "none":
         notes.append("no contacts are known: nothing is planted, and only the size of the movement is adapted")
@@ -117,6 +128,16 @@ def find_contacts(cast: Sequence[Loaded], options: Options) -> tuple[Contact, ..
         known = tuple(c for c in known if c.other is None or (several and c.on in names))
         found += [replace(contact, actor=each.cast.name) for contact in known]
     return tuple(found)
+
+
+def _left_out(cast: Sequence[Loaded]) -> list[str]:
+    """A sentence for each actor whose partner is not there."""
+    names = {each.cast.name for each in cast}
+    return [
+        f"{each.cast.source}: who it holds on to is not among the actors, so those contacts are left out"
+        for each in cast
+        if each.cast.moves and any(c.other is not None and c.on not in names for c in each.contacts or ())
+    ]
 
 
 def _part(loaded: Loaded) -> Part:

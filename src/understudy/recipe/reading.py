@@ -44,7 +44,8 @@ def read_recipe(path: str | Path) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         said = re.sub(r"\s*\(at .*\)$", "", str(error))
-        raise FileError(str(path), int(found[1]) if found else None, f"no TOML: {said}") from None
+        line = int(found[1]) if found else len(text.splitlines())
+        raise FileError(str(path), line, f"no TOML: {said}") from None
     return _Reader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
 
 

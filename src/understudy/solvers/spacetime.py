@@ -60,6 +60,8 @@ LARGEST = 0.7
 """Metres or radians that a step changes a key by at most."""
 GAIN = 0.01
 """Share of what is left below which a step is the last of its level."""
+CHECKED = 60.0
+"""Frames a second at which constraints that are not watched are looked at."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 AHEAD = 200.0
@@ -244,8 +246,9 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, 
     others = tuple(i for i in rest if i not in equal)
     if not others:
         return tuple(sorted(equal))
-    whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=others)
-    evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
+    frames = sampled_frames(problem, CHECKED, others)
+    some = Sample(problem=problem, bodies=bodies, frames=frames, only=others)
+    evaluation = some.evaluate(np.zeros((len(frames), some.ensemble.num_coordinates)))
     for number, rows in zip(others, evaluation.rows, strict=True):
         room = -margin if not watched else max(margin, CLOSE * problem.constraints[number].tolerance)
         if rows.values.max(initial=-np.inf) > room:

@@ -1,0 +1,468 @@
+"""Recipes: what is written reads back the same, and what cannot be used is refused with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.constraints import Constraint, Spot, kinds
+from understudy.constraints.function import Function
+from understudy.constraints.place import Place
+from understudy.contacts import Contact, Detection
+from understudy.errors import FileError, OptionError, UnderstudyError, UnknownNameError
+from understudy.recipe import Cast, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
+from understudy.recipe import reading as reading_module
+from understudy.recipe import writing as writing_module
+from understudy.recipe.lines import find_lines
+from understudy.recipe.model import parse_spacing
+from understudy.recipe.prepare import make_solver, solvers
+from understudy.recipe.scaling import parse_scale, part_bones, scaled
+from understudy.recipe.writing import constraint_lines
+from understudy.retarget import Options
+from understudy.skeleton import Point
+
+WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Callable[[str], Recipe]:
+    def make(text: str) -> Recipe:
+        path = tmp_path / "r.toml"
+        path.write_text(text, encoding="utf-8")
+        return read_recipe(path)
+
+    return make
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same, through dataclasses and arrays."""
+    if is_dataclass(one) and not isinstance(one, type):
+        return type(one) is type(other) and all(
+            equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.init
+        )
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        # Constraints bring directions and rotations to unit length each time, which may change the last bit.
+        return one is not None and other is not None and np.allclose(one, other, rtol=1e-14, atol=1e-15)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return bool(one == other)
+
+
+# Writing and reading back
+
+
+def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) -> None:
+    whole = Recipe(
+        actors=(
+            Cast(source='my "walk".bvh', target="hero.bvh", name="one", joints=("Hips", "LeftLeg")),
+            Cast(source="b.bvh", scale={"legs": 1.3, "mixamorig:Head": 0.1 + 0.2}, name="two", moves=False),
+            Cast(source="c.bvh", scale=0.6, name="three", root_moves=False, morph=(0.5, 1.25)),
+        ),
+        reading=Reading(unit="cm", up="Z", frames="3:-1", fps=59.94, lenient=True, keep_reference=True),
+        options=Options(
+            plants="fixed", floor=False, limits=False, keep=("Head",), stiffness={"a.b": 3.0},
+            detection=Detection(speed=0.2, gap=1 / 3),
+        ),
+        spacing=4 / 30,
+        solver="lmult",
+        solver_options={"iterations": 7, "method": "gradients"},
+        contacts=(
+            Contact(
+                point=Point(name="LHeel", joint="LFoot", offset=[0.1, -1 / 3, 1e-17]), start=1 / 30, end=2.0,
+                place=np.array([1 / 3, 0.0, -7.1]), actor="one", confidence=0.25,
+            ),
+            Contact(
+                point=Point(name="Palm", joint="Hand"), start=0.0, end=1.0, actor="one", on="two",
+                other=Point(name="Grip", joint="Hand", offset=[0.0, 0.1, 0.0]),
+            ),
+        ),
+        constraints=(Place(spot=Spot(point="Head", actor="one"), target=np.array([1.0, 2.0, 1 / 7]), instants=(0.5,)),),
+        props=(PropEntry(name="box", sizes=np.full((1, 3), 0.4), positions=np.array([[1.0, 0.2, 0.0]])),),
+    )  # fmt: skip
+    again = recipe(recipe_text(whole))
+    for field in ("actors", "reading", "options", "spacing", "solver", "solver_options", "contacts"):
+        assert equal(getattr(again, field), getattr(whole, field)) or field == "solver_options", field
+    assert equal(again.constraints, whole.constraints)
+    assert equal(again.props, whole.props)
+    made, wanted = (make_solver(r.solver, r.solver_options, 0.1) for r in (again, whole))
+    assert made == wanted
+
+
+def test_every_option_is_written_and_explained() -> None:
+    text = recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), contacts=()))
+    tomllib.loads(text)
+    for kind in (Cast, Reading, Options, Detection, PropEntry, *kinds().values()):
+        for field in fields(kind):
+            assert re.search(rf"(?m)^#?{field.name} = ", text) or field.name == "detection", field.name
+    for name, solver in solvers().items():
+        assert name in text
+        for field in fields(solver):
+            assert f"{field.name} = " in text, (name, field.name)
+    for kind in kinds():
+        assert f'#kind = "{kind}"' in text
+    assert "Leg lengths a second below which a point is at rest." in text
+
+
+def test_every_example_of_the_written_recipe_is_toml(recipe: Callable[[str], Recipe]) -> None:
+    text = recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), contacts=()))
+    uncommented = re.sub(r"(?m)^#(?=[a-z_\[])", "", text)
+    table = tomllib.loads(uncommented)
+    assert {each["kind"] for each in table["constraint"]} == set(kinds())
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+@pytest.mark.parametrize("seed", range(6))
+def test_every_kind_of_constraint_reads_back(kind: str, seed: int, recipe: Callable[[str], Recipe]) -> None:
+    made = kinds()[kind].example(np.random.default_rng(seed))
+    made = replace(made, start=1 / 3, end=2.5, weight=2.0, priority=1, name="a 'name' of \"its\" own")
+    (again,) = recipe(WALK + "\n".join(constraint_lines(made))).constraints
+    assert equal(again, made)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Level(Constraint):
+    """A kind that the reader has never heard of."""
+
+    kind: ClassVar[str] = "level"
+
+    spot: Spot
+    height: float
+    """Metres."""
+    sides: tuple[Spot, ...] = ()
+
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot, *self.sides)
+
+    def rows(self, view: Any) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Level:
+        return cls(spot=Spot(point="tip"), height=float(rng.normal()))
+
+
+def test_a_new_kind_needs_no_change_here(recipe: Callable[[str], Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**kinds(), "level": Level}
+    monkeypatch.setattr(reading_module, "kinds", lambda: known)
+    monkeypatch.setattr(writing_module, "kinds", lambda: known)
+    text = WALK + '[[constraint]]\nkind = "level"\nspot = "Head"\nheight = 1\nsides = [{ point = "Neck" }, "Hips"]\n'
+    (found,) = recipe(text).constraints
+    assert isinstance(found, Level)
+    assert found.height == 1.0
+    assert [spot.point for spot in found.sides] == ["Neck", "Hips"]
+    assert '#kind = "level"' in recipe_text(Recipe(actors=(Cast(source="a", target="b"),)))
+
+
+def test_contacts_are_detected_unless_listed(recipe: Callable[[str], Recipe]) -> None:
+    assert recipe(WALK).contacts is None
+    assert recipe(WALK + '[options]\ncontacts = "listed"\n').contacts == ()
+    given = recipe(WALK + '[[contact]]\npoint = "LeftFoot"\nstart = 0\nend = 1\nplace = [0, 0, 0]\n').contacts
+    assert given is not None
+    assert given[0].point.joint == "LeftFoot"
+
+
+def test_the_short_form_of_one_actor(recipe: Callable[[str], Recipe]) -> None:
+    (actor,) = recipe('source = "a.bvh"\nscale = { legs = 1.3 }\n').actors
+    assert (actor.source, actor.scale) == ("a.bvh", {"legs": 1.3})
+
+
+def test_an_unchanged_recipe_gives_exactly_the_same(tmp_path: Path) -> None:
+    plain = prepare(Recipe(actors=(Cast(source="sample:walk", target="sample:child"),)))
+    write_recipe(replace(plain.recipe, contacts=plain.plan.contacts), tmp_path / "r.toml")
+    again = prepare(read_recipe(tmp_path / "r.toml"))
+    one, other = (each.solve(each.spacings()[0]).motion for each in (plain, again))
+    assert np.array_equal(one.root, other.root)
+    assert np.array_equal(one.rotations, other.rotations)
+
+
+# A user's function
+
+
+def test_a_function_beside_the_recipe_is_found(tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
+    (tmp_path / "mine.py").write_text("def low(points):\n    return points[:, 0, 1] - 1.0\n")
+    text = WALK + '[[constraint]]\nkind = "function"\nfunction = "mine:low"\npoints = ["Head"]\n'
+    (found,) = recipe(text).constraints
+    assert isinstance(found, Function)
+    assert found.function(np.full((2, 1, 3), 3.0)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('"mine.low"', "expected a function as `module:function`, got the text 'mine.low'"),
+        ('"mine:lov"', "module `mine` has no function `lov`; nearest: `low`"),
+        ('"broken:low"', "module `broken` cannot be loaded: division by zero"),
+        ('"not_there:low"', "module `not_there` cannot be loaded: No module named 'not_there'"),
+        ('"mine:LIMIT"', "`mine:LIMIT` is no function but a int"),
+        ("3", "expected a function as `module:function`, got the number 3"),
+    ],
+)
+def test_a_function_that_cannot_be_used_is_refused(
+    given: str, said: str, tmp_path: Path, recipe: Callable[[str], Recipe]
+) -> None:
+    (tmp_path / "mine.py").write_text("LIMIT = 3\ndef low(points):\n    return points[:, 0, 1]\n")
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    text = WALK + f'[[constraint]]\nkind = "function"\nfunction = {given}\npoints = ["Head"]\n'
+    with pytest.raises(FileError, match=re.escape(f"r.toml:6: constraint 1, function: {said}")):
+        recipe(text)
+
+
+# What is refused, with the line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (WALK + "[optons]\n", ":4: optons: there is no key `optons`; nearest: `options`"),
+        (WALK + '[options]\nplant = "free"\n', ":5: options, plant: there is no key `plant`; nearest: `plants`"),
+        (WALK + '[options]\nplants = "fre"\n', ":4: options: Expected plants, one of free, fixed, none; got `fre`"),
+        (WALK + "[options]\nfloor = 1\n", ":5: options, floor: expected true or false, got the number 1"),
+        (WALK + '[options]\nkeep = "Head"\n', ":5: options, keep: expected a list in brackets, got the text 'Head'"),
+        (WALK + "[options]\nkeep = [3]\n", ":5: options, keep: entry 1: expected a text in quotes, got the number 3"),
+        (WALK + "[options]\nspacing = -1\n", ":5: options, spacing: Expected a key spacing: auto, all, seconds"),
+        (WALK + '[options]\ncontacts = "some"\n', ":5: options, contacts: expected `detect` or `listed`, got `some`"),
+        (WALK + "[options.stiffness]\nHead = true\n", ":5: options, stiffness, Head: `Head`: expected a number"),
+        (WALK + "[detection]\nsped = 1.0\n", ":5: detection, sped: there is no key `sped`; nearest: `speed`"),
+        (WALK + '[detection]\nspeed = "slow"\n', ":5: detection, speed: expected a number, got the text 'slow'"),
+        (WALK + "[detection]\nspeed = nan\n", ":5: detection, speed: expected a number, got nan"),
+        (WALK + '[solver]\nname = "lmul"\n', ":5: solver, name: There is no solver `lmul`; nearest: `lmult`"),
+        (WALK + "[solver]\nmargn = 1\n", ":5: solver, margn: there is no key `margn`; nearest: `margin`"),
+        (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the key spacing is said in [options]"),
+        (WALK + '[reading]\nframes = "3-4"\n', ":4: reading: Expected frames as A:B, such as 10:50, 10: or :50; got"),
+        (WALK + "[reading]\nfps = -3.0\n", ":4: reading: Expected frames per second above zero, got -3"),
+        (WALK + '\n[actor]\nsource = "a"\n', ":4: no TOML: Cannot"),
+        ('[actor]\nsource = "a"\n', ":1: expected a list of `actor` tables"),
+        ('[[actor]]\ntarget = "b"\n', ":1: actor 1: `source` is missing"),
+        (WALK + "morph = [2, 1]\n", ":1: actor 1: A morph must end after it starts; got 2 to 1 s"),
+        (WALK + "morph = [1]\n", ":4: actor 1, morph: expected 2 entries, got 1"),
+        (WALK + '[[actor]]\nsource = "a"\n', ":4: two actors are called ``; each needs a name of its own"),
+        ('source = "a"\n' + WALK, ":1: `source` stands alone, and there are [[actor]] entries too"),
+        (WALK + '[[contact]]\npoint = "a"\nstart = 0\n', ":4: contact 1: `end` is missing"),
+        (WALK + '[[contact]]\npoint = "a"\nstart = 2\nend = 1\n', ":4: A contact must end after it starts; got 2.0"),
+        (
+            WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nplace = [1, nan, 2]\n',
+            ":8: contact 1, place: expected numbers, got nan at [1]",
+        ),
+        (
+            WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nplace = [1, 2]\n',
+            ":8: contact 1, place: expected three finite numbers, metres; got [1.0, 2.0]",
+        ),
+        (
+            WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nother = { pont = "b" }\n',
+            ":8: contact 1, other, pont: there is no key `pont`; nearest: `point`",
+        ),
+        (WALK + '[[contact]]\npoint = "a"\nbegin = 0\n', ":6: contact 1, begin: there is no key `begin`; "),
+        (WALK + '[[constraint]]\nkind = "plaice"\n', ":5: constraint 1, kind: there is no kind `plaice`; nearest: `p"),
+        (WALK + "[[constraint]]\nstart = 1\n", ":4: constraint 1: `kind` is missing"),
+        (WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\n', ":4: constraint 1: `target` is missing"),
+        (
+            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, nan, 1]\n',
+            ":7: constraint 1, target: expected numbers, got nan at [1]",
+        ),
+        (
+            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, inf, 1]\n',
+            ":4: constraint 1: Constraint `place Head`: target: expected three finite numbers",
+        ),
+        (
+            WALK + '[[constraint]]\nkind = "place"\nspot = { joint = "Head" }\ntarget = [0, 0, 1]\n',
+            ":6: constraint 1, spot, joint: there is no key `joint`; nearest: `point`",
+        ),
+        (
+            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, 0, 1]\nstart = 3\nend = 1\n',
+            ":4: Constraint `place Head` must end after it starts; got 3.0 to 1.0 s",
+        ),
+        (
+            WALK + '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "bix"\n',
+            ":7: constraint 1, prop: there is no prop `bix`; there are none",
+        ),
+        (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, where it stays, or the file"),
+        (WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n', "b.csv: there is no such file"),
+        ("source = [\n", ":1: no TOML: Invalid value"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_its_line(text: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(FileError) as caught:
+        recipe(text)
+    assert said in caught.value.message
+
+
+def test_unknown_keys_come_with_a_hint(recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(FileError) as caught:
+        recipe(WALK + "[solver]\nmargn = 1\n")
+    assert "`margin`" in caught.value.hint
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"no\.toml: there is no such file"):
+        read_recipe(tmp_path / "no.toml")
+
+
+def test_a_recipe_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_bytes(b'source = "\xff"\n')
+    with pytest.raises(FileError, match="the text is not UTF-8"):
+        read_recipe(tmp_path / "r.toml")
+
+
+def test_files_that_are_missing_are_named_from_the_recipe(tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(FileError) as caught:
+        prepare(recipe('source = "gone.bvh"\nscale = 0.6\n'))
+    assert caught.value.message == f"{tmp_path / 'gone.bvh'}: there is no such file"
+    assert caught.value.hint == "files there: r.toml"
+
+
+def test_lines_are_found_past_lists_over_several_lines() -> None:
+    lines = find_lines("a = [\n  [1, 2],\n]\n[[b]]\nc = 1\n[[b]]\n'd e' = 2\n[f.g]\nh = 1\n")
+    assert lines[("a",)] == 1
+    assert lines[("b", 0, "c")] == 5
+    assert lines[("b", 1)] == 6
+    assert lines[("b", 1, "d e")] == 7
+    assert lines[("f", "g", "h")] == 9
+
+
+# Contacts and joints against the cast
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            'point = "LeftFot"\nplace = [0, 0, 0]',
+            "Contact of `LeftFot` at 0 s: no joint `LeftFot`; nearest: `LeftFoot`",
+        ),
+        ('point = "LeftFoot"\nactor = "lead"', "Contact of `LeftFoot` at 0 s: no actor `lead`"),
+        ('point = "LeftFoot"\non = "bix"', "Contact of `LeftFoot` at 0 s: nothing here is called `bix`"),
+        (
+            'point = "LeftHand"\non = "other"\nother = { point = "RightHand" }',
+            "Contact of `LeftHand` at 0 s: no actor `other` to touch",
+        ),
+    ],
+)
+def test_contacts_with_what_there_is_not(entry: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        prepare(recipe(f"{WALK}[[contact]]\nstart = 0\nend = 1\n{entry}\n"))
+    assert said in caught.value.message
+
+
+def test_a_contact_outside_the_motion(recipe: Callable[[str], Recipe]) -> None:
+    text = WALK + '[[contact]]\npoint = "LeftFoot"\nstart = 7\nend = 8\nplace = [0, 0, 0]\n'
+    with pytest.raises(OptionError, match="it spans 7 to 8 s, the motion 0 to 5 s"):
+        prepare(recipe(text))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            'spot = "LeftHnd"\ntarget = [0, 0, 0]',
+            "Constraint `place LeftHnd`: Point `LeftHnd` is neither a joint nor an",
+        ),
+        ('spot = { point = "Head", actor = "me" }\ntarget = [0, 0, 0]', "Constraint `place Head`: no actor `me`"),
+        (
+            'spot = "Head"\ntarget = [0, 0, 0]\nstart = 8',
+            "Constraint `place Head` holds at no frame: it spans 8 to inf s",
+        ),
+    ],
+)
+def test_constraints_with_what_there_is_not(entry: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(UnderstudyError) as caught:
+        prepare(recipe(f'{WALK}[[constraint]]\nkind = "place"\n{entry}\n'))
+    assert said in caught.value.message
+
+
+def test_joints_to_keep_must_exist(recipe: Callable[[str], Recipe]) -> None:
+    with pytest.raises(UnknownNameError, match="Option keep: no joint `Hed`; nearest: `Head`"):
+        prepare(recipe(WALK + '[options]\nkeep = ["Hed"]\n'))
+    with pytest.raises(UnknownNameError, match="Option stiffness: no joint `Hed`; nearest: `Head`"):
+        prepare(recipe(WALK + "[options]\nstiffness = { Hed = 2.0 }\n"))
+
+
+# Props
+
+
+def test_a_constraint_takes_its_path_from_a_prop(tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
+    (tmp_path / "b.csv").write_text("time,x,y,z\n0,1,2,3\n0.5,1,2,4\n\n")
+    prop = '[[prop]]\nname = "box"\nsizes = [[0.4, 0.2, 0.1]]\n'
+    attach = '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "box"\ngrip = [0.1, 0, 0]\n'
+    (found,) = recipe(f'{WALK}{prop}path = "b.csv"\n{attach}').constraints
+    assert found.path.tolist() == [[1, 2, 3], [1, 2, 4]]  # type: ignore[attr-defined]
+    assert found.times.tolist() == [0.0, 0.5]  # type: ignore[attr-defined]
+    region = '[[constraint]]\nkind = "region"\nshape = "box"\nspot = "Head"\nprop = "box"\n'
+    (found,) = recipe(f"{WALK}{prop}positions = [[1.0, 2.0, 3.0]]\n{region}").constraints
+    assert found.centre.tolist() == [1.0, 2.0, 3.0]  # type: ignore[attr-defined]
+    assert found.size.tolist() == [0.4, 0.2, 0.1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("t,x\n", ":1: expected the columns time,x,y,z, and perhaps qw,qx,qy,qz"),
+        ("", ":1: expected the columns time,x,y,z"),
+        ("time,x,y,z\n0,1,2,a\n", ":2: expected numbers, got `0,1,2,a`"),
+        ("time,x,y,z\n0,1,2,3\n1,1,2\n", ":3: expected 4 finite numbers, got 3"),
+        ("time,x,y,z\n0,1,2,nan\n", ":2: expected 4 finite numbers, got 4"),
+        ("time,x,y,z\n1,1,2,3\n1,1,2,3\n", "expected at least one row, and times that rise"),
+    ],
+)
+def test_a_path_that_cannot_be_read(text: str, said: str, tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
+    (tmp_path / "b.csv").write_text(text)
+    with pytest.raises(FileError) as caught:
+        recipe(WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n')
+    assert f"b.csv{said}" in caught.value.message or f"b.csv: {said}" in caught.value.message
+
+
+# Scales and spacings
+
+
+def test_scales_by_part_and_joint() -> None:
+    adult = samples.character("adult")
+    small = scaled(adult, parse_scale("0.8,legs=1.3,feet=1,Head=2"))
+    ratio = small.lengths[1:] / adult.lengths[1:]
+    by = dict(zip(adult.names[1:], ratio.round(6).tolist()))
+    assert by["LeftLeg"] == by["RightFoot"] == 1.3
+    assert by["LeftToeBase"] == 1.0
+    assert by["Head"] == 2.0
+    assert by["LeftUpLeg"] == by["LeftArm"] == by["LeftHand"] == by["Spine"] == 0.8
+
+
+def test_parts_do_not_overlap_and_cover_the_body() -> None:
+    adult = samples.character("adult")
+    parts = [set(part_bones(adult, part).tolist()) for part in ("legs", "arms", "trunk", "head")]
+    assert sum(map(len, parts)) == len(set().union(*parts))
+    assert set().union(*parts) == set(range(1, adult.num_joints))
+
+
+@pytest.mark.parametrize("text", ["", "big", "legs", "legs=", "=2", "legs=1,legs=2", "1,2"])
+def test_scales_that_are_none(text: str) -> None:
+    with pytest.raises(OptionError, match=r"Expected a scale such as 0\.6"):
+        parse_scale(text)
+
+
+def test_scales_that_cannot_be() -> None:
+    adult = samples.character("adult")
+    with pytest.raises(UnknownNameError, match="Scale `lags` names neither a part of the body nor a joint; nearest"):
+        scaled(adult, {"lags": 1.0})
+    with pytest.raises(OptionError, match="Expected a scale above zero, got legs = -1"):
+        scaled(adult, {"legs": -1.0})
+    with pytest.raises(UnknownNameError, match="The body has no arms that can be told by the names of its joints"):
+        scaled(samples.character("shark"), {"arms": 1.2})
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("auto", "auto"), ("all", "all"), (0.1, 0.1), ("0.1", 0.1), ("3 frames", 0.1), ("3f", 0.1)]
+)
+def test_spacings(given: object, seconds: object) -> None:
+    assert parse_spacing(given) == seconds
+
+
+@pytest.mark.parametrize("given", ["", "some", "0", -1.0, True, float("nan"), "1.2.3", [1]])
+def test_spacings_that_are_none(given: object) -> None:
+    with pytest.raises(OptionError, match="Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz"):
+        parse_spacing(given)
