@@ -161,25 +161,18 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
 def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
     """The parts of an interval in which a path stays within a radius of its own middle.
 
-    What strays furthest is cut off at the end it is nearer to; if it is in between, both sides are looked at.
+    What strays is cut out, and each part that is left is looked at again about a middle of its own.
     """
     pending, found = [(first, last)], []
     while pending:
         a, b = pending.pop()
-        while b - a + 1 >= shortest:
-            part = path[a : b + 1]
-            off = np.linalg.norm(part - np.median(part, axis=0), axis=-1)
-            far = np.flatnonzero(off > radius)
-            if len(far) == 0:
-                found.append((a, b))
-                break
-            before, after = int(far[0]), int(len(off) - 1 - far[-1])
-            if before == 0 or after == 0:
-                a, b = (a + 1, b) if off[0] >= off[-1] else (a, b - 1)
-            else:
-                worst = a + int(np.argmax(off))
-                pending.append((worst + 1, b))
-                b = worst - 1
+        part = path[a : b + 1]
+        off = np.linalg.norm(part - np.median(part, axis=0), axis=-1)
+        near = _runs(off <= radius)
+        if near == [(0, b - a)]:
+            found.append((a, b))
+        else:
+            pending += [(a + c, a + d) for c, d in near if d - c + 1 >= shortest]
     return found
 
 

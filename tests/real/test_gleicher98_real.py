@@ -154,8 +154,8 @@ def test_holds_of_the_climb_are_found(climb):
 def test_climb_on_the_original_holds(climb, scale):
     """Fig. 4 and sec. 7.2 on 13_33: hands and feet on the original's holds by a smaller and a larger figure.
 
-    Ours: all within 1 mm, energy above 4, 8 and 12 Hz within 5%. Inverse kinematics adds more; low-passed it misses holds
-    by over 1 cm.
+    Ours: all within 1 mm, energy above 4, 8 and 12 Hz within 5%. Inverse kinematics adds more than a fifth in every band;
+    low-passed it misses holds by over 4 cm.
     """
     motion, contacts = climb
     target = motion.skeleton.scaled(scale)
@@ -163,8 +163,8 @@ def test_climb_on_the_original_holds(climb, scale):
     assert not ours.unmet
     added = spectrum(ours.motion, motion) - 1.0
     assert np.abs(added).max() < 0.05
-    assert (spectrum(ik.motion, motion) - 1.0).max() > 2.0 * np.abs(added).max()
-    assert worst(lowpass, "place") > 0.01
+    assert (spectrum(ik.motion, motion) - 1.0).min() > 0.2
+    assert worst(lowpass, "place") > 0.04
 
 
 def test_three_solvers_on_the_climb(climb, record_property):

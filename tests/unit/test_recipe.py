@@ -238,7 +238,7 @@ def test_a_function_that_cannot_be_used_is_refused(
         (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the key spacing is said in [options]"),
         (WALK + '[reading]\nframes = "3-4"\n', ":4: reading: Expected frames as A:B, such as 10:50, 10: or :50; got"),
         (WALK + "[reading]\nfps = -3.0\n", ":4: reading: Expected frames per second above zero, got -3"),
-        (WALK + '\n[actor]\nsource = "a"\n', ":4: no TOML: Cannot"),
+        (WALK + '\n[actor]\nsource = "a"\n', ":5: no TOML: Cannot declare"),
         ('[actor]\nsource = "a"\n', ":1: expected a list of `actor` tables"),
         ('[[actor]]\ntarget = "b"\n', ":1: actor 1: `source` is missing"),
         (WALK + "morph = [2, 1]\n", ":1: actor 1: A morph must end after it starts; got 2 to 1 s"),

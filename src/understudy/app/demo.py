@@ -81,9 +81,9 @@ def perform(scene: Scene, folder: Path) -> dict[str, Any]:
 def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], Motion]:
     """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
     from understudy.app.progress import Progress
-    from understudy.app.quality import advice, measure, summary
     from understudy.app.retarget import write_results
     from understudy.recipe import Cast, Recipe, prepare
+    from understudy.recipe.quality import advice, measure, summary
 
     recipe = Recipe(actors=(Cast(source=f"sample:{scene.name}", target=f"sample:{target}"),))
     with Progress() as progress:

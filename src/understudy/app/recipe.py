@@ -45,6 +45,8 @@ def recipe(**given: Any) -> None:
     """
     from understudy.recipe import prepare, write_recipe
 
+    if Path(given["output"]).suffix.lower() != ".toml":
+        raise click.UsageError(f"A recipe is written as .toml; got `{given['output']}`.")
     whole = gather(given)
     prepared = prepare(whole)
     contacts = prepared.plan.contacts
@@ -76,13 +78,16 @@ def gather(given: dict[str, Any]) -> Recipe:
         raise click.UsageError("Several actors need names: give the first one's with --name.")
     if given["contacts"]:
         from understudy.app.scene_file import read_contacts
+        from understudy.recipe.loading import load, shifted
 
         names = [actor.name for actor in whole.actors]
         found = [c for c in read_contacts(given["contacts"]) if c.actor in names or not c.actor or len(names) == 1]
         if len(names) == 1:
             found = [replace(contact, actor=names[0]) for contact in found if contact.other is None]
         props = file_props(given["contacts"], Path(given["output"]).parent)
-        whole = replace(whole, contacts=tuple(found), props=props)
+        first_one = load(whole.actors[0], whole.reading, whole.folder)
+        kept = shifted(tuple(found), first_one.start, first_one.motion.duration)
+        whole = replace(whole, contacts=kept, props=props)
     return whole
 
 
@@ -105,36 +110,35 @@ def file_props(path: str, folder: Path) -> tuple[PropEntry, ...]:
 
     import numpy as np
 
+    from understudy.errors import FileError
     from understudy.io.files import open_to_read
     from understudy.recipe import PropEntry
 
     with open_to_read(path) as stream:
         listed = json.load(stream).get("props", [])
     found = []
-    for prop in listed:
-        positions, sizes = np.array(prop["positions"], float), np.array(prop["sizes"], float)
-        if positions.ndim == 3:
-            found.append(PropEntry(name=prop["name"], sizes=sizes, path=_from(folder, path)))
-        else:
-            turns = np.array(prop["rotations"], float)
-            found.append(PropEntry(name=prop["name"], sizes=sizes, positions=positions, rotations=turns))
+    try:
+        for prop in listed:
+            sizes, positions, turns = (np.array(prop[key], float) for key in ("sizes", "positions", "rotations"))
+            placed: dict[str, Any] = {"positions": positions, "rotations": turns}
+            where = {"path": _from(folder, path)} if positions.ndim == 3 else placed
+            found.append(PropEntry(name=prop["name"], sizes=sizes, **where))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(path, None, f"holds no props as `samples` writes them: {error}") from None
     return tuple(found)
 
 
 def sample_props(cast: tuple[Loaded, ...]) -> tuple[PropEntry, ...]:
-    """The props that samples bring, where they are at the first frame: a contact only needs their names."""
+    """The props that samples bring."""
     from understudy.recipe import PropEntry
 
     found = {}
     for each in cast:
         for prop in each.props:
             still = prop.positions.ndim == 2
-            found[prop.name] = PropEntry(
-                name=prop.name,
-                sizes=prop.sizes,
-                positions=prop.positions if still else prop.positions[0],
-                rotations=prop.rotations if still else prop.rotations[0],
-            )
+            placed: dict[str, Any] = {"positions": prop.positions, "rotations": prop.rotations}
+            where = placed if still else {"path": each.cast.source}
+            found[prop.name] = PropEntry(name=prop.name, sizes=prop.sizes, **where)
     return tuple(found.values())
 
 

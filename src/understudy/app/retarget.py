@@ -47,12 +47,16 @@ def retarget(**given: Any) -> None:
 
 def perform(recipe: Recipe, given: dict[str, Any]) -> None:
     """Solve a recipe, write its results and print how good they are."""
-    from understudy.app.quality import advice, measure, summary
+    from understudy.errors import FileError
     from understudy.io.files import format_of
     from understudy.recipe import prepare
+    from understudy.recipe.quality import advice, measure, summary
 
     if format_of(given["output"]).write is None:
         raise click.UsageError(f"`{given['output']}`: files of this kind can be read, not written.")
+    for file in (given["output"], given.get("report")):
+        if file and not Path(file).parent.is_dir():
+            raise FileError(file, None, f"there is no folder `{Path(file).parent}` to write it into")
     variants, said = [], []
     with Progress() as progress:
         progress("reading", 0.0)

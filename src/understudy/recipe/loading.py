@@ -30,6 +30,8 @@ class Loaded:
     target: Skeleton
     clip: Clip
     """What the result is written as: the target's file, or the source's where it is only scaled."""
+    start: float = 0.0
+    """Seconds of the file's own clock at which the motion begins."""
     contacts: tuple[Contact, ...] | None = None
     """Those that a sample brings; None for a file."""
     props: tuple[Prop, ...] = ()
@@ -52,10 +54,11 @@ def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
     if cast.scale is not None:
         target = scaled(target, cast.scale)
     if contacts is not None:
-        contacts = _shifted(contacts, start, moved.duration)
+        contacts = shifted(contacts, start, moved.duration)
     return Loaded(
-        cast=cast, motion=moved, target=target, clip=written, contacts=contacts, props=props, notes=tuple(notes)
-    )
+        cast=cast, motion=moved, target=target, clip=written, start=start, contacts=contacts, props=props,
+        notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _source(name: str, reading: Reading, folder: Path) -> tuple[Clip, tuple[Contact, ...] | None, tuple[Prop, ...]]:
@@ -134,7 +137,7 @@ def _cut(moved: Motion, reading: Reading, name: str) -> tuple[Motion, float, lis
     return moved, start, notes
 
 
-def _shifted(contacts: tuple[Contact, ...], start: float, duration: float) -> tuple[Contact, ...]:
+def shifted(contacts: tuple[Contact, ...], start: float, duration: float) -> tuple[Contact, ...]:
     """Contacts on the clock of a motion that begins at another second, those outside it left out."""
     out = []
     for contact in contacts:

@@ -109,7 +109,7 @@ class PropEntry:
     """(B, 4) from each box's frame to the world; not turned if not given."""
     path: str | None = None
     """A file with its path, where it moves: CSV with columns time, x, y, z and perhaps qw, qx, qy, qz (seconds,
-    metres, Y up), or the JSON that `understudy samples` writes."""
+    metres, Y up), the JSON that `understudy samples` writes, or a sample as sample:NAME."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

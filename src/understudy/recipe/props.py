@@ -14,6 +14,7 @@ import numpy as np
 from understudy.errors import FileError, OptionError
 from understudy.geometry.quaternion import Array, normalize
 from understudy.io.files import open_to_read
+from understudy.recipe.loading import SAMPLE, sample_scene
 from understudy.recipe.model import PropEntry
 
 COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz")
@@ -46,7 +47,7 @@ def load_course(prop: PropEntry, folder: Path) -> Course:
         raise OptionError(f"{where}: expected either positions, where it stays, or the file of its path")
     size = None if prop.sizes is None else _shaped(np.atleast_2d(prop.sizes), 3, f"{where}: sizes")[0]
     if prop.path is not None:
-        times, positions, rotations = _read_path(folder / prop.path, prop.name)
+        times, positions, rotations = _read_path(prop.path, folder, prop.name)
         return Course(positions=positions, rotations=rotations, times=times, size=size)
     positions = _shaped(np.atleast_2d(prop.positions), 3, f"{where}: positions")  # type: ignore[arg-type]
     rotations = None
@@ -68,8 +69,15 @@ def _turns(values: Array, what: str) -> Array:
     return normalize(out)
 
 
-def _read_path(path: Path, name: str) -> tuple[Array, Array, Array | None]:
+def _read_path(file: str, folder: Path, name: str) -> tuple[Array, Array, Array | None]:
     """Times (T,), positions (T, 3) and rotations (T, 4) of a moving prop."""
+    if file.startswith(SAMPLE):
+        scene, _ = sample_scene(file)
+        mine = next((prop for prop in scene.props if prop.name == name and prop.positions.ndim == 3), None)
+        if mine is None:
+            raise OptionError(f"Sample `{scene.name}` has no prop `{name}` that moves")
+        return np.arange(len(mine.positions)) / scene.motion.fps, mine.positions[:, 0], mine.rotations[:, 0]
+    path = folder / file
     with open_to_read(path) as stream:
         text = stream.read().decode("utf-8", errors="replace")
     if path.suffix.lower() == ".json":

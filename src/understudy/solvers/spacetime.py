@@ -53,12 +53,14 @@ YIELDS = 6
 BROKEN = 0.03
 """Metres or radians off after the band-limited level beyond which a constraint counts as broken, not as unfinished."""
 UNFINISHED = 0.008
-"""Metres or radians off beyond which a constraint is not left to the last level: there it would shake the motion."""
+"""Metres or radians off beyond which stiffer band-limited levels go before the last: it is not to shake the motion."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
+TOUCH = 0.1
+"""Metres or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
 LARGEST = 0.7
 """Metres or radians that a step changes a key by at most."""
-GAIN = 0.01
+GAIN = 0.05
 """Share of what is left below which a step is the last of its level."""
 CHECKED = 60.0
 """Frames a second at which constraints that are not watched are looked at."""
@@ -150,7 +152,7 @@ class Spacetime(Solver):
                     break
                 bodies, taken, worst = self._level(problem, bodies, watched, stiffer, ease)
                 steps += taken
-            ease = np.where(worst > UNFINISHED, 0.0, 1.0)
+            ease = np.where(worst > BROKEN, 0.0, 1.0)
         return bodies, steps
 
     def _level(
@@ -289,7 +291,7 @@ class Descent:
             linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
-                trial = shortened(keys, trial)
+                trial = shortened(keys, trial, TOUCH if self.exact else LARGEST)
                 then = self.sample.evaluate(self.curves.values(trial))
                 reached = self.merit(then, trial)
                 if reached <= merit:
@@ -315,12 +317,9 @@ class Descent:
         return self.stiffness * self.weights * stiffness(self.sample)
 
 
-def shortened(old: Keys, new: Keys) -> Keys:
-    """New keys, or a part of the way to them where a linear step of that size would mean little."""
-    longest = max(float(np.abs(b - a).max(initial=0.0)) for a, b in zip(old, new, strict=True))
-    if longest <= LARGEST:
-        return new
-    return tuple(a + (LARGEST / longest) * (b - a) for a, b in zip(old, new, strict=True))
+def shortened(old: Keys, new: Keys, most: float) -> Keys:
+    """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
+    return tuple(a + np.clip(b - a, -most, most) for a, b in zip(old, new, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

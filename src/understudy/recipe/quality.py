@@ -12,7 +12,7 @@ from understudy.recipe.prepare import has_keys
 
 if TYPE_CHECKING:
     from understudy.motion import Motion
-    from understudy.recipe import Prepared
+    from understudy.recipe.prepare import Prepared
     from understudy.solvers.base import Outcome, Solution
 
 HERTZ = (4.0, 8.0, 12.0)
