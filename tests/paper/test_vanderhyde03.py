@@ -111,7 +111,7 @@ def test_ours_holds_over_the_whole_range():
 
 
 def test_the_shoulder_is_limited_as_one_thing():
-    """"We could not figure out a way to do this through quaternions": the shoulder has a limit of swing and twist.
+    """ "We could not figure out a way to do this through quaternions": the shoulder has a limit of swing and twist.
 
     Made a tenth as wide as a human's it cannot reach the hold any more: the limit is kept (within 2 degrees, where
     without it the shoulder leaves it by more than 15) and the hold is named as not met.

@@ -1,7 +1,8 @@
 """Every captured clip on bodies of other size and proportion, steps placed by the solver, with everything by itself.
 
-Measured at every frame of the original rate: plants within 1 mm, floor within 2 mm, joint limits within 0.1 degree, or the
-constraint is named as not met; energy of the rotations above 4, 8 and 12 Hz and their RMS jerk within 5% of the capture's.
+Measured at every frame of the original rate: plants within 1 mm, floor within 2 mm, joint limits within 0.1 degree, and no
+constraint left unmet; energy of the rotations above 4, 8 and 12 Hz and their RMS jerk within 5% of the capture's. No clip
+is excepted.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def jerk(motion: Motion) -> float:
 
 
 def worst(found: Solution, kind: str) -> float:
-    """The largest violation of a kind of constraint among those that are not named as not met."""
-    return max((o.worst for o in found.outcomes if o.constraint.kind == kind and o.met), default=0.0)
+    """The largest violation of a kind of constraint at any frame."""
+    return max((o.worst for o in found.outcomes if o.constraint.kind == kind), default=0.0)
 
 
 @pytest.mark.parametrize("clip", CLIPS)
 def test_clip_on_other_bodies(data, clip, record_property):
-    """All six bodies: the figures of the module's first lines, and nothing unmet that is not named with how far."""
+    """All six bodies: the figures of the module's first lines."""
     motion = load(data, clip)
     energy, smooth = energy_above(motion, BANDS), jerk(motion)
     wrong = []
@@ -102,13 +103,19 @@ def test_plants_measured_in_the_world(data, clip):
         assert np.abs(path - path.mean(axis=0)).max() < PLANT
 
 
-@pytest.mark.parametrize("clip", ["02_01", "16_15", "55_04", "09_01", "138_01", "120_08"])
+@pytest.mark.parametrize("clip", ["02_01", "02_03", "09_01", "11_01", "16_15", "55_04", "120_08", "127_23"])
 def test_inverse_kinematics_exceeds_the_capture_where_plants_move(data, clip):
     """In the original's footsteps at 60%, where plants ask for large changes, `ik` adds energy above 8 Hz that ours
-    does not: more than 5% of the capture's, and at least three times what ours adds."""
+    does not: more than 5% of the capture's, and at least three times what ours adds.
+
+    These are the clips that travel over 3 m. Two more do, 131_03 (hops) and 138_01 (marching), but their captures have
+    ten times the energy above 8 Hz of any of these, 0.11 and 0.14 rad^2, in which what `ik` adds is lost.
+    """
     motion = load(data, clip)
     target, options = motion.skeleton.scaled(0.6), Options(plants="fixed")
     energy = energy_above(motion, BANDS)
+    assert np.linalg.norm(np.ptp(motion.root[:, [0, 2]], axis=0)) > 3.0
+    assert energy[1] < 0.05
     ours, ik = (
         energy_above(retarget(motion, target, options=options, solver=solver).motion, BANDS) / energy - 1.0
         for solver in (None, Ik())

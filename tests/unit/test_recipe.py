@@ -96,6 +96,21 @@ def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) 
     assert made == wanted
 
 
+@pytest.mark.parametrize("name", sorted(solvers()))
+def test_every_solver_reads_back(name: str, recipe: Callable[[str], Recipe]) -> None:
+    again = recipe(recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), solver=name)))
+    assert again.solver == name
+    assert make_solver(name, again.solver_options, 0.1) == make_solver(name, {}, 0.1)
+
+
+def test_levels_of_the_solver(recipe: Callable[[str], Recipe]) -> None:
+    text = WALK + "[solver]\nlevels = [{ spacing = 0.2, rate = 10.0, stiffness = 1e3, steps = 2 }]\n"
+    made = make_solver("spacetime", recipe(text).solver_options, 0.1)
+    assert made.levels[0].steps == 2  # type: ignore[attr-defined]
+    with pytest.raises(FileError, match=re.escape("r.toml:5: solver, levels: entry 1: `steps` is missing")):
+        recipe(text.replace(", steps = 2", ""))
+
+
 def test_every_option_is_written_and_explained() -> None:
     text = recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), contacts=()))
     tomllib.loads(text)
@@ -181,6 +196,14 @@ def test_an_unchanged_recipe_gives_exactly_the_same(tmp_path: Path) -> None:
     one, other = (each.solve(each.spacings()[0]).motion for each in (plain, again))
     assert np.array_equal(one.root, other.root)
     assert np.array_equal(one.rotations, other.rotations)
+
+
+def test_a_morph_in_a_recipe(recipe: Callable[[str], Recipe]) -> None:
+    share = prepare(recipe(WALK + "morph = [1.0, 3.0]\n")).plan.parts[0].share
+    assert share is not None
+    assert share[[0, 30, 60, 90, 150]].tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
+    with pytest.raises(OptionError, match="The morph from 7 to 8 s is outside the motion, which lasts 5 s"):
+        prepare(recipe(WALK + "morph = [7, 8]\n"))
 
 
 # A user's function

@@ -62,7 +62,7 @@ LARGEST = 0.7
 """Metres or radians that a step changes a key by at most."""
 GAIN = 0.05
 """Share of what is left below which a step is the last of its level."""
-CHECKED = 60.0
+CHECKED = 30.0
 """Frames a second at which constraints that are not watched are looked at."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
@@ -82,7 +82,7 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     motion, and in captured motion the shaking of planted feet.
     """
     return (
-        Level(spacing=spacing, rate=min(2.0 / spacing, fps), stiffness=COARSE, steps=12),
+        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=12),
         Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
     )
 
