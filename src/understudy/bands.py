@@ -16,7 +16,6 @@ import numpy as np
 from understudy.body import leg_length
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, conjugate, continuous, log, multiply, normalize
-from understudy.kinematics import fk
 from understudy.motion import Motion
 
 KERNEL = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16.0
@@ -174,11 +173,14 @@ def energy_above(motion: Motion, hertz: float | Sequence[float]) -> Array:
 
 
 def rms_jerk(motion: Motion) -> float:
-    """Metres per second cubed: root mean square of the third derivative of all joints' places in the world."""
+    """Radians per second cubed: root mean square of the third derivative of all joints' turning.
+
+    Of turning, not of places, so that bodies of different sizes can be compared.
+    """
     if motion.num_frames < 4:
         return 0.0
-    third = np.diff(fk(motion).positions, n=3, axis=0) * motion.fps**3
-    return float(np.sqrt(np.einsum("fji,fji->", third, third) / (third.shape[0] * third.shape[1])))
+    third = np.diff(rotation_curves(motion), n=3, axis=0) * motion.fps**3
+    return float(np.sqrt(np.mean(third**2) * 3.0))
 
 
 def _smoothed(curves: Array, gap: int) -> Array:

@@ -185,6 +185,17 @@ class Posture:
             out[..., :3] = np.eye(3)
         return out
 
+    def point_jacobian_at(self, frames: np.ndarray, joint: int, offset: Array) -> Array:
+        """(n, 3, D) how a point at a local offset (3,) of a joint moves with the coordinates at some frames (n,)."""
+        turn = np.flatnonzero(self._carries(np.array([joint]))[0])
+        place = self.positions[frames, joint] + rotate(self.rotations[frames, joint], offset)
+        arms = place[:, None] - self.positions[frames[:, None], self.body.joint_of[turn]]
+        out = np.zeros((len(frames), 3, self.body.num_coordinates))
+        out[:, :, self.body.num_shifts + turn] = np.swapaxes(cross(self.axes[frames[:, None], turn], arms), 1, 2)
+        if self.body.root_moves:
+            out[:, :, :3] = np.eye(3)
+        return out
+
     def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
         """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
         point, turn = np.nonzero(self._carries(joints))

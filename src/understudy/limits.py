@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.body import feet, is_humanoid, leg_length, rest_pose_kind
+from understudy.body import chain_length, feet, is_humanoid, leg_length, rest_pose_kind
 from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.turning import twist
@@ -127,7 +127,10 @@ def human_limits(
         for side in ("left", "right"):
             joint, far = found[f"{side}_{lower}"], found.get(f"{side}_{end}", -1)
             wanted = only is None or motion.skeleton.names[joint] in only
-            if wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
+            whole = chain_length(motion.skeleton, found[f"{side}_{upper}"], joint) > 1e-9
+            if wanted and not whole:
+                said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
+            elif wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
                 bending = np.radians(HINGES[lower])
                 ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", bending))
     widened = []

@@ -256,30 +256,33 @@ class Evaluation:
     rows: tuple[Rows, ...]
     """One for each constraint, at the frames where it holds."""
 
-    @cached_property
-    def _point_jacobian(self) -> Array:
-        positions = self.sample.ensemble.points(self.postures, self.sample.places)
-        return self.sample.ensemble.point_jacobian(self.postures, self.sample.places, positions)
-
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
         at, row = entries
         rows, target = self.rows[which], self.sample.targets[which]
-        frames = self.sample.holds[which][at]
         out = np.zeros((len(at), self.sample.ensemble.num_coordinates))
+        needed, place = np.unique(at, return_inverse=True)
+        frames = self.sample.holds[which][needed]
         if rows.by_points is not None:
-            by = rows.by_points[at, row]
             for column, point in enumerate(target.points):
-                out += np.einsum("mi,mid->md", by[:, column], self._point_jacobian[frames, point])
+                body, moved = self._point_jacobian(int(point), frames)
+                by = rows.by_points[needed, :, column]
+                out[:, self.sample.ensemble.columns(body)] += (by @ moved)[place, row]
         if rows.by_turns is not None:
-            by = rows.by_turns[at, row]
             for column, (actor, name) in enumerate(target.joints):
-                body = self.sample.bodies[actor]
-                mine = np.flatnonzero(body.joint_of == body.skeleton.index[name])
-                start = self.sample.ensemble.columns(actor).start + body.num_shifts
+                body_ = self.sample.bodies[actor]
+                mine = np.flatnonzero(body_.joint_of == body_.skeleton.index[name])
+                start = self.sample.ensemble.columns(actor).start + body_.num_shifts
                 axes = self.postures[actor].local_axes[frames][:, mine]
-                out[:, start + mine] += np.einsum("mi,mci->mc", by[:, column], axes)
+                turned = np.einsum("nri,nci->nrc", rows.by_turns[needed, :, column], axes)
+                out[:, start + mine] += turned[place, row]
         return out
+
+    def _point_jacobian(self, point: int, frames: np.ndarray) -> tuple[int, Array]:
+        """The body of one of the problem's points, and how it moves (n, 3, d) with that body's coordinates."""
+        places = self.sample.places
+        body = int(places.bodies[point])
+        return body, self.postures[body].point_jacobian_at(frames, int(places.joints[point]), places.offsets[point])
 
 
 def still_joints(motion: Motion) -> set[int]:

@@ -105,8 +105,8 @@ def opening(motion: Motion) -> float:
 def test_short_legs_in_long_footsteps():
     """Fig. 8: a figure with legs 60% as long in the original's footsteps takes unnaturally long strides.
 
-    All is met. Steps are as long as the original's (1 mm), legs open a third wider, are stretched to 99.5% and more where
-    they were not, and the hips are lower than 60% of their height.
+    All is met. Steps are as long as the original's (1 mm), legs open a third wider, are stretched to 99.5% and more
+    where they were not, and the hips are lower than 60% of their height.
     """
     given = scene("walk")
     target = resized(given.motion.skeleton, {"Leg": 0.6, "Foot": 0.6, "Toe": 0.6})
@@ -220,7 +220,8 @@ def test_dancers_hands_stay_together(measure, both):
 
 def test_adapting_both_forces_the_follower_less(measure):
     """Sec. 7.3: alone, the small follower is lifted by the hold when she spins; with both adapted her spin is less
-    forced. Her joints' RMS change is less than a third of it, and her hips rise less than half as far above their height.
+    forced. Her joints' RMS change is less than a third of it, and her hips rise less than half as far above their
+    height.
     """
     before = scene("dance").actors["follow"]
     alone, together = (danced(both).motions[1] for both in (False, True))
@@ -230,9 +231,9 @@ def test_adapting_both_forces_the_follower_less(measure):
 
 
 def test_out_of_reach_is_named_and_the_rest_is_met(measure):
-    """Sec. 7.3: at 70% she cannot reach his raised hand by more than 10 cm: adapted alone, that hold is named as not met,
-    while nothing breaks (every plant within 2 cm, no joint jumps by more than 60 degrees in a frame). Both adapted, all is
-    met.
+    """Sec. 7.3: at 70% she cannot reach his raised hand by more than 10 cm: adapted alone, that hold is named as not
+    met, while nothing breaks (every plant within 2 cm, no joint jumps by more than 60 degrees in a frame). Both
+    adapted, all is met.
     """
     alone, together = danced(False, 0.7), danced(True, 0.7)
     assert "LeftPalm" in alone.unmet[0].constraint.label
@@ -248,8 +249,9 @@ def test_out_of_reach_is_named_and_the_rest_is_met(measure):
 def test_the_follower_shrinks_during_her_spin(measure):
     """Fig. 10: she turns into a figure 75% as large from 2.6 to 4.6 s, while she spins; his upper body responds.
 
-    Hands within 1 mm and every constraint met or named, with plants within 2 mm (her feet shrink under her); she has her
-    own size before and the new one after; energy above 4 Hz within 5%; he does not change (0.2 degrees RMS) long before.
+    Hands within 1 mm and every constraint met or named, with plants within 2 mm (her feet shrink under her); she has
+    her own size before and the new one after; energy above 4 Hz within 5%; long before, he does not change (0.2 degrees
+    RMS).
     """
     given, found = scene("dance"), danced(True, 0.75, shrinks=True)
     assert hands_apart(found) < 1e-3

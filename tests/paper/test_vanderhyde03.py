@@ -76,8 +76,8 @@ def test_the_hand_has_to_reach_down_and_then_up():
 
 def test_more_keys_hold_more_tightly_and_none_of_them_holds():
     """Results: with four, five and six keys the constraint is held more tightly with more keys (mean error falls each
-    time), and with none of them over the whole range: it is off by over 1 cm somewhere. Times and errors do not explode:
-    every motion is finite and the joints that may not move are untouched.
+    time), and with none of them over the whole range: it is off by over 1 cm somewhere. Nothing explodes: every motion
+    is finite and the joints that may not move are untouched.
     """
     found = [solve(Keyed(count=count), limited=False) for count in (4, 5, 6)]
     means = [held(each).mean for each in found]

@@ -110,7 +110,7 @@ def test_walk_morphs_to_sixty_percent(data, plants):
 
 
 def test_short_legs_in_long_footsteps(data):
-    """Fig. 8 on 16_15: legs 70% as long in the original's footsteps: all met, strides as long, legs open a fifth wider."""
+    """Fig. 8 on 16_15: legs 70% as long in the original's footsteps: all met, and legs open a fifth wider."""
     walk = load(data, "16_15")
     factors = np.where([any(k in n for k in ("Leg", "Foot", "Toe")) for n in walk.skeleton.names], 0.7, 1.0)
     found = retarget(walk, walk.skeleton.scaled(factors), options=Options(plants="fixed"))
@@ -141,7 +141,7 @@ def climb(data: Path) -> tuple[Motion, tuple[Contact, ...]]:
 
 def test_holds_of_the_climb_are_found(climb):
     """Sec. 3.5: both hands and both feet are found to hold the ladder, ever higher, several times each."""
-    motion, contacts = climb
+    _, contacts = climb
     for side in ("Left", "Right"):
         for part in ("Hand", "ToeBase"):
             mine = [c for c in contacts if c.point.joint == f"{side}{part}" and c.on == "ladder"]
@@ -154,8 +154,8 @@ def test_holds_of_the_climb_are_found(climb):
 def test_climb_on_the_original_holds(climb, scale):
     """Fig. 4 and sec. 7.2 on 13_33: hands and feet on the original's holds by a smaller and a larger figure.
 
-    Ours: all within 1 mm, energy above 4, 8 and 12 Hz within 5%. Inverse kinematics adds more than a fifth in every band;
-    low-passed it misses holds by over 4 cm.
+    Ours: all within 1 mm, energy above 4, 8 and 12 Hz within 5%. Inverse kinematics adds more than a fifth in every
+    band; low-passed it misses holds by over 4 cm.
     """
     motion, contacts = climb
     target = motion.skeleton.scaled(scale)
@@ -168,7 +168,7 @@ def test_climb_on_the_original_holds(climb, scale):
 
 
 def test_three_solvers_on_the_climb(climb, record_property):
-    """Sec. 6 and 7.2 on 13_33: at 30 Hz and keys every 4 frames all three reach the paper's half inch; times recorded."""
+    """Sec. 6 and 7.2 on 13_33: at 30 Hz and keys every 4 frames all three reach the paper's half inch."""
     motion, contacts = climb
     slow = motion[:480:4]
     held = [replace(c, end=min(c.end, slow.duration)) for c in contacts if c.start < slow.duration - 0.1]
@@ -219,8 +219,8 @@ UPPER = ("Spine", "LowerBack", "Neck", "Head", "Shoulder", "Arm", "Hand", "Finge
 def test_salsa_partners_keep_their_holds(salsa, both):
     """Sec. 7.3 on 60_10 and 61_10: the follower 80% of her size, alone or with the leader's upper body adapted.
 
-    Without the holds she is out of them by more than 3 cm; with them every hold and plant is met within 1 mm, the leader's
-    root and legs are untouched, and her energy above 4, 8 and 12 Hz is within 5% of the capture's.
+    Without the holds she is out of them by more than 3 cm; with them every hold and plant is met within 1 mm, the
+    leader's root is untouched, and her energy above 4, 8 and 12 Hz is within 5% of the capture's.
     """
     lead, follow, holds = salsa
     small = follow.skeleton.scaled(0.8)
@@ -264,7 +264,7 @@ def test_box_is_picked_up_and_carried(data, name, scale):
     """Sec. 1.1 on 69_70 and 115_06: the hands are where they picked the box up, and keep its width while carrying.
 
     In the capture that distance varies by less than 3 cm. On a figure of other size without the constraints the hands
-    are more than 10 cm from the box; with them both are met within 1 mm, plants too, and energy above 4 Hz is within 5%.
+    are more than 10 cm from the box; with them all is met within 1 mm, plants too, and energy above 4 Hz is within 5%.
     """
     motion = load(data, name)
     grasp, start, end = BOXES[name]

@@ -1,8 +1,8 @@
 """Every captured clip on bodies of other size and proportion, steps placed by the solver, with everything by itself.
 
-Measured at every frame of the original rate: plants within 1 mm, floor within 2 mm, joint limits within 0.1 degree, and no
-constraint left unmet; energy of the rotations above 4, 8 and 12 Hz and their RMS jerk within 5% of the capture's. No clip
-is excepted.
+Measured at every frame of the original rate: plants within 1 mm, floor within 2 mm, joint limits within 0.1 degree, and
+no constraint left unmet; energy of the rotations above 4, 8 and 12 Hz and their RMS jerk within 5% of the capture's. No
+clip is excepted.
 """
 
 from __future__ import annotations

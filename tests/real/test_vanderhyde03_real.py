@@ -1,4 +1,4 @@
-"""Vanderhyde03's study on the squat of CMU 13_29: the left hand holds on to something fixed while the body goes down."""
+"""Vanderhyde03's study on the squat of CMU 13_29: the left hand holds on while the body goes down and up."""
 
 from __future__ import annotations
 

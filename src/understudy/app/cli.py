@@ -73,4 +73,6 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> None:
     """The entry point of the `understudy` script."""
+    # The solver's matrices are many and small: sharing each among threads costs far more than it gains.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     cli(prog_name="understudy")
