@@ -32,7 +32,7 @@ from understudy.motion import Motion
 from understudy.picture import draw
 from understudy.problem import Actor, Problem
 from understudy.retarget import Options, Part, morph, naive, plan, retarget
-from understudy.samples import Scene
+from understudy.samples import Prop, Scene
 from understudy.solvers.base import Solution, Solver
 from understudy.solvers.ik import Ik
 from understudy.solvers.ik_lowpass import IkLowpass
@@ -79,6 +79,16 @@ def fixed_walk(name: str, solver: Solver | None = None, factor: float = SMALL) -
     return retarget(given.motion, target, contacts=given.contacts, options=options, solver=solver)
 
 
+def carried(motion: Motion) -> tuple[Prop, ...]:
+    """The box where it stood until it is picked up, then between the hands that carry it."""
+    given = scene("pick_up")
+    grip = next(c for c in given.contacts if c.on == "box").frames(motion.fps, motion.num_frames)
+    box, middle = given.props[0], fk(motion).points(["LeftPalm", "RightPalm"]).mean(axis=1)
+    positions = box.positions.copy()
+    positions[grip] = (middle - middle[grip[0]])[grip, None] + box.positions[grip[0]]
+    return (replace(box, positions=positions),)
+
+
 def fig01(path: Path) -> list[str]:
     given, lines, rows = scene("pick_up"), [], [scene("pick_up")]
     own = given.motion.skeleton
@@ -87,7 +97,7 @@ def fig01(path: Path) -> list[str]:
     for name, target in {"60% as large": own.scaled(SMALL), "short limbs, long body": odd}.items():
         found = retarget(given.motion, target, contacts=given.contacts)
         lines.append(f"{name}: {found.result}; energy above 4/8/12 Hz {spectrum(found.motion, given.motion)}")
-        rows.append(replace(given, name=name, actors={name: found.motion}, contacts=()))
+        rows.append(replace(given, name=name, actors={name: found.motion}, contacts=(), props=carried(found.motion)))
     labels = ["original", "60% as large", "short limbs, long body"]
     draw(rows, path, labels=labels, style="filmstrip", views="side", count=7, frames=slice(60, 150), dots_per_inch=DOTS)
     return lines
@@ -226,13 +236,13 @@ def sliding(given: Scene) -> list[Constraint]:
     made: list[Constraint] = []
     for contact in (c for c in given.contacts if c.on == "ladder"):
         assert contact.place is not None
-        spot, when = Spot(point=contact.point.name), {"start": contact.start, "end": contact.end}
+        spot, start, end = Spot(point=contact.point.name), contact.start, contact.end
         hand = "Palm" in contact.point.name
         aside, up = np.array([half, 0.0, 0.0]), np.array([0.0, 0.4, 0.0])
         middle = contact.place if hand else contact.place * [0.0, 1.0, 1.0]
         along = up if hand else aside
-        made.append(OnLine(spot=spot, first=middle - along, last=middle + along, **when))
-        made.append(SamePlace(spot=spot, **when))
+        made.append(OnLine(spot=spot, first=middle - along, last=middle + along, start=start, end=end))
+        made.append(SamePlace(spot=spot, start=start, end=end))
     return made
 
 
@@ -334,8 +344,10 @@ def shrink(path: Path) -> None:
     """Cut the white off the edges of a PNG and bring it down to few colours, in place."""
     with Image.open(path) as picture:
         plain = picture.convert("RGB")
-    left, top, right, bottom = ImageChops.difference(plain, Image.new("RGB", plain.size, "white")).getbbox()
-    plain = plain.crop((max(left - MARGIN, 0), max(top - MARGIN, 0), right + MARGIN, bottom + MARGIN))
+    drawn = ImageChops.difference(plain, Image.new("RGB", plain.size, "white")).getbbox()
+    left, top, right, bottom = drawn or (0, 0, *plain.size)
+    right, bottom = min(right + MARGIN, plain.width), min(bottom + MARGIN, plain.height)
+    plain = plain.crop((max(left - MARGIN, 0), max(top - MARGIN, 0), right, bottom))
     buffer = BytesIO()
     flat = plain.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     flat.save(buffer, format="PNG", optimize=True)

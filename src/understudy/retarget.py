@@ -205,10 +205,22 @@ def plan(
         parts=tuple(parts),
         starts=tuple(starts),
         contacts=found,
-        constraints=(*made, *constraints),
+        constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
         options=options,
     )
     return _limited(_shifted(whole))
+
+
+def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
+    """Whether anything that may move can move one of a constraint's points."""
+    for spot in constraint.spots():
+        part = next((p for p in parts if p.name == spot.actor), parts[0])
+        skeleton = part.target
+        joint = skeleton.joint(spot.point if isinstance(spot.point, str) else spot.point.joint)
+        free = part.joints is None or any(skeleton.names[j] in part.joints for j in skeleton.chain(joint))
+        if part.moves and (part.root_moves or free):
+            return True
+    return False
 
 
 def _check(parts: Sequence[Part]) -> None:

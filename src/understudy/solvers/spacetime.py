@@ -63,7 +63,9 @@ LARGEST = 0.7
 GAIN = 0.05
 """Share of what is left below which a step is the last of its level."""
 CHECKED = 30.0
-"""Frames a second at which constraints that are not watched are looked at."""
+"""Frames a second at which what a level has reached, and constraints that are not watched, are looked at."""
+CLOSE_BY = 0.02
+"""Metres or radians below zero from which on a constraint that is not watched is looked at in every frame."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 AHEAD = 200.0
@@ -147,10 +149,11 @@ class Spacetime(Solver):
                 if np.allclose(eased, ease, rtol=0.1):
                     break
                 ease, level = eased, replace(level, steps=min(level.steps, RETRY))
-            for stiffer in stiffened(level):
+            for more, stiffer in enumerate(stiffened(level)):
                 if not np.any(worst[ease > HOLDING] > UNFINISHED):
                     break
-                bodies, taken, worst = self._level(problem, bodies, watched, stiffer, ease)
+                # Looking closer begins anew: what was made of too few frames is no start.
+                bodies, taken, worst = self._level(problem, bodies if more else start, watched, stiffer, ease)
                 steps += taken
             ease = np.where(worst > BROKEN, 0.0, 1.0)
         return bodies, steps
@@ -173,8 +176,16 @@ class Spacetime(Solver):
             margin=self.margin,
             exact=not level.spacing,
         )
-        keys, taken, worst = descent.run(level.steps)
-        return merged(bodies, sample, whole.values(keys)), taken, worst
+        keys, taken = descent.run(level.steps)
+        moved = merged(bodies, sample, whole.values(keys))
+        if not level.spacing:
+            return moved, taken, np.zeros(len(watched))
+        # Between the frames that a level looks at there may be more to do than at them.
+        frames = sampled_frames(problem, CHECKED, watched)
+        frames = frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
+        check = Sample(problem=problem, bodies=moved, frames=frames, only=watched)
+        off = violation(check.evaluate(np.zeros((len(frames), check.ensemble.num_coordinates))))
+        return moved, taken, np.array([each.max(initial=0.0) for each in off])
 
     def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
         """The unknown curves at the frames looked at, and at all frames."""
@@ -202,10 +213,12 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
 
 
 def stiffened(level: Level) -> tuple[Level, ...]:
-    """What follows a band-limited level that leaves too much to do: the same stiffer, then with keys twice as dense."""
+    """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
+    closer = replace(level, rate=max(4.0 * level.rate, CHECKED))
     return (
-        replace(level, stiffness=10.0 * level.stiffness, rate=2.0 * level.rate),
-        replace(level, stiffness=100.0 * level.stiffness, rate=2.0 * level.rate, spacing=0.5 * level.spacing),
+        closer,
+        replace(closer, stiffness=10.0 * level.stiffness),
+        replace(closer, stiffness=100.0 * level.stiffness, spacing=0.5 * level.spacing),
     )
 
 
@@ -248,14 +261,24 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, 
     others = tuple(i for i in rest if i not in equal)
     if not others:
         return tuple(sorted(equal))
-    frames = sampled_frames(problem, CHECKED, others)
-    some = Sample(problem=problem, bodies=bodies, frames=frames, only=others)
-    evaluation = some.evaluate(np.zeros((len(frames), some.ensemble.num_coordinates)))
-    for number, rows in zip(others, evaluation.rows, strict=True):
-        room = -margin if not watched else max(margin, CLOSE * problem.constraints[number].tolerance)
-        if rows.values.max(initial=-np.inf) > room:
+    room = -margin if not watched else margin
+    near = most_violated(problem, bodies, others, sampled_frames(problem, CHECKED, others))
+    close = tuple(i for i, worst in zip(others, near, strict=True) if worst > min(room, -CLOSE_BY))
+    if watched and close:
+        near = most_violated(problem, bodies, close, np.arange(len(problem.times)))
+    else:
+        near = near[[others.index(i) for i in close]]
+    for number, worst in zip(close, near, strict=True):
+        if worst > (room if not watched else max(room, CLOSE * problem.constraints[number].tolerance)):
             equal.add(number)
     return tuple(sorted(equal))
+
+
+def most_violated(problem: Problem, bodies: tuple[Body, ...], only: tuple[int, ...], frames: np.ndarray) -> Array:
+    """(C,) the largest residual of each of some constraints at some frames."""
+    some = Sample(problem=problem, bodies=bodies, frames=frames, only=only)
+    evaluation = some.evaluate(np.zeros((len(frames), some.ensemble.num_coordinates)))
+    return np.array([rows.values.max(initial=-np.inf) for rows in evaluation.rows])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -273,12 +296,8 @@ class Descent:
     tries: int = 6
     """How often a step is damped further before it is given up."""
 
-    def run(self, steps: int) -> tuple[Keys, int, Array]:
-        """The keys reached from zero in so many steps at most, the steps taken, and how far off each constraint is."""
-        keys, now, taken = self._descend(steps)
-        return keys, taken, np.array([off.max(initial=0.0) for off in violation(now)])
-
-    def _descend(self, steps: int) -> tuple[Keys, Evaluation, int]:
+    def run(self, steps: int) -> tuple[Keys, int]:
+        """The keys reached from zero in so many steps at most, and the steps taken."""
         keys: Keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
         now = self.sample.evaluate(self.curves.values(keys))
         merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
@@ -287,7 +306,7 @@ class Descent:
             if plan is None or not plan.covers(active):
                 plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.heavy)
             if len(plan.layout.times) == 0:
-                return keys, now, number
+                return keys, number
             linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
@@ -298,14 +317,14 @@ class Descent:
                     break
                 damping = max(10.0 * damping, 10.0)
             else:
-                return keys, now, number
+                return keys, number
             gain = (merit - reached) / max(merit, 1e-30)
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
             if gain < GAIN or (self.exact and within_tolerance(now, CLOSE)):
-                return keys, now, number + 1
-        return keys, now, steps
+                return keys, number + 1
+        return keys, steps
 
     def merit(self, evaluation: Evaluation, keys: Keys) -> float:
         """What a step must lower: violation and change."""
