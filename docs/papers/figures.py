@@ -41,7 +41,7 @@ from understudy.solvers.spacetime import Level, Spacetime
 
 FOLDER = Path(__file__).resolve().parent
 DOTS, COLOURS, MARGIN = 84.0, 64, 16
-SMALL, CLIMBER, PARTNER = 0.6, 0.85, 0.8
+SMALL, CLIMBER, PARTNER = 0.6, 0.85, 0.85
 UPPER = ("LowerBack", "Spine", "Spine1", "Neck", "Head")
 ARMS = tuple(f"{side}{part}" for side in ("Left", "Right") for part in ("Shoulder", "Arm", "ForeArm", "Hand"))
 

@@ -89,6 +89,11 @@ class Problem:
             raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
         return which, point
 
+    @cached_property
+    def leg(self) -> float:
+        """Metres: the leg length of the first actor, by which angles are weighed against distances."""
+        return leg_length(self.actors[0].motion.skeleton)
+
     @property
     def times(self) -> Array:
         """(F,) seconds of the frames."""

@@ -12,9 +12,11 @@ from understudy import read
 from understudy.bands import choose_spacing, energy_above
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.distance import Distance
+from understudy.constraints.on_line import OnLine
 from understudy.constraints.place import Place
+from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact, contact_points, detect_contacts
-from understudy.geometry.quaternion import Array
+from understudy.geometry.quaternion import Array, angle_between
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.retarget import Options, Part, morph, naive, plan, retarget
@@ -167,6 +169,28 @@ def test_climb_on_the_original_holds(climb, scale):
     assert worst(lowpass, "place") > 0.04
 
 
+def test_hands_that_slide_along_the_rail(climb):
+    """Sec. 7.2 on 13_33 at 85%: hands may take hold anywhere up or down the rail and feet anywhere along the rung.
+
+    All is met within 1 mm, and the motion resembles the original more closely: its joints change, RMS, less than
+    three quarters as much as on the original's holds.
+    """
+    motion, contacts = climb
+    target = motion.skeleton.scaled(0.85)
+    slides: list[Constraint] = []
+    for contact in (c for c in contacts if c.on == "ladder"):
+        along = np.array([0.0, 0.3, 0.0]) if "Hand" in contact.point.name else np.array([0.3, 0.0, 0.0])
+        spot, start, end = Spot(point=contact.point.name), contact.start, contact.end
+        slides.append(OnLine(spot=spot, first=contact.place - along, last=contact.place + along, start=start, end=end))
+        slides.append(SamePlace(spot=spot, start=start, end=end))
+    floor = [c for c in contacts if c.on == "floor"]
+    fixed = retarget(motion, target, contacts=contacts)
+    slid = retarget(motion, target, contacts=floor, constraints=slides)
+    assert not slid.unmet
+    changes = [float((angle_between(m.rotations, motion.rotations) ** 2).mean()) for m in (fixed.motion, slid.motion)]
+    assert np.sqrt(changes[1]) < 0.75 * np.sqrt(changes[0])
+
+
 def test_three_solvers_on_the_climb(climb, record_property):
     """Sec. 6 and 7.2 on 13_33: at 30 Hz and keys every 4 frames all three reach the paper's half inch."""
     motion, contacts = climb
@@ -239,6 +263,26 @@ def test_salsa_partners_keep_their_holds(salsa, both):
     np.testing.assert_array_equal(found.motions[0].root, lead.root)
     assert np.abs(spectrum(found.motions[1], follow) - 1.0).max() < 0.05
     assert (largest_jump(found.motions[1]) - largest_jump(follow)) < 3.0
+
+
+def test_salsa_follower_shrinks_as_they_dance(salsa):
+    """Fig. 10 on 61_10: she becomes a figure 75% as large between 2.5 and 4 s; the leader's upper body responds.
+
+    Holds within 1 mm in the world; plants within 2 mm, her feet shrink under her; energy above 4 Hz within 5%.
+    """
+    lead, follow, holds = salsa
+    share = np.clip((follow.times - 2.5) / 1.5, 0.0, 1.0)
+    plants = tuple(replace(c, actor="follow") for c in detect_contacts(follow, contact_points(follow)))
+    joints = tuple(n for n in lead.skeleton.names if any(part in n for part in UPPER))
+    leader = Part(motion=lead, target=lead.skeleton, name="lead", joints=joints, root_moves=False)
+    small = follow.skeleton.scaled(0.75)
+    follower = Part(motion=follow, target=small, name="follow", share=share * share * (3.0 - 2.0 * share))
+    found = plan([leader, follower], constraints=holds, contacts=plants).solve()
+    assert _broken(found, holds) < 1e-3
+    assert worst(found, "same_place") < 2e-3
+    assert spectrum(found.motions[1], follow)[0] == pytest.approx(1.0, abs=0.05)
+    sizes = np.linalg.norm(found.motions[1].offsets[[0, -1], 1:], axis=-1).sum(1)
+    assert sizes[1] == pytest.approx(0.75 * sizes[0])
 
 
 def _broken(found: Solution, holds: list[Constraint]) -> float:

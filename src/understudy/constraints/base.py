@@ -65,6 +65,8 @@ class Constraint(ABC):
 
     kind: ClassVar[str] = ""
     """Its name in recipes."""
+    angular: ClassVar[bool] = False
+    """Whether its residuals are radians, not metres."""
 
     start: float = -np.inf
     """Seconds: when it begins to hold."""
@@ -108,7 +110,10 @@ class Constraint(ABC):
     @classmethod
     @abstractmethod
     def example(cls, rng: np.random.Generator) -> Constraint:
-        """One with random settings on joints `root`, `upper`, `lower`, `tip`, for the contract tests."""
+        """One with random settings on joints `root`, `upper`, `lower`, `tip`, for the contract tests.
+
+        It may name an actor `second` besides the first.
+        """
 
     def check_times(self) -> None:
         """Refuse intervals and numbers that cannot be."""

@@ -28,6 +28,7 @@ class JointRange(Constraint):
     """A joint's angles, or its swing and twist, stay within limits."""
 
     kind: ClassVar[str] = "joint_range"
+    angular: ClassVar[bool] = True
 
     joint: Spot
     rest: Array = field(default_factory=lambda: IDENTITY)

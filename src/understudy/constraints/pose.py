@@ -19,6 +19,7 @@ class Pose(Constraint):
     """Joints have given local rotations; the rows are the rotation vectors that are left over."""
 
     kind: ClassVar[str] = "pose"
+    angular: ClassVar[bool] = True
 
     posed: tuple[Spot, ...]
     """The joints."""

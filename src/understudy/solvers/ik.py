@@ -198,7 +198,7 @@ class _Wave:
         """(n,) change and violation of each frame, and (n,) its worst violation."""
         sample = self.sample
         size, worst = 0.5 * (at**2 @ sample.problem.metric), np.zeros(len(at))
-        heavy = stiffness(sample) / self.solver.softness
+        heavy = stiffness(sample, evaluation.rows) / self.solver.softness
         residuals = self.plants.residuals(evaluation)
         for target, held, values, weight in zip(sample.problem.targets, sample.holds, residuals, heavy, strict=True):
             off = np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values)

@@ -18,8 +18,7 @@ from understudy.errors import MissingPackageError, OptionError
 from understudy.geometry.quaternion import Array
 from understudy.problem import Evaluation, Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
-from understudy.solvers.rows import penalty, violation
-from understudy.solvers.spacetime import sampled_frames
+from understudy.solvers.rows import penalty, sampled_frames, violation
 from understudy.solvers.sparse import Curve, Linear, SplineCurve
 
 FARTHEST = 2.0 * np.pi

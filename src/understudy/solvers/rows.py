@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from understudy.constraints.base import Relation
+from understudy.constraints.base import Relation, Rows
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Sample
+from understudy.problem import Evaluation, Problem, Sample
 
 Active = tuple[np.ndarray, ...]
 """For each constraint (n, R): which of its residuals take part."""
@@ -33,6 +34,8 @@ class Layout:
     """(A,) the row one of its frames earlier, for linked residuals; -1 for others."""
     counts: np.ndarray
     """(A,) False for the first of a chain of linked residuals, which is only compared with."""
+    heavy: Array
+    """(C,) how heavily each constraint's squared residuals count."""
 
     @staticmethod
     def of(evaluation: Evaluation, active: Active) -> Layout:
@@ -50,7 +53,7 @@ class Layout:
             none = np.zeros(0, dtype=np.intp)
             return Layout(
                 sample=evaluation.sample, active=active, times=none, constraint=none, at=none, row=none, before=none,
-                counts=none.astype(bool),
+                counts=none.astype(bool), heavy=np.zeros(0),
             )  # fmt: skip
         flat, previous = np.concatenate(parts, axis=1), np.concatenate(before)
         order = np.argsort(flat[0], kind="stable")
@@ -61,7 +64,7 @@ class Layout:
         times, constraint, at, row, _ = flat[:, order]
         return Layout(
             sample=evaluation.sample, active=active, times=times, constraint=constraint, at=at, row=row,
-            before=place[previous[order]], counts=counts,
+            before=place[previous[order]], counts=counts, heavy=stiffness(evaluation.sample, evaluation.rows),
         )  # fmt: skip
 
     @cached_property
@@ -85,7 +88,7 @@ class Layout:
     @cached_property
     def compliance(self) -> Array:
         """(A,) how soft each row is against one of weight one."""
-        return 1.0 / stiffness(self.sample)[self.constraint]
+        return 1.0 / self.heavy[self.constraint]
 
     @cached_property
     def one_sided(self) -> np.ndarray:
@@ -109,12 +112,23 @@ class Layout:
         return out
 
 
-def stiffness(sample: Sample) -> Array:
-    """(C,) how heavily each constraint's squared residuals count: weight and priority, shared out over its rows."""
+ROWS = 3.0
+"""Residuals of a constraint on a point's place, against which others are counted."""
+
+
+def stiffness(sample: Sample, rows: Sequence[Rows] = ()) -> Array:
+    """(C,) how heavily each constraint's squared residuals count [Lommers13, sec. 4.2].
+
+    The artist's weight and priority; radians by the length of a leg, so that they weigh as the metres they move a
+    foot; and the number of residuals, so that asking in more numbers is not asking for more. What a joint's turning
+    matters is part of the problem's metric.
+    """
     found = []
-    for target in sample.targets:
+    for number, target in enumerate(sample.targets):
         constraint = target.constraint
-        found.append(constraint.weight * 10.0**constraint.priority)
+        unit = sample.problem.leg if constraint.angular else 1.0
+        count = rows[number].values.shape[1] if len(rows) else ROWS
+        found.append(constraint.weight * 10.0**constraint.priority * unit**2 * ROWS / max(count, 1))
     return np.array(found)
 
 
@@ -153,5 +167,17 @@ def within_tolerance(evaluation: Evaluation, share: float) -> bool:
 
 def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
     """Half the sum of all squared violations, each as heavy (C,) as its constraint, by its own weight if not given."""
-    heavy = stiffness(evaluation.sample) if heavy is None else heavy
+    heavy = stiffness(evaluation.sample, evaluation.rows) if heavy is None else heavy
     return 0.5 * sum(float(h * (v**2).sum()) for h, v in zip(heavy, violation(evaluation), strict=True))
+
+
+def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
+    """The frames to look at: at that rate, and the first and last of every constraint watched (all if not given)."""
+    times = problem.times
+    step = max(round(problem.actors[0].motion.fps / rate), 1)
+    wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
+    for number in range(len(problem.constraints)) if watched is None else watched:
+        constraint = problem.constraints[number]
+        held = constraint.frames(times)
+        wanted.append(held if constraint.instants else held[[0, -1]])
+    return np.unique(np.concatenate(wanted)).astype(np.intp)

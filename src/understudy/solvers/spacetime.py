@@ -9,9 +9,8 @@ the motion away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+import time
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,14 +19,12 @@ from understudy.constraints.base import Relation
 from understudy.coordinates import Body
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Problem, Sample, merged
+from understudy.problem import Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
-from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
-from understudy.solvers.rows import Active, Layout, active_rows, penalty, stiffness, violation, within_tolerance
+from understudy.solvers.dual import Curves
+from understudy.solvers.newton import AHEAD, CLOSE, Descent
+from understudy.solvers.rows import sampled_frames, violation
 from understudy.splines import Knots, every_frame
-
-Keys = tuple[Array, ...]
-"""The unknowns: for each group of coordinates (K, d) keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +53,12 @@ UNFINISHED = 0.008
 """Metres or radians off beyond which stiffer band-limited levels go before the last: it is not to shake the motion."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
-TOUCH = 0.1
-"""Metres or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
-LARGEST = 0.7
-"""Metres or radians that a step changes a key by at most."""
-GAIN = 0.05
-"""Share of what is left below which a step is the last of its level."""
 CHECKED = 30.0
 """Frames a second at which what a level has reached, and constraints that are not watched, are looked at."""
 CLOSE_BY = 0.02
 """Metres or radians below zero from which on a constraint that is not watched is looked at in every frame."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
-AHEAD = 200.0
-"""Residuals are laid out from this many margins below zero, so that few steps need a new layout."""
-CLOSE = 0.1
-"""Share of each constraint's tolerance within which the last level stops."""
 FINISH = 1e6
 """Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
 
@@ -89,6 +76,20 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     )
 
 
+@dataclass(kw_only=True)
+class Budget:
+    """What may be spent on a problem, and what has been."""
+
+    iterations: int
+    seconds: float
+    steps: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent(self) -> bool:
+        return self.steps >= self.iterations or time.perf_counter() - self.began >= self.seconds
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spacetime(Solver):
     """The default solver."""
@@ -104,23 +105,28 @@ class Spacetime(Solver):
     slower: dict[str, float] | None = None
     """By joint, how many times further apart than the others its keys are at every level."""
 
+    knots: tuple[float, ...] = ()
+    """Seconds: where the pieces of the band-limited curves join, in place of even spacing."""
     hold: float = -np.inf
     """Seconds up to which the motion stays as it starts; what follows leaves it smoothly."""
+    iterations: int = 120
+    """Steps after which constraints that cannot be met are not tried any further."""
+    seconds: float = np.inf
+    """Seconds after which they are not tried any further."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
-        bodies, steps = problem.bodies, 0
+        bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         watched = near_broken(problem, bodies, (), AHEAD * self.margin)
         for _ in range(ROUNDS):
-            bodies, taken = self._solve(problem, bodies, watched, passes, watch)
-            steps += taken
+            bodies = self._solve(problem, bodies, watched, passes, watch, budget)
             broken = near_broken(problem, bodies, watched, self.margin)
-            if not broken:
+            if not broken or budget.spent:
                 break
             watched = tuple(sorted({*watched, *broken}))
-        return bodies, steps
+        return bodies, budget.steps
 
     def _solve(
         self,
@@ -129,9 +135,10 @@ class Spacetime(Solver):
         watched: tuple[int, ...],
         passes: tuple[Level, ...],
         watch: Watch,
-    ) -> tuple[tuple[Body, ...], int]:
+        budget: Budget,
+    ) -> tuple[Body, ...]:
         """All levels, with some of the constraints looked at."""
-        steps, ease = 0, np.ones(len(watched))
+        ease = np.ones(len(watched))
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
@@ -139,24 +146,24 @@ class Spacetime(Solver):
                 # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
                 holding = tuple(i for i, weight in zip(watched, ease, strict=True) if weight > HOLDING)
                 bodies, taken, _ = self._level(problem, bodies, holding, level, np.ones(len(holding)))
-                steps += taken
+                budget.steps += taken
                 continue
             start = bodies
             for _ in range(YIELDS):
                 bodies, taken, worst = self._level(problem, start, watched, level, ease)
-                steps += taken
+                budget.steps += taken
                 eased = yielding(worst, BROKEN)
-                if np.allclose(eased, ease, rtol=0.1):
+                if np.allclose(eased, ease, rtol=0.1) or budget.spent:
                     break
                 ease, level = eased, replace(level, steps=min(level.steps, RETRY))
             for more, stiffer in enumerate(stiffened(level)):
-                if not np.any(worst[ease > HOLDING] > UNFINISHED):
+                if not np.any(worst[ease > HOLDING] > UNFINISHED) or budget.spent:
                     break
                 # Looking closer begins anew: what was made of too few frames is no start.
                 bodies, taken, worst = self._level(problem, bodies if more else start, watched, stiffer, ease)
-                steps += taken
+                budget.steps += taken
             ease = np.where(worst > BROKEN, 0.0, 1.0)
-        return bodies, steps
+        return bodies
 
     def _level(
         self, problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], level: Level, ease: Array
@@ -192,7 +199,11 @@ class Spacetime(Solver):
         times = np.concatenate([_factors(body, self.slower or {}) for body in problem.bodies])
         factors, group_of = np.unique(times, return_inverse=True)
         groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
-        knots = [Knots.uniform(problem.times[-1], level.spacing * factor) for factor in factors if level.spacing > 0.0]
+        if self.knots and level.spacing:
+            knots = [Knots(times=np.array(self.knots))] * len(factors)
+        else:
+            spacings = [level.spacing * factor for factor in factors if level.spacing]
+            knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
         at, everywhere = (
             Curves(
                 bases=tuple(k.basis(t, self.hold) for k in knots) or (every_frame(t, self.hold),),
@@ -214,7 +225,7 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
 
 def stiffened(level: Level) -> tuple[Level, ...]:
     """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
-    closer = replace(level, rate=max(4.0 * level.rate, CHECKED))
+    closer = replace(level, rate=4.0 * level.rate)
     return (
         closer,
         replace(closer, stiffness=10.0 * level.stiffness),
@@ -234,18 +245,6 @@ def yielding(worst: Array, broken: float) -> Array:
     """
     eased = (broken / np.maximum(worst, broken)) ** 2
     return eased / eased.max(initial=1e-12)
-
-
-def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
-    """The frames to look at: at that rate, and the first and last of every constraint watched (all if not given)."""
-    times = problem.times
-    step = max(round(problem.actors[0].motion.fps / rate), 1)
-    wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
-    for number in range(len(problem.constraints)) if watched is None else watched:
-        constraint = problem.constraints[number]
-        held = constraint.frames(times)
-        wanted.append(held if constraint.instants else held[[0, -1]])
-    return np.unique(np.concatenate(wanted)).astype(np.intp)
 
 
 def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], margin: float) -> tuple[int, ...]:
@@ -279,140 +278,6 @@ def most_violated(problem: Problem, bodies: tuple[Body, ...], only: tuple[int, .
     some = Sample(problem=problem, bodies=bodies, frames=frames, only=only)
     evaluation = some.evaluate(np.zeros((len(frames), some.ensemble.num_coordinates)))
     return np.array([rows.values.max(initial=-np.inf) for rows in evaluation.rows])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Descent:
-    """Damped steps at one level."""
-
-    sample: Sample
-    curves: Curves
-    stiffness: float
-    weights: Array
-    """(C,) what is left of each constraint's own weight."""
-    margin: float
-    exact: bool = False
-    """Whether to stop as soon as every constraint is met with room to spare."""
-    tries: int = 6
-    """How often a step is damped further before it is given up."""
-
-    def run(self, steps: int) -> tuple[Keys, int]:
-        """The keys reached from zero in so many steps at most, and the steps taken."""
-        keys: Keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
-        now = self.sample.evaluate(self.curves.values(keys))
-        merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
-        for number in range(steps):
-            active = active_rows(now, self.margin, held)
-            if plan is None or not plan.covers(active):
-                plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.heavy)
-            if len(plan.layout.times) == 0:
-                return keys, number
-            linear = plan.linearize(now, self.curves.values(keys), active)
-            for _ in range(self.tries):
-                forces, trial = linear.step(keys, damping)
-                trial = shortened(keys, trial, TOUCH if self.exact else LARGEST)
-                then = self.sample.evaluate(self.curves.values(trial))
-                reached = self.merit(then, trial)
-                if reached <= merit:
-                    break
-                damping = max(10.0 * damping, 10.0)
-            else:
-                return keys, number
-            gain = (merit - reached) / max(merit, 1e-30)
-            keys, now, merit = trial, then, reached
-            damping = 0.0 if damping <= 10.0 else 0.1 * damping
-            held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
-            if gain < GAIN or (self.exact and within_tolerance(now, CLOSE)):
-                return keys, number + 1
-        return keys, steps
-
-    def merit(self, evaluation: Evaluation, keys: Keys) -> float:
-        """What a step must lower: violation and change."""
-        return penalty(evaluation, self.heavy) + 0.5 * self.curves.size(keys)
-
-    @cached_property
-    def heavy(self) -> Array:
-        """(C,) how heavily each constraint's squared residuals count."""
-        return self.stiffness * self.weights * stiffness(self.sample)
-
-
-def shortened(old: Keys, new: Keys, most: float) -> Keys:
-    """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
-    return tuple(a + np.clip(b - a, -most, most) for a, b in zip(old, new, strict=True))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
-    """What stays from step to step while the same residuals take part."""
-
-    layout: Layout
-    pattern: Pattern
-    soft: Array
-    """(A, width) the compliance of the residuals, as a band."""
-
-    @staticmethod
-    def of(evaluation: Evaluation, active: Active, curves: Curves, heavy: Array) -> Plan:
-        layout = Layout.of(evaluation, active)
-        pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        soft = pattern.compliance_band(1.0 / heavy[layout.constraint]) if len(layout.times) else np.zeros((0, 0))
-        return Plan(layout=layout, pattern=pattern, soft=soft)
-
-    def covers(self, active: Active) -> bool:
-        """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
-        return all(np.all(mine | ~asked) for asked, mine in zip(active, self.layout.active, strict=True))
-
-    def linearize(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
-        """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now."""
-        jacobian = self.layout.jacobian(evaluation)
-        return Linear(
-            plan=self,
-            jacobian=jacobian,
-            band=self.pattern.band(jacobian),
-            values=self.pattern.compare(self.layout.values(evaluation)),
-            moved=self.pattern.compare(np.einsum("ad,ad->a", jacobian, d[self.layout.times])),
-            idle=self.layout.one_sided & ~self.layout.chosen(active),
-        )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Linear:
-    """Residuals linearised around the current keys."""
-
-    plan: Plan
-    jacobian: Array
-    band: Array
-    values: Array
-    """(A,) residuals now."""
-    moved: Array
-    """(A,) how much of them the current keys account for, to first order."""
-    idle: np.ndarray
-    """(A,) residuals that are laid out in case they are needed, and are not now."""
-
-    def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
-        """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
-        pattern = self.plan.pattern
-        kept = damping / (1.0 + damping)
-        residuals = self.values - (1.0 - kept) * self.moved
-        matrix = self.band / (1.0 + damping) + self.plan.soft
-        out = self.idle
-        for _ in range(2):
-            forces = self._forces(matrix, residuals, out)
-            # A residual that may be below zero is never pulled up: solve again without those that would be.
-            pulling = self.plan.layout.one_sided & (forces < 0.0)
-            if not pulling.any():
-                break
-            out = out | pulling
-            forces = np.where(pulling, 0.0, forces)
-        change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
-        return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
-
-    def _forces(self, matrix: Array, residuals: Array, out: np.ndarray) -> Array:
-        """Forces (A,) with some residuals left out."""
-        if not out.any():
-            return solve_forces(matrix.copy(), residuals)
-        rest = self.plan.pattern.left_out(matrix.copy(), out)
-        rest[out, 0] = 1.0
-        return solve_forces(rest, np.where(out, 0.0, residuals))
 
 
 SOLVER = Spacetime

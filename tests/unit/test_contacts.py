@@ -1,0 +1,253 @@
+"""Contacts found by themselves: against samples whose contacts are known, and paths made for the purpose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.body import hands, leg_length
+from understudy.contacts import Contact, Detection, contact_points, detect_contacts
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
+from understudy.kinematics import fk
+from understudy.motion import Motion, rest_motion
+from understudy.samples import Scene
+from understudy.skeleton import Point, Skeleton
+
+RATES = (30.0, 60.0, 120.0)
+FOOT = Point(name="foot", joint="root")
+
+
+@cache
+def scene(name: str, fps: float = 30.0) -> Scene:
+    return samples.motion(name, fps=fps)
+
+
+def frames_of(contacts: tuple[Contact, ...], motion: Motion, points: tuple[Point, ...]) -> np.ndarray:
+    """(F, P) the frames at which each point touches something."""
+    out = np.zeros((motion.num_frames, len(points)), bool)
+    column = {point.name: i for i, point in enumerate(points)}
+    for contact in contacts:
+        if contact.point.name in column:
+            out[contact.frames(motion.fps, motion.num_frames), column[contact.point.name]] = True
+    return out
+
+
+def scaled(motion: Motion, factor: float) -> Motion:
+    return replace(motion, skeleton=motion.skeleton.scaled(factor), root=motion.root * factor)
+
+
+def one_point(path: np.ndarray, fps: float = 60.0) -> Motion:
+    """A body whose root goes along a path, with a limb of one metre beside it: its legs are as long as that."""
+    skeleton = Skeleton(
+        names=("root", "limb"),
+        parents=[-1, 0],
+        offsets=np.array([[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]),
+    )
+    rotations = np.tile([1.0, 0.0, 0.0, 0.0], (len(path), 2, 1))
+    return Motion(skeleton=skeleton, fps=fps, root=path, rotations=rotations)
+
+
+def steps(stays: list[tuple[float, float]], travel: float = 0.4, fps: float = 60.0) -> np.ndarray:
+    """A path along x that stays for so many seconds at each place, with a smooth way of `travel` seconds between."""
+    parts = [np.full(round(stays[0][0] * fps), stays[0][1])]
+    for (_, a), (stay, b) in zip(stays[:-1], stays[1:], strict=True):
+        share = np.arange(1, round(travel * fps)) / round(travel * fps)
+        parts += [a + (b - a) * share**2 * (3.0 - 2.0 * share), np.full(round(stay * fps), b)]
+    x = np.concatenate(parts)
+    return np.stack([x, np.zeros_like(x), np.zeros_like(x)], axis=1)
+
+
+@pytest.mark.parametrize("fps", RATES)
+@pytest.mark.parametrize(
+    ("name", "precision", "recall"),
+    [("walk", 0.93, 0.99), ("run", 0.92, 0.91), ("march", 0.93, 0.99), ("squat", 0.99, 0.99), ("dog_walk", 0.92, 0.99)],
+)
+def test_contacts_of_samples_are_found(name: str, precision: float, recall: float, fps: float) -> None:
+    """Frame by frame over heels and balls of all feet, against the contacts the sample was made with."""
+    known = scene(name, fps)
+    motion = known.motion
+    points = contact_points(motion)
+    truth = frames_of(known.contacts, motion, points)
+    found = frames_of(detect_contacts(motion, points), motion, points)
+    assert truth.any(axis=0).all(), "every point must touch the floor at some time for this to say anything"
+    both = np.count_nonzero(truth & found)
+    assert both / np.count_nonzero(found) > precision
+    assert both / np.count_nonzero(truth) > recall
+
+
+@pytest.mark.parametrize("name", ["walk", "dog_walk", "spider_walk"])
+def test_places_are_where_the_points_touch(name: str) -> None:
+    """Within a hundredth of a leg of the sample's own places, and each overlapping one of its contacts."""
+    known = scene(name)
+    leg = leg_length(known.motion.skeleton)
+    for contact in detect_contacts(known.motion, contact_points(known.motion)):
+        same = [
+            c
+            for c in known.contacts
+            if c.point.name == contact.point.name and c.start <= contact.end and contact.start <= c.end
+        ]
+        assert same, f"{contact.point.name} at {contact.start} s touches nothing in the sample"
+        assert min(np.linalg.norm(c.place - contact.place) for c in same) < 0.01 * leg
+        assert contact.on == "floor"
+        assert 0.0 <= contact.confidence <= 1.0
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "dog_walk"])
+@pytest.mark.parametrize("factor", [0.01, 100.0])
+def test_size_does_not_matter(name: str, factor: float) -> None:
+    motion = scene(name).motion
+    plain, other = detect_contacts(motion), detect_contacts(scaled(motion, factor))
+    assert len(plain) > 10
+    assert [(c.point.name, c.start, c.end, c.on) for c in plain] == [
+        (c.point.name, c.start, c.end, c.on) for c in other
+    ]
+    for a, b in zip(plain, other, strict=True):
+        np.testing.assert_allclose(b.place, factor * a.place, rtol=1e-9, atol=1e-9 * factor)
+        assert a.confidence == pytest.approx(b.confidence, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", ["walk", "march", "dog_walk"])
+def test_the_rate_does_not_matter(name: str) -> None:
+    """The same contacts begin and end within a frame and a half of the slower rate."""
+    slow, fast = (
+        detect_contacts(scene(name, fps).motion, contact_points(scene(name, fps).motion)) for fps in (30, 120)
+    )
+    assert len(slow) == len(fast)
+    for a, b in zip(slow, fast, strict=True):
+        assert a.point.name == b.point.name
+        assert abs(a.start - b.start) < 1.5 / 30
+        assert abs(a.end - b.end) < 1.5 / 30
+
+
+def test_turning_and_shifting_the_scene_does_not_matter() -> None:
+    motion = scene("walk").motion
+    turn, shift = from_axis_angle(np.array([0.0, 1.0, 0.0]), np.array(0.7)), np.array([3.0, 0.0, -2.0])
+    rotations = motion.rotations.copy()
+    rotations[:, 0] = multiply(turn, rotations[:, 0])
+    moved = replace(motion, root=rotate(turn, motion.root) + shift, rotations=rotations)
+    plain, other = detect_contacts(motion), detect_contacts(moved)
+    assert [(c.point.name, c.start, c.end) for c in plain] == [(c.point.name, c.start, c.end) for c in other]
+    for a, b in zip(plain, other, strict=True):
+        # The median is taken along each axis: it turns with the scene only as far as the point stands still.
+        np.testing.assert_allclose(b.place, rotate(turn, a.place) + shift, atol=0.005)
+
+
+def test_nothing_that_swims_touches_anything() -> None:
+    swim = scene("swim").motion
+    every = [swim.skeleton.point(name) for name in (*swim.skeleton.names, *(e.name for e in swim.skeleton.ends))]
+    assert detect_contacts(swim, every) == ()
+
+
+def test_hands_that_stay_still_hold_something() -> None:
+    climb = scene("ladder")
+    found = [c for c in detect_contacts(climb.motion) if c.on == "hold"]
+    assert {c.point.name for c in found} == {p.name for p in hands(climb.motion.skeleton)}
+    grips = [c for c in climb.contacts if "Palm" in c.point.name]
+    assert len(found) >= len(grips) > 2
+    for grip in grips:
+        side = grip.point.name.removesuffix("Palm")
+        over = [c for c in found if c.point.name.startswith(side) and c.start <= grip.end and grip.start <= c.end]
+        held = sum(min(c.end, grip.end) - max(c.start, grip.start) for c in over)
+        assert held > 0.8 * (grip.end - grip.start)
+
+
+def test_still_all_along_is_one_contact_of_each_point() -> None:
+    motion = rest_motion(samples.character("adult"), num_frames=50)
+    found = detect_contacts(motion, contact_points(motion))
+    assert len(found) == len(contact_points(motion)) == 4
+    for contact in found:
+        assert (contact.start, contact.end) == (0.0, motion.duration)
+        assert contact.confidence == 1.0
+
+
+def test_one_frame_has_no_contacts() -> None:
+    assert detect_contacts(scene("walk").motion[:1]) == ()
+
+
+def test_a_heel_is_made_for_a_foot_without_one() -> None:
+    """Taken from the walk, heels are found again: below the ankle, where the foot's own heel touches the floor."""
+    walk = scene("walk").motion
+    bare = replace(walk.skeleton, ends=tuple(e for e in walk.skeleton.ends if "Heel" not in e.name))
+    motion = replace(walk, skeleton=bare)
+    made = [p for p in contact_points(motion) if p.name.endswith("_heel")]
+    assert [p.name for p in made] == ["LeftFoot_heel", "RightFoot_heel"]
+    standing = [c for c in scene("walk").contacts if c.point.name == "LeftToeBase"]
+    soles = [float(c.place[1]) for c in standing]
+    for contact in detect_contacts(motion, [made[0]]):
+        assert contact.place[1] == pytest.approx(np.mean(soles), abs=0.01)
+    heights = fk(motion).points([made[0]])[:, 0, 1]
+    assert heights.min() > min(soles) - 0.01, "a heel never goes below the floor"
+    assert len(detect_contacts(motion, [made[0]])) == len(
+        [c for c in scene("walk").contacts if c.point.name == "LeftHeel"]
+    )
+
+
+def test_a_foot_that_shifts_stands_twice_with_time_to_move_between() -> None:
+    """Five centimetres, in a quarter of a second, on legs of a metre."""
+    motion = one_point(steps([(0.8, 0.0), (0.8, 0.05)], travel=0.25))
+    found = detect_contacts(motion, [FOOT])
+    assert len(found) == 2
+    np.testing.assert_allclose([c.place[0] for c in found], [0.0, 0.05], atol=0.006)
+    assert found[1].start - found[0].end >= Detection().gap - 1e-9
+    assert found[0].start == 0.0
+    assert found[1].end == motion.duration
+
+
+def test_a_foot_that_only_trembles_stands_once() -> None:
+    """A wobble of three millimetres does not end a contact, nor does a twitch that comes back at once."""
+    path = steps([(1.5, 0.0)])
+    path[:, 0] += 0.003 * np.sin(2.0 * np.pi * 3.0 * np.arange(len(path)) / 60.0)
+    path[40, 1] += 0.01
+    found = detect_contacts(one_point(path), [FOOT])
+    assert [(c.start, c.end) for c in found] == [(0.0, pytest.approx((len(path) - 1) / 60.0))]
+    assert 0.0 < found[0].confidence < 1.0
+
+
+def test_a_slow_slide_is_cut_where_it_leaves_the_radius() -> None:
+    """Slower than the speed of rest, but over ten centimetres: no contact spans more than twice the radius."""
+    path = np.zeros((240, 3))
+    path[:, 0] = 0.1 * np.arange(240) / 240
+    motion, how = one_point(path), Detection()
+    found = detect_contacts(motion, [FOOT], how)
+    assert found
+    for contact in found:
+        span = np.ptp(path[contact.frames(60.0, 240), 0])
+        assert span <= 2.0 * 1.25 * how.radius + 1e-9
+    for a, b in zip(found[:-1], found[1:], strict=True):
+        assert b.start - a.end >= how.gap - 1e-9
+
+
+def test_the_radius_decides_what_one_place_is() -> None:
+    path = steps([(0.6, 0.0), (0.6, 0.03)], travel=0.3)
+    loose = detect_contacts(one_point(path), [FOOT], Detection(radius=0.1, speed=1.0))
+    tight = detect_contacts(one_point(path), [FOOT], Detection(radius=0.005, speed=1.0))
+    assert len(loose) == 1
+    assert len(tight) == 2
+
+
+def test_a_touch_shorter_than_the_shortest_is_none() -> None:
+    path = steps([(0.3, 0.0), (0.2, 0.5), (0.3, 1.0)])
+    standing = {round(float(c.place[0]), 1) for c in detect_contacts(one_point(path), [FOOT])}
+    assert standing == {0.0, 0.5, 1.0}
+    longer = Detection(shortest=0.28)
+    assert {round(float(c.place[0]), 1) for c in detect_contacts(one_point(path), [FOOT], longer)} == {0.0, 1.0}
+
+
+def test_frames_of_a_contact_include_both_ends_and_stay_in_the_motion() -> None:
+    contact = Contact(point=FOOT, start=0.1, end=0.3)
+    assert contact.frames(30.0, 100).tolist() == list(range(3, 10))
+    assert contact.frames(30.0, 5).tolist() == [3, 4]
+    assert contact.frames(30.0, 2).tolist() == []
+    assert Contact(point=FOOT, start=-1.0, end=0.05).frames(30.0, 10).tolist() == [0, 1]
+    assert Contact(point=FOOT, start=0.101, end=0.132).frames(30.0, 10).tolist() == []
+
+
+@pytest.mark.parametrize(("start", "end"), [(1.0, 0.5), (np.nan, 1.0), (0.0, np.inf)])
+def test_a_contact_that_cannot_be_is_refused(start: float, end: float) -> None:
+    with pytest.raises(OptionError, match=f"must end after it starts; got {start} to {end} s"):
+        Contact(point=FOOT, start=start, end=end)
