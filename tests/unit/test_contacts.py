@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def one_point(path: np.ndarray, fps: float = 60.0) -> Motion:
 def steps(stays: list[tuple[float, float]], travel: float = 0.4, fps: float = 60.0) -> np.ndarray:
     """A path along x that stays for so many seconds at each place, with a smooth way of `travel` seconds between."""
     parts = [np.full(round(stays[0][0] * fps), stays[0][1])]
-    for (_, a), (stay, b) in zip(stays[:-1], stays[1:], strict=True):
+    for (_, a), (stay, b) in pairwise(stays):
         share = np.arange(1, round(travel * fps)) / round(travel * fps)
         parts += [a + (b - a) * share**2 * (3.0 - 2.0 * share), np.full(round(stay * fps), b)]
     x = np.concatenate(parts)
@@ -198,6 +199,20 @@ def test_a_foot_that_shifts_stands_twice_with_time_to_move_between() -> None:
     assert found[1].end == motion.duration
 
 
+@pytest.mark.parametrize("second", [0.6, 0.8, 3.0])
+def test_a_slow_shift_keeps_both_stays(second: float) -> None:
+    """Never faster than a foot at rest may be, but 5 cm apart: two places, each for the time it was stood on."""
+    motion = one_point(steps([(0.8, 0.0), (second, 0.05)], travel=0.4))
+    found = detect_contacts(motion, [FOOT])
+    assert len(found) == 2
+    np.testing.assert_allclose([c.place[0] for c in found], [0.0, 0.05], atol=0.006)
+    assert found[0].start == 0.0
+    assert found[1].end == motion.duration
+    assert found[0].end > 0.7
+    assert found[1].start < motion.duration - second + 0.1
+    assert found[1].start - found[0].end >= Detection().gap - 1e-9
+
+
 def test_a_foot_that_only_trembles_stands_once() -> None:
     """A wobble of three millimetres does not end a contact, nor does a twitch that comes back at once."""
     path = steps([(1.5, 0.0)])
@@ -218,7 +233,7 @@ def test_a_slow_slide_is_cut_where_it_leaves_the_radius() -> None:
     for contact in found:
         span = np.ptp(path[contact.frames(60.0, 240), 0])
         assert span <= 2.0 * 1.25 * how.radius + 1e-9
-    for a, b in zip(found[:-1], found[1:], strict=True):
+    for a, b in pairwise(found):
         assert b.start - a.end >= how.gap - 1e-9
 
 

@@ -47,10 +47,10 @@ RETRY = 4
 """Steps at most of each further try."""
 YIELDS = 6
 """How often the band-limited level may be solved again with broken constraints weighing less."""
-BROKEN = 0.03
-"""Metres or radians off after the band-limited level beyond which a constraint counts as broken, not as unfinished."""
-UNFINISHED = 0.008
-"""Metres or radians off beyond which stiffer band-limited levels go before the last: it is not to shake the motion."""
+BROKEN = 0.035
+"""Leg lengths or radians off after the band-limited level beyond which a constraint is broken, not just unfinished."""
+UNFINISHED = 0.011
+"""Leg lengths or radians off beyond which stiffer band-limited levels go before the last, which is not to shake."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
 CHECKED = 30.0
@@ -152,17 +152,17 @@ class Spacetime(Solver):
             for _ in range(YIELDS):
                 bodies, taken, worst = self._level(problem, start, watched, level, ease)
                 budget.steps += taken
-                eased = yielding(worst, BROKEN)
+                eased = yielding(worst, BROKEN * problem.leg)
                 if np.allclose(eased, ease, rtol=0.1) or budget.spent:
                     break
                 ease, level = eased, replace(level, steps=min(level.steps, RETRY))
             for more, stiffer in enumerate(stiffened(level)):
-                if not np.any(worst[ease > HOLDING] > UNFINISHED) or budget.spent:
+                if not np.any(worst[ease > HOLDING] > UNFINISHED * problem.leg) or budget.spent:
                     break
                 # Looking closer begins anew: what was made of too few frames is no start.
                 bodies, taken, worst = self._level(problem, bodies if more else start, watched, stiffer, ease)
                 budget.steps += taken
-            ease = np.where(worst > BROKEN, 0.0, 1.0)
+            ease = np.where(worst > BROKEN * problem.leg, 0.0, 1.0)
         return bodies
 
     def _level(
