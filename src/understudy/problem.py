@@ -100,6 +100,11 @@ class Problem:
         return self.actors[0].motion.times
 
     @cached_property
+    def held(self) -> tuple[np.ndarray, ...]:
+        """For each constraint, the frames (n,) at which it holds."""
+        return tuple(constraint.frames(self.times) for constraint in self.constraints)
+
+    @cached_property
     def targets(self) -> tuple[_Target, ...]:
         """Each constraint with its points and joints found."""
         points: dict[tuple[int, str, bytes], int] = {}
@@ -229,7 +234,8 @@ class Sample:
         """For each constraint, the positions (n,) among the frames looked at where it holds."""
         position = np.full(len(self.problem.times), -1)
         position[self.frames] = np.arange(len(self.frames))
-        held = [position[t.constraint.frames(self.problem.times)] for t in self.targets]
+        which = range(len(self.problem.constraints)) if self.only is None else self.only
+        held = [position[self.problem.held[i]] for i in which]
         return tuple(at[at >= 0] for at in held)
 
     def views(self, postures: tuple[Posture, ...]) -> list[View]:
@@ -283,11 +289,20 @@ class Evaluation:
                 out[:, start + mine] += turned[place, row]
         return out
 
+    @cached_property
+    def _moves(self) -> dict[int, Array]:
+        """How points asked for so far move (N, 3, d) with their body's coordinates; constraints share points."""
+        return {}
+
     def _point_jacobian(self, point: int, frames: np.ndarray) -> tuple[int, Array]:
         """The body of one of the problem's points, and how it moves (n, 3, d) with that body's coordinates."""
         places = self.sample.places
         body = int(places.bodies[point])
-        return body, self.postures[body].point_jacobian_at(frames, int(places.joints[point]), places.offsets[point])
+        if point not in self._moves:
+            every = np.arange(len(self.sample.frames))
+            joint, offset = int(places.joints[point]), places.offsets[point]
+            self._moves[point] = self.postures[body].point_jacobian_at(every, joint, offset)
+        return body, self._moves[point][frames]
 
 
 def still_joints(motion: Motion) -> set[int]:
@@ -331,18 +346,16 @@ def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: _Tar
 
 def _metric(actor: Actor, body: Body) -> Array:
     """(D,) mean squared movement of the actor's points per unit of each coordinate of its body."""
-    motion, skeleton = actor.motion, actor.motion.skeleton
-    few = np.unique(np.linspace(0, motion.num_frames - 1, 8).astype(int))
-    posture = Body(motion=motion[few]).displaced(np.zeros((len(few), Body(motion=motion[few]).num_coordinates)))
+    skeleton = actor.motion.skeleton
+    few = Body(motion=actor.motion[np.unique(np.linspace(0, actor.motion.num_frames - 1, 4).astype(int))])
+    posture = few.displaced(np.zeros((few.motion.num_frames, few.num_coordinates)))
     spread = masses(skeleton)
     joints = np.array([skeleton.index[p.joint] for p in spread.points])
-    places = posture.points(joints, np.array([p.offset for p in spread.points]))
-    moved = posture.point_jacobian(joints, places)
-    whole = np.einsum("fpid,fpid->d", moved, moved) / (len(few) * len(joints))
+    moved = posture.point_jacobian(joints, posture.points(joints, np.array([p.offset for p in spread.points])))
+    whole = np.einsum("fpid,fpid->d", moved, moved) / (few.motion.num_frames * len(joints))
     whole[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
-    names = Body(motion=motion[few]).names
-    cost = dict(zip(names, whole, strict=True))
-    dearer = {skeleton.names[j]: UNUSED for j in still_joints(motion)} | (actor.stiffness or {})
+    cost = dict(zip(few.names, whole, strict=True))
+    dearer = {skeleton.names[j]: UNUSED for j in still_joints(actor.motion)} | (actor.stiffness or {})
     return np.array([_cost(cost, name, body) * dearer.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 

@@ -177,7 +177,6 @@ def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None 
     step = max(round(problem.actors[0].motion.fps / rate), 1)
     wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
     for number in range(len(problem.constraints)) if watched is None else watched:
-        constraint = problem.constraints[number]
-        held = constraint.frames(times)
-        wanted.append(held if constraint.instants else held[[0, -1]])
+        held = problem.held[number]
+        wanted.append(held if problem.constraints[number].instants else held[[0, -1]])
     return np.unique(np.concatenate(wanted)).astype(np.intp)

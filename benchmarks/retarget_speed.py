@@ -1,0 +1,112 @@
+"""How fast retargeting is against the motion's own time, and where the time goes."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Iterable
+from pathlib import Path
+
+from retarget_cases import BODIES, Case, Table, best, captures, case, clock, made, worst
+from understudy.motion import Motion
+
+REAL_TIME = 100.0
+"""How many times faster than real time free-plant retargeting of the captures has to be."""
+PLANTS = ("same_place", "place")
+PARTS = {
+    "evaluation": (("problem.py", "evaluate"),),
+    "derivatives": (("rows.py", "jacobian"),),
+    "band": (("dual.py", "band"), ("dual.py", "compliance_band")),
+    "factor": (("dual.py", "solve_forces"),),
+    "forces to keys": (("dual.py", "keys_of_forces"),),
+    "layout of rows": (("rows.py", "of"), ("rows.py", "active_rows")),
+    "motion from keys": (("problem.py", "merged"),),
+    "body and its costs": (("problem.py", "bodies"), ("problem.py", "metric")),
+}
+"""By what is shown: the functions whose time it is, by file and name; none of them calls another."""
+
+
+def real_time(motions: dict[str, Motion], wanted: Iterable[str] = ()) -> Table:
+    """Real-time factors of motions on every body; those of the wanted ones have to be high."""
+    rows, missed = [], []
+    for name, motion in motions.items():
+        for body in BODIES:
+            one = case(name, motion, body)
+            row = timed(one)
+            rows.append(row)
+            if name in wanted and row[3] < REAL_TIME:
+                missed.append(f"{one.name}: {row[3]:.0f} x real time when solving, {REAL_TIME:.0f} asked for")
+    return Table(
+        title="Real-time factor: seconds of motion for each second of work, free plants, 120 Hz",
+        columns=("motion, body", "seconds", "solve ms", "solve x", "all ms", "all x", "steps", "worst plant mm", "unmet"),
+        rows=tuple(rows),
+        notes=(
+            "solve: the solver alone. all: contacts, floor, limits, start, solve and report; not reading the file.",
+            "worst plant: at every frame of the original rate. unmet: constraints beyond their tolerance, of any kind.",
+        ),
+        missed=tuple(missed),
+    )
+
+
+def timed(one: Case) -> tuple[str, float, float, float, float, float, int, float, int]:
+    """A row of the table."""
+    found = [one.plan().solve()]
+
+    def solve() -> float:
+        found[0] = one.plan().solve()
+        return found[0].seconds
+
+    solving = best(solve)
+    everything = best(lambda: clock(lambda: one.plan().solve().report()))
+    seconds, plant = one.motion.duration, 1e3 * worst(found[0], PLANTS)
+    return (
+        one.name, seconds, 1e3 * solving, seconds / solving, 1e3 * everything, seconds / everything, found[0].steps,
+        plant, len(found[0].unmet),
+    )  # fmt: skip
+
+
+def breakdown(cases: Iterable[Case]) -> Table:
+    """Percent of the solver's time in each of its parts."""
+    shares = {one.name: shares_of(one) for one in cases}
+    rows = [(part, *(f"{100.0 * found[part]:.0f} %" for found in shares.values())) for part in [*PARTS, "the rest"]]
+    return Table(
+        title="Where the solver's time goes, by profile",
+        columns=("part", *shares),
+        rows=tuple(rows),
+        notes=("The profiler makes Python calls dearer than they are: small motions look more like `the rest`.",),
+    )
+
+
+def shares_of(one: Case) -> dict[str, float]:
+    """The share of the time of solving that each part takes."""
+    one.plan().solve()
+    problem, solver = one.plan(), cProfile.Profile()
+    solution = solver.runcall(problem.solve)
+    stats = pstats.Stats(solver).get_stats_profile().func_profiles  # type: ignore[attr-defined]
+    del stats, solution
+    return _shares(solver)
+
+
+def _shares(profile: cProfile.Profile) -> dict[str, float]:
+    times: dict[tuple[str, str], float] = {}
+    for (file, _, name), entry in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        key = (Path(file).name, name)
+        times[key] = times.get(key, 0.0) + entry[3]
+    total = times["spacetime.py", "move"]
+    absent = [f"{name} in {file}" for part in PARTS.values() for file, name in part if (file, name) not in times]
+    if absent:
+        raise LookupError(f"The profile has no {', '.join(absent)}: the solver's parts are named otherwise now")
+    found = {part: sum(times[key] for key in keys) / total for part, keys in PARTS.items()}
+    return found | {"the rest": 1.0 - sum(found.values())}
+
+
+def tables() -> list[Table]:
+    """Speed and where it goes: on the captures where they are, and on samples always."""
+    from retarget_cases import motions
+
+    clips, real = motions(), captures()
+    walk = real.get("02_01", made("walk"))
+    squat = real.get("13_29", made("squat", 38.0))
+    chosen = [case(next(iter(real), "sample walk"), walk, "60 %")]
+    chosen += [case("13_29" if real else "sample squat", squat, body) for body in BODIES]
+    return [real_time(clips, real), breakdown(chosen)]

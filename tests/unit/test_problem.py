@@ -1,0 +1,320 @@
+"""What a solver gets to see of actors and constraints: the part that matters, its cost, and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.angles import joint_rotations
+from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.distance import Distance
+from understudy.constraints.place import Place
+from understudy.constraints.pose import Pose as PoseConstraint
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.errors import OptionError, UnknownNameError
+from understudy.geometry.quaternion import exp, multiply
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.problem import UNUSED, Actor, Problem, Sample, still_joints
+from understudy.skeleton import JointKind
+
+ORIGIN = np.zeros(3)
+
+
+@cache
+def walk() -> Motion:
+    return samples.motion("walk", seconds=2.0).motion
+
+
+def place(point: str, target: np.ndarray = ORIGIN, **options: object) -> Place:
+    return Place(spot=Spot(point=point), target=target, **options)  # type: ignore[arg-type]
+
+
+def posed(problem: Problem) -> tuple[Sample, np.ndarray]:
+    """All frames of a problem, and coordinates of no change."""
+    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+    return whole, np.zeros((len(problem.times), whole.ensemble.num_coordinates))
+
+
+def cost(problem: Problem, which: int = 0) -> dict[str, float]:
+    """What a unit of each coordinate of an actor costs, by name."""
+    before = sum(body.num_coordinates for body in problem.bodies[:which])
+    body = problem.bodies[which]
+    return dict(zip(body.names, problem.metric[before : before + body.num_coordinates], strict=True))
+
+
+def test_only_what_constraints_feel_is_looked_at_and_stands_where_it_stood() -> None:
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"), place("RightHand")))
+    body = problem.bodies[0]
+    names = set(body.skeleton.names)
+    assert {"Hips", "LeftUpLeg", "LeftLeg", "LeftFoot", "LeftToeBase", "RightHand"} <= names
+    assert not {"LeftHand", "RightFoot", "Head"} & names
+    points = ["LeftToeTip", "RightHand", "LeftFoot"]
+    np.testing.assert_allclose(fk(body.motion).points(points), fk(walk()).points(points), atol=1e-12)
+
+
+def test_pruning_keeps_places_of_any_body(
+    make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
+) -> None:
+    for morph in (False, True):
+        motion = make_motion(make_skeleton(rng, 12), rng, morph=morph)
+        problem = Problem(actors=(Actor(motion=motion),), constraints=(place("joint5"), place("tip")))
+        np.testing.assert_allclose(
+            fk(problem.bodies[0].motion).points(["joint5", "tip"]), fk(motion).points(["joint5", "tip"]), atol=1e-12
+        )
+
+
+def test_derivatives_are_those_of_the_residuals(
+    make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
+) -> None:
+    """Chained through points, turns and two actors: against central differences."""
+    actors = tuple(Actor(motion=make_motion(make_skeleton(rng, 8), rng, 3), name=name) for name in ("a", "b"))
+    constraints = (
+        Place(spot=Spot(point="tip", actor="b"), target=rng.normal(size=3)),
+        SamePlace(spot=Spot(point="joint4", actor="a"), height=0.2, start=0.03),
+        Distance(first=Spot(point="tip", actor="a"), second=Spot(point="joint3", actor="b"), length=0.4),
+        PoseConstraint(joint=Spot(point="joint5", actor="b"), rotation=exp(rng.normal(size=3))),
+    )
+    sample, zero = posed(Problem(actors=actors, constraints=constraints))
+    d = zero + 0.2 * rng.normal(size=zero.shape)
+    here, step = sample.evaluate(d), 1e-6
+    for which, rows in enumerate(here.rows):
+        frames, count = rows.values.shape
+        at, row = (grid.ravel() for grid in np.meshgrid(np.arange(frames), np.arange(count), indexing="ij"))
+        found = here.jacobian(which, (at, row))
+        expected = np.zeros_like(found)
+        for k in range(d.shape[1]):
+            nudge = np.zeros_like(d)
+            nudge[:, k] = step
+            ahead, behind = (sample.evaluate(d + sign * nudge).rows[which].values for sign in (1.0, -1.0))
+            expected[:, k] = ((ahead - behind) / (2.0 * step)).ravel()
+        assert np.abs(expected).max() > 0.1
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_every_coordinate_costs_and_the_root_more_than_an_ankle() -> None:
+    feet = tuple(place(f"{side}ToeTip") for side in ("Left", "Right"))
+    costs = cost(Problem(actors=(Actor(motion=walk()),), constraints=feet))
+    assert min(costs.values()) > 0.0
+    turn = {name.rpartition(".")[0]: value for name, value in costs.items() if not name.startswith("root")}
+    assert turn["Hips"] > 2.0 * turn["LeftUpLeg"]
+    assert turn["LeftUpLeg"] > turn["LeftFoot"]
+    np.testing.assert_allclose([costs[f"root.{axis}"] for axis in "xyz"], 1.0, atol=1e-9)
+
+
+def test_cost_does_not_depend_on_what_else_is_constrained() -> None:
+    """The same coordinate costs the same however much of the body takes part."""
+    few = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftFoot"),)))
+    many = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"), place("Head"))))
+    assert set(few) < set(many)
+    for name, value in few.items():
+        assert many[name] == pytest.approx(value)
+
+
+def test_cost_of_turning_grows_with_the_square_of_the_body() -> None:
+    small, large = (
+        cost(Problem(actors=(Actor(motion=replace(walk(), skeleton=body)),), constraints=(place("LeftToeTip"),)))
+        for body in (walk().skeleton, walk().skeleton.scaled(10.0))
+    )
+    for name, value in small.items():
+        factor = 1.0 if name.startswith("root.") else 100.0
+        assert large[name] == pytest.approx(factor * value)
+
+
+def test_stiffness_makes_a_joint_dearer() -> None:
+    plain = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"),)))
+    stiff = Actor(motion=walk(), stiffness={"LeftUpLeg": 7.0})
+    for name, value in cost(Problem(actors=(stiff,), constraints=(place("LeftToeTip"),))).items():
+        assert value == pytest.approx(plain[name] * (7.0 if name.startswith("LeftUpLeg.") else 1.0))
+
+
+def test_joints_that_never_turn_are_dearer() -> None:
+    rotations = walk().rotations.copy()
+    joint = walk().skeleton.joint("LeftFoot")
+    rotations[:, joint] = rotations[0, joint]
+    stiff = replace(walk(), rotations=rotations)
+    assert still_joints(stiff) - still_joints(walk()) == {joint}
+    before, after = (
+        cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftFoot.0"]
+        for m in (walk(), stiff)
+    )
+    assert after == pytest.approx(UNUSED * before, rel=0.1)
+
+
+def test_a_body_that_never_moves_has_no_still_joints() -> None:
+    """One pose says nothing about which joints can move."""
+    assert still_joints(walk()[:1]) == set()
+
+
+def as_balls(motion: Motion) -> Motion:
+    """The same movement on a skeleton that knows nothing of hinges, as a BVH file holds it."""
+    body = motion.skeleton
+    kinds = (JointKind.FREE, *[JointKind.BALL] * (body.num_joints - 1))
+    plain = replace(body, kinds=kinds, axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
+    return replace(motion, skeleton=plain)
+
+
+def test_knees_that_bend_about_one_axis_are_hinges_and_shoulders_are_not() -> None:
+    rotations = walk().rotations.copy()
+    arm = walk().skeleton.joint("RightArm")
+    t = walk().times
+    rotations[:, arm] = multiply(rotations[:1, arm], exp(np.stack([0.5 * np.sin(3.0 * t), 0.0 * t, 0.0 * t], 1)))
+    motion = as_balls(replace(walk(), rotations=rotations))
+    points = (place("LeftToeTip"), place("RightHand"), place("LeftHand"))
+    skeleton = Problem(actors=(Actor(motion=motion),), constraints=points).bodies[0].skeleton
+    kinds = dict(zip(skeleton.names, skeleton.kinds, strict=True))
+    assert kinds["LeftLeg"] is JointKind.HINGE
+    assert kinds["LeftForeArm"] is JointKind.HINGE
+    assert kinds["LeftUpLeg"] is kinds["LeftArm"] is JointKind.BALL
+    assert kinds["RightArm"] is JointKind.BALL, "a shoulder that happens to swing about one axis stays a shoulder"
+    axis = skeleton.axes[skeleton.index["LeftLeg"], 0]
+    known = walk().skeleton.axes[walk().skeleton.joint("LeftLeg"), 0]
+    assert abs(axis @ known) > 0.999
+
+
+def test_a_knee_that_also_twists_stays_a_ball() -> None:
+    rotations = walk().rotations.copy()
+    knee = walk().skeleton.joint("LeftLeg")
+    twist = np.zeros((walk().num_frames, 3))
+    twist[:, 1] = 0.2 * np.sin(5.0 * walk().times)
+    rotations[:, knee] = multiply(rotations[:, knee], exp(twist))
+    motion = as_balls(replace(walk(), rotations=rotations))
+    skeleton = Problem(actors=(Actor(motion=motion),), constraints=(place("LeftToeTip"),)).bodies[0].skeleton
+    assert skeleton.kinds[skeleton.index["LeftLeg"]] is JointKind.BALL
+
+
+def test_a_hinge_found_in_the_motion_costs_what_the_bending_does() -> None:
+    """A ball taken for a hinge is no cheaper than the same knee that is one by kind."""
+    hinge, ball = (
+        cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftLeg.0"]
+        for m in (walk(), as_balls(walk()))
+    )
+    assert ball == pytest.approx(hinge, rel=0.05)
+
+
+def test_two_actors_share_one_vector_and_one_clock() -> None:
+    actors = (Actor(motion=walk(), name="lead"), Actor(motion=walk(), name="follow", moves=False))
+    bar = Distance(
+        first=Spot(point="LeftHand", actor="lead"), second=Spot(point="RightHand", actor="follow"), length=1.0
+    )
+    problem = Problem(actors=actors, constraints=(bar,))
+    assert problem.bodies[0].num_coordinates > 0
+    assert problem.bodies[1].num_coordinates == 0, "one who keeps the motion has nothing to change"
+    assert len(problem.metric) == problem.bodies[0].num_coordinates
+    assert [w for w, _ in problem.points] == [0, 1]
+    sample, zero = posed(problem)
+    own = [fk(m).points([p])[:, 0] for m, p in ((walk(), "LeftHand"), (walk(), "RightHand"))]
+    expected = np.linalg.norm(own[0] - own[1], axis=1) - 1.0
+    np.testing.assert_allclose(sample.evaluate(zero).rows[0].values[:, 0], expected, atol=1e-9)
+
+
+def test_joints_and_root_that_may_not_move_are_no_coordinates() -> None:
+    actor = Actor(motion=walk(), joints=("LeftLeg", "LeftUpLeg", "RightArm"), root_moves=False)
+    names = Problem(actors=(actor,), constraints=(place("LeftToeTip"),)).bodies[0].names
+    assert {name.rpartition(".")[0] for name in names} == {"LeftLeg", "LeftUpLeg"}
+
+
+def test_restored_motions_differ_only_in_what_was_moved() -> None:
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"),))
+    body = problem.bodies[0]
+    d = np.zeros((walk().num_frames, body.num_coordinates))
+    d[:, body.names.index("LeftUpLeg.0")] = 0.3
+    d[:, 0] = 0.5
+    restored = problem.restored([replace(body, motion=body.displaced(d).motion())])[0]
+    changed = np.abs(restored.rotations - walk().rotations).max(axis=(0, 2)) > 0.0
+    assert [walk().skeleton.names[j] for j in np.flatnonzero(changed)] == ["LeftUpLeg"]
+    np.testing.assert_allclose(restored.root - walk().root, np.tile([0.5, 0.0, 0.0], (walk().num_frames, 1)))
+    assert restored.skeleton is walk().skeleton
+
+
+def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
+    left, right = (fk(walk()).points([name])[:, 0] for name in ("LeftHand", "RightHand"))
+    frame = 10
+    now = frame / walk().fps
+    constraints: tuple[Constraint, ...] = (
+        place("LeftHand", left[frame] + [0.2, 0.0, 0.0], instants=(now,)),
+        place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(now,)),
+        Region(spot=Spot(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
+    )
+    pulls = Problem(actors=(Actor(motion=walk()),), constraints=constraints).pulls()[0]
+    np.testing.assert_allclose(pulls[frame], [0.3, 0.25, 0.0], atol=1e-12)
+    assert np.isnan(np.delete(pulls, frame, axis=0)).all(), "what is not said to be somewhere pulls nowhere"
+
+
+def test_a_sample_looks_at_its_own_frames_only() -> None:
+    problem = Problem(
+        actors=(Actor(motion=walk()),), constraints=(place("LeftHand", start=0.5, end=1.0), place("Head"))
+    )
+    frames = np.array([0, 14, 15, 20, 30, 31])
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=frames)
+    assert [held.tolist() for held in sample.holds] == [[2, 3, 4], [0, 1, 2, 3, 4, 5]]
+    rows = sample.evaluate(np.zeros((6, sample.ensemble.num_coordinates))).rows[0]
+    np.testing.assert_allclose(rows.values, fk(walk()).points(["LeftHand"])[[15, 20, 30], 0], atol=1e-12)
+    only = replace(sample, only=(1,))
+    assert [t.constraint.label for t in only.targets] == ["place Head"]
+
+
+def test_a_missing_joint_is_named_with_its_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"Constraint `place LeftHnd`: .*nearest: `LeftHand`"):
+        Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftHnd"),))
+
+
+def test_a_missing_actor_is_named_with_those_there_are() -> None:
+    odd = Place(spot=Spot(point="Head", actor="leed"), target=ORIGIN, name="nod")
+    with pytest.raises(UnknownNameError, match="Constraint `nod`: no actor `leed`; nearest: `lead`"):
+        Problem(actors=(Actor(motion=walk(), name="lead"),), constraints=(odd,))
+
+
+@pytest.mark.parametrize("when", [{"start": 5.0}, {"start": -3.0, "end": -1.0}, {"instants": (9.0,)}])
+def test_an_interval_outside_the_motion_is_refused(when: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="`place Head` holds at no frame: .* the motion 0 to 2 s"):
+        Problem(actors=(Actor(motion=walk()),), constraints=(place("Head", **when),))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"start": 1.0, "end": 0.5}, "must end after it starts; got 1.0 to 0.5 s"),
+        ({"start": np.nan}, "must end after it starts; got nan"),
+        ({"weight": 0.0}, "expected a weight above zero, got 0.0"),
+        ({"weight": np.inf}, "expected a weight above zero, got inf"),
+        ({"tolerance": -1.0}, "expected a tolerance above zero, got -1.0"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        Problem(actors=(Actor(motion=walk()),), constraints=(place("Head", **options),))
+
+
+def test_actors_out_of_step_are_refused() -> None:
+    for other in (walk()[:-1], replace(walk(), fps=31.0)):
+        with pytest.raises(OptionError, match="same number of frames and the same rate"):
+            Problem(actors=(Actor(motion=walk(), name="a"), Actor(motion=other, name="b")), constraints=())
+    with pytest.raises(OptionError, match="at least one actor"):
+        Problem(actors=(), constraints=())
+
+
+def test_a_point_of_the_users_own_is_told_from_another_on_the_same_joint() -> None:
+    """Two grips on one hand are two points, the same grip twice is one."""
+    hand = walk().skeleton.point("LeftHand")
+    grips = [replace(hand, name="grip", offset=np.array([x, 0.0, 0.0])) for x in (0.0, 0.1, 0.1)]
+    constraints = tuple(Place(spot=Spot(point=grip), target=ORIGIN) for grip in grips)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints)
+    assert len(problem.points) == 2
+    assert [t.points.tolist() for t in problem.targets] == [[0], [1], [1]]
+
+
+def test_joint_rotations_helper_agrees_with_kinds(rng: np.random.Generator) -> None:
+    """A hinge found in a motion can take every pose that the motion takes."""
+    motion = as_balls(walk())
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(place("LeftToeTip"),))
+    body = problem.bodies[0]
+    np.testing.assert_array_equal(body.motion.rotations[:, body.skeleton.index["LeftLeg"]],
+                                  motion.rotations[:, motion.skeleton.joint("LeftLeg")])
+    assert joint_rotations is not None
