@@ -7,8 +7,10 @@ import pstats
 from collections.abc import Iterable
 from pathlib import Path
 
-from retarget_cases import BODIES, Case, Table, best, captures, case, clock, made, worst
+from retarget_cases import BODIES, CAPTURES, Case, Table, best, captures, case, clock, motions, worst
+from understudy.bands import choose_spacing
 from understudy.motion import Motion
+from understudy.solvers.spacetime import Spacetime
 
 REAL_TIME = 100.0
 """How many times faster than real time free-plant retargeting of the captures has to be."""
@@ -38,7 +40,17 @@ def real_time(motions: dict[str, Motion], wanted: Iterable[str] = ()) -> Table:
                 missed.append(f"{one.name}: {row[3]:.0f} x real time when solving, {REAL_TIME:.0f} asked for")
     return Table(
         title="Real-time factor: seconds of motion for each second of work, free plants, 120 Hz",
-        columns=("motion, body", "seconds", "solve ms", "solve x", "all ms", "all x", "steps", "worst plant mm", "unmet"),
+        columns=(
+            "motion, body",
+            "seconds",
+            "solve ms",
+            "solve x",
+            "all ms",
+            "all x",
+            "steps",
+            "worst plant mm",
+            "unmet",
+        ),
         rows=tuple(rows),
         notes=(
             "solve: the solver alone. all: contacts, floor, limits, start, solve and report; not reading the file.",
@@ -79,34 +91,25 @@ def breakdown(cases: Iterable[Case]) -> Table:
 
 def shares_of(one: Case) -> dict[str, float]:
     """The share of the time of solving that each part takes."""
-    one.plan().solve()
-    problem, solver = one.plan(), cProfile.Profile()
-    solution = solver.runcall(problem.solve)
-    stats = pstats.Stats(solver).get_stats_profile().func_profiles  # type: ignore[attr-defined]
-    del stats, solution
-    return _shares(solver)
-
-
-def _shares(profile: cProfile.Profile) -> dict[str, float]:
+    solver = Spacetime(spacing=choose_spacing(one.motion))
+    solver.solve(one.plan().problem())
+    profile = cProfile.Profile()
+    profile.runcall(solver.move, one.plan().problem(), lambda _text, _share: None)
     times: dict[tuple[str, str], float] = {}
     for (file, _, name), entry in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         key = (Path(file).name, name)
         times[key] = times.get(key, 0.0) + entry[3]
-    total = times["spacetime.py", "move"]
     absent = [f"{name} in {file}" for part in PARTS.values() for file, name in part if (file, name) not in times]
     if absent:
         raise LookupError(f"The profile has no {', '.join(absent)}: the solver's parts are named otherwise now")
+    total = times["spacetime.py", "move"]
     found = {part: sum(times[key] for key in keys) / total for part, keys in PARTS.items()}
     return found | {"the rest": 1.0 - sum(found.values())}
 
 
 def tables() -> list[Table]:
     """Speed and where it goes: on the captures where they are, and on samples always."""
-    from retarget_cases import motions
-
     clips, real = motions(), captures()
-    walk = real.get("02_01", made("walk"))
-    squat = real.get("13_29", made("squat", 38.0))
-    chosen = [case(next(iter(real), "sample walk"), walk, "60 %")]
-    chosen += [case("13_29" if real else "sample squat", squat, body) for body in BODIES]
+    walk, squat = CAPTURES if real else ("sample walk", "sample squat")
+    chosen = [case(walk, clips[walk], "60 %"), *(case(squat, clips[squat], body) for body in BODIES)]
     return [real_time(clips, real), breakdown(chosen)]

@@ -47,6 +47,12 @@ class Contact:
         return np.arange(first, last + 1)
 
 
+STEP = 3.0
+"""Radii between two places at least for a point to have stepped from one to the other."""
+PLACES = 32
+"""How many of the places that a point passes are tried as the one it stays in."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detection:
     """How still is still. Lengths are shares of the body's leg length, so that one setting fits every body."""
@@ -65,8 +71,6 @@ class Detection:
     """Seconds a contact lasts at least."""
     gap: float = 0.12
     """Seconds between two contacts of a point at least; closer ones are joined or cut back."""
-    height: float = 0.1
-    """Leg lengths above the lowest contact around up to which a contact is on the floor."""
 
 
 def contact_points(motion: Motion) -> tuple[Point, ...]:
@@ -159,20 +163,26 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
-    """The parts of an interval in which a path stays within a radius of its own middle.
+    """The parts of an interval in which a path stays within a radius of one place.
 
-    What strays is cut out, and each part that is left is looked at again about a middle of its own.
+    The place around which it spends most time is taken first, then what is left is looked at again. Another place
+    counts if it is a step away: a point that creeps stays in one place for as long as it can, and then is on its way.
     """
     pending, found = [(first, last)], []
+    places = np.empty((0, 3))
     while pending:
-        a, b = pending.pop()
+        a, b = pending.pop(0)
         part = path[a : b + 1]
-        off = np.linalg.norm(part - np.median(part, axis=0), axis=-1)
-        near = _runs(off <= radius)
-        if near == [(0, b - a)]:
-            found.append((a, b))
-        else:
-            pending += [(a + c, a + d) for c, d in near if d - c + 1 >= shortest]
+        some = part[np.unique(np.linspace(0, b - a, PLACES).astype(int))]
+        centres = np.concatenate([some, np.median(part, axis=0)[None]])
+        near = np.linalg.norm(part[:, None] - centres, axis=-1) <= radius
+        centre = np.median(part[near[:, int(np.argmax(near.sum(axis=0)))]], axis=0)
+        if np.linalg.norm(places - centre, axis=-1).min(initial=np.inf) < STEP * radius:
+            continue
+        places = np.concatenate([places, centre[None]])
+        settled = np.linalg.norm(part - centre, axis=-1) <= radius
+        found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
+        pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
     return found
 
 

@@ -47,10 +47,10 @@ RETRY = 4
 """Steps at most of each further try."""
 YIELDS = 6
 """How often the band-limited level may be solved again with broken constraints weighing less."""
-BROKEN = 0.035
-"""Leg lengths or radians off after the band-limited level beyond which a constraint is broken, not just unfinished."""
-UNFINISHED = 0.011
-"""Leg lengths or radians off beyond which stiffer band-limited levels go before the last, which is not to shake."""
+BROKEN = (0.035, 0.15)
+"""Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
+UNFINISHED = (0.015, 0.05)
+"""Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
 CHECKED = 30.0
@@ -139,6 +139,7 @@ class Spacetime(Solver):
     ) -> tuple[Body, ...]:
         """All levels, with some of the constraints looked at."""
         ease = np.ones(len(watched))
+        broken, unfinished = (allowed(problem, watched, most) for most in (BROKEN, UNFINISHED))
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
@@ -152,17 +153,17 @@ class Spacetime(Solver):
             for _ in range(YIELDS):
                 bodies, taken, worst = self._level(problem, start, watched, level, ease)
                 budget.steps += taken
-                eased = yielding(worst, BROKEN * problem.leg)
+                eased = yielding(worst / broken)
                 if np.allclose(eased, ease, rtol=0.1) or budget.spent:
                     break
                 ease, level = eased, replace(level, steps=min(level.steps, RETRY))
             for more, stiffer in enumerate(stiffened(level)):
-                if not np.any(worst[ease > HOLDING] > UNFINISHED * problem.leg) or budget.spent:
+                if not np.any((worst > unfinished)[ease > HOLDING]) or budget.spent:
                     break
                 # Looking closer begins anew: what was made of too few frames is no start.
                 bodies, taken, worst = self._level(problem, bodies if more else start, watched, stiffer, ease)
                 budget.steps += taken
-            ease = np.where(worst > BROKEN * problem.leg, 0.0, 1.0)
+            ease = np.where(worst > broken, 0.0, 1.0)
         return bodies
 
     def _level(
@@ -225,7 +226,7 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
 
 def stiffened(level: Level) -> tuple[Level, ...]:
     """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
-    closer = replace(level, rate=4.0 * level.rate)
+    closer = replace(level, rate=2.0 * level.rate)
     return (
         closer,
         replace(closer, stiffness=10.0 * level.stiffness),
@@ -233,17 +234,19 @@ def stiffened(level: Level) -> tuple[Level, ...]:
     )
 
 
-def yielding(worst: Array, broken: float) -> Array:
-    """(C,) how much each constraint weighs in the next try, from how far (C,) each was off in the last.
+def allowed(problem: Problem, watched: tuple[int, ...], most: tuple[float, float]) -> Array:
+    """(C,) metres or radians, from leg lengths and radians, for each constraint watched."""
+    kinds = [problem.constraints[i].angular for i in watched]
+    return np.where(kinds, most[1], most[0] * problem.leg)
+
+
+def yielding(off: Array) -> Array:
+    """(C,) how much each constraint weighs in the next try, from how far off (C,) it was in the last, 1 being broken.
 
     Weights that fall steeply with the violation make a few constraints give way and the rest hold; the least broken
     weighs most, and one that comes to hold gets its weight back.
-
-    Args:
-        worst: (C,) metres or radians.
-        broken: Metres or radians off beyond which a constraint counts as broken.
     """
-    eased = (broken / np.maximum(worst, broken)) ** 2
+    eased = 1.0 / np.maximum(off, 1.0) ** 2
     return eased / eased.max(initial=1e-12)
 
 

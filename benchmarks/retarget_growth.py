@@ -1,0 +1,158 @@
+"""How time and memory of retargeting grow with the length of a motion, at once and in windows.
+
+Every length is measured in a process of its own, whose memory nothing else has touched.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from retarget_cases import CAPTURES, FPS, REPEAT_SECONDS, Case, Table, best, captures, case, clock, made
+from understudy.contacts import contact_points, detect_contacts
+from understudy.geometry.quaternion import angle_between
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.stream import Stream, Window, retarget_in_windows
+
+LENGTHS = (5.0, 20.0, 60.0, 150.0, 300.0)
+"""Seconds of motion."""
+EVEN = 1.2
+"""How far apart the dearest and the cheapest second of motion may be."""
+MEGABYTE = 1e6
+
+
+def there_and_back(motion: Motion, seconds: float) -> Motion:
+    """A motion played forwards and backwards in turn for so long: as long as is wanted, without a jump."""
+    count, period = round(seconds * motion.fps) + 1, 2 * (motion.num_frames - 1)
+    place = np.arange(count) % period
+    return motion[np.where(place < motion.num_frames, place, period - place)]
+
+
+def peak() -> float:
+    """The most memory that this process has had, megabytes."""
+    unit = 1.0 if sys.platform == "darwin" else 1024.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
+
+
+def streamed(one: Case) -> None:
+    """The motion in windows, a second at a time, with what comes out used up: a live stream."""
+    stream = Stream(source=one.motion.skeleton, target=one.target, fps=one.motion.fps, window=Window())
+    second = round(one.motion.fps)
+    for first in range(0, one.motion.num_frames, second):
+        stream.push(one.motion[first : first + second])
+    stream.finish()
+
+
+WAYS = {
+    "at once": lambda one: one.plan().solve().report(),
+    "in windows": lambda one: retarget_in_windows(one.motion, one.target),
+    "as a stream": streamed,
+}
+
+
+def measured(way: str, one: Case, repeats: int) -> tuple[float, float]:
+    """In a fresh process: the least seconds that retargeting takes, and the megabytes it adds at most."""
+    short = replace(one, motion=one.motion[: round(2 * one.motion.fps)])
+    WAYS[way](short)
+    before = peak()
+    seconds = clock(lambda: WAYS[way](one))
+    added = peak() - before
+    if repeats > 1 and seconds < REPEAT_SECONDS:
+        seconds = min(seconds, best(lambda: clock(lambda: WAYS[way](one)), repeats - 1))
+    return seconds, added
+
+
+def in_process(way: str, one: Case, repeats: int = 2) -> tuple[float, float]:
+    """`measured`, in a process made for it."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(measured, (way, one, repeats))
+
+
+def growth(cases: dict[str, Sequence[Case]]) -> Table:
+    """Time and memory of whole solves over length, for each of some motions."""
+    rows, missed = [], []
+    for name, lengths in cases.items():
+        found = [(one.motion.duration, *in_process("at once", one, 3)) for one in lengths]
+        costs = [taken / seconds for seconds, taken, _ in found]
+        rows += [
+            (name, seconds, taken, 1e3 * cost, cost / costs[-1], added, added / seconds)
+            for (seconds, taken, added), cost in zip(found, costs, strict=True)
+        ]
+        if max(costs) > EVEN * min(costs):
+            missed.append(
+                f"{name}: a second of motion costs up to {max(costs) / min(costs):.2f} times as much at one length as "
+                f"at another, {EVEN:g} asked for"
+            )
+    return Table(
+        title="Time and memory over length: everything, free plants, body of 60 %, 120 Hz",
+        columns=(
+            "motion",
+            "seconds",
+            "time s",
+            "ms for each second",
+            "against longest",
+            "memory MB",
+            "MB for each second",
+        ),
+        rows=tuple(rows),
+        notes=("memory: what a fresh process takes at most, beyond what it had with the motion loaded.",),
+        missed=tuple(missed),
+    )
+
+
+def windows(short: Case, long: Case) -> Table:
+    """Time and memory of windows against a whole solve, on a short and a long motion."""
+    rows = []
+    for way in WAYS:
+        near, far = in_process(way, short, 1), in_process(way, long, 1)
+        rows.append((way, near[0], far[0], near[1], far[1]))
+    added = {row[0]: (row[3], row[4]) for row in rows}
+    longer = long.motion.duration / short.motion.duration
+    few, many = added["as a stream"]
+    missed = [f"a stream of {longer:.0f} times the length takes {many / few:.1f} times the memory"]
+    return Table(
+        title=f"Windows of 4 s that look 1 s ahead and 1 s back: {long.name}",
+        columns=("way", *(f"{what} for {one.motion.duration:.0f} s" for what in ("time s,", "memory MB,") for one in (short, long))),
+        rows=tuple(rows),
+        notes=("in windows: the whole result is kept. as a stream: a second goes in at a time, what comes out is used up.",),
+        missed=tuple(missed if many > 1.5 * few and many - few > 0.1 * longer else ()),
+    )  # fmt: skip
+
+
+def agreement(one: Case) -> Table:
+    """How far the windows' result is from that of the whole solve."""
+    whole = one.plan().solve().motion
+    contacts = detect_contacts(one.motion, contact_points(one.motion))
+    parts, unmet = retarget_in_windows(one.motion, one.target, contacts=contacts)
+    a, b = fk(whole).positions, fk(parts).positions
+    apart = {
+        "places in the world, mm": 1e3 * np.linalg.norm(a - b, axis=-1),
+        "places from the root, mm": 1e3 * np.linalg.norm((a - a[:, :1]) - (b - b[:, :1]), axis=-1)[:, 1:],
+        "joint rotations, degrees": np.degrees(angle_between(whole.rotations, parts.rotations)),
+    }
+    rows = [(name, float(off.mean()), float(np.percentile(off, 99)), float(off.max())) for name, off in apart.items()]
+    return Table(
+        title=f"Windows against the whole solve: {one.name}, {one.motion.duration:.0f} s",
+        columns=("what differs", "mean", "99 %", "most"),
+        rows=tuple(rows),
+        notes=(f"{len(unmet)} constraints are not met in some window.",),
+    )
+
+
+def tables(lengths: Sequence[float] = LENGTHS) -> list[Table]:
+    """Growth, windows and how they agree: on the sample walk, and on captured squats where they are."""
+    cases = {"sample walk": [case("sample walk", made("walk", seconds), "60 %") for seconds in lengths]}
+    real = captures()
+    if real:
+        squats = real[CAPTURES[1]]
+        cases[f"{CAPTURES[1]} there and back"] = [
+            case(CAPTURES[1], there_and_back(squats, seconds), "60 %") for seconds in lengths
+        ]
+    walks = cases["sample walk"]
+    return [growth(cases), windows(walks[min(1, len(walks) - 1)], walks[-1]), agreement(walks[-1])]
