@@ -19,8 +19,8 @@ import numpy as np
 from understudy import samples
 from understudy.io import read
 from understudy.motion import Motion
+from understudy.pipeline import Options, Part, Plan, plan
 from understudy.recipe.scaling import parse_scale, scaled
-from understudy.retarget import Options, Part, Plan, plan
 from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution
 
@@ -32,7 +32,7 @@ CAPTURES = ("02_01", "13_29")
 """Clips of the CMU collection: a walk of 3 s and squats of 38 s."""
 SAMPLES = {"sample walk": ("walk", None), "sample squat": ("squat", 38.0), "sample dance": ("dance", None)}
 """Made motions and their length in seconds, their own where none is given."""
-LEAST_REPEATS, REPEAT_SECONDS = 3, 2.0
+LEAST_REPEATS, REPEAT_SECONDS = 3, 1.0
 """How often work is timed: at least so often, and as often as fits into that time."""
 
 
@@ -63,9 +63,11 @@ class Table:
         """Columns under their names: the first to the left, the rest to the right."""
         cells = [self.columns, *(tuple(shown(value) for value in row) for row in self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-                 for row in cells]  # fmt: skip
-        return "\n".join([self.title, *(f"  {line.rstrip()}" for line in lines), *(f"  {note}" for note in self.notes)])
+        lines = []
+        for first, *rest in cells:
+            right = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+            lines.append("  ".join(["", first.ljust(widths[0]), *right]).rstrip())
+        return "\n".join([self.title, *lines, *(f"  {note}" for note in self.notes)])
 
 
 def shown(value: object) -> str:
@@ -108,12 +110,12 @@ def case(name: str, motion: Motion, body: str) -> Case:
     return Case(name=f"{name}, {body}", motion=motion, target=scaled(motion.skeleton, parse_scale(BODIES[body])))
 
 
-def best(work: Callable[[], float], repeats: int = LEAST_REPEATS) -> float:
-    """The least of several times, as the work itself counts them, seconds."""
+def best(work: Callable[[], tuple[float, ...]], repeats: int = LEAST_REPEATS) -> tuple[float, ...]:
+    """The least of several times, seconds, for each of the times that the work itself takes."""
     began, found = time.perf_counter(), [work()]
-    while len(found) < repeats or time.perf_counter() - began + found[-1] < REPEAT_SECONDS:
+    while len(found) < repeats or time.perf_counter() - began < REPEAT_SECONDS:
         found.append(work())
-    return min(found)
+    return tuple(min(each) for each in zip(*found, strict=True))
 
 
 def clock(work: Callable[[], object]) -> float:

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-
 from retarget_cases import CAPTURES, LEAST_REPEATS, REPEAT_SECONDS, Case, Table, captures, case, made, worst
+
 from understudy.bands import energy_above, rms_jerk
 from understudy.problem import Problem, Sample
 from understudy.solvers.base import Solution, Solver, solution
@@ -78,8 +78,8 @@ def side_by_side(one: Case, plants: str, limit: float = LIMIT) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            f"At their defaults; `key a frame`: keys and residuals at every frame and softness {CLOSER:g}, to be as exact.",
-            f"Each may take {limit:g} s; * it was stopped then, with the best found. worst: at every frame, any constraint.",
+            f"At their defaults; `key a frame`: keys and residuals at every frame, softness {CLOSER:g}: as exact.",
+            f"Each may take {limit:g} s; * stopped then, with the best found. worst: at every frame, any constraint.",
             "Energy above frequencies and RMS jerk: percent more or less than the source's.",
         ),
         missed=tuple(missed),
@@ -109,9 +109,9 @@ def against_reference(one: Case, limits: dict[str, float]) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            "worst: millimetres or milliradians at every frame; each constraint allows 1. at its own: at the 30 frames a",
-            "second that `reference` looks at, where its keys every 4/30 s could meet them. Stopped after the stated time,",
-            "the ratio is a lower bound.",
+            "worst: millimetres or milliradians at every frame; each constraint allows 1. at its own: at the 30 frames",
+            "a second that `reference` looks at, which its keys every 4/30 s could meet. Where it was stopped before",
+            "it met everything, the ratio is a lower bound.",
         ),
         missed=tuple(missed),
     )  # fmt: skip

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from retarget_cases import BODIES, CAPTURES, Case, Table, best, captures, case, clock, motions, worst
+from retarget_cases import BODIES, CAPTURES, Case, Table, best, captures, case, motions, worst
+
 from understudy.bands import choose_spacing
 from understudy.motion import Motion
 from understudy.solvers.spacetime import Spacetime
@@ -62,18 +64,19 @@ def real_time(motions: dict[str, Motion], wanted: Iterable[str] = ()) -> Table:
 
 def timed(one: Case) -> tuple[str, float, float, float, float, float, int, float, int]:
     """A row of the table."""
-    found = [one.plan().solve()]
+    found = one.plan().solve()
 
-    def solve() -> float:
-        found[0] = one.plan().solve()
-        return found[0].seconds
+    def work() -> tuple[float, float]:
+        began = time.perf_counter()
+        solution = one.plan().solve()
+        solution.report()
+        return solution.seconds, time.perf_counter() - began
 
-    solving = best(solve)
-    everything = best(lambda: clock(lambda: one.plan().solve().report()))
-    seconds, plant = one.motion.duration, 1e3 * worst(found[0], PLANTS)
+    solving, everything = best(work)
+    seconds, plant = one.motion.duration, 1e3 * worst(found, PLANTS)
     return (
-        one.name, seconds, 1e3 * solving, seconds / solving, 1e3 * everything, seconds / everything, found[0].steps,
-        plant, len(found[0].unmet),
+        one.name, seconds, 1e3 * solving, seconds / solving, 1e3 * everything, seconds / everything, found.steps,
+        plant, len(found.unmet),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from understudy.contacts import detect_contacts
 from understudy.io.files import open_to_write
 from understudy.motion import rest_motion
 from understudy.picture import draw
-from understudy.retarget import retarget
+from understudy.pipeline import retarget
 from understudy.samples import Scene
 
 FOLDER = Path(__file__).resolve().parent / "pictures"

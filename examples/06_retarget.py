@@ -15,7 +15,7 @@ import numpy as np
 from understudy import Motion, fk, samples, write
 from understudy.contacts import Contact
 from understudy.picture import draw
-from understudy.retarget import retarget
+from understudy.pipeline import retarget
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

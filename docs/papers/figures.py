@@ -30,8 +30,8 @@ from understudy.kinematics import fk
 from understudy.limits import human_limits
 from understudy.motion import Motion
 from understudy.picture import draw
+from understudy.pipeline import Options, Part, morph, naive, plan, retarget
 from understudy.problem import Actor, Problem
-from understudy.retarget import Options, Part, morph, naive, plan, retarget
 from understudy.samples import Prop, Scene
 from understudy.solvers.base import Solution, Solver
 from understudy.solvers.ik import Ik

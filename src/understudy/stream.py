@@ -21,8 +21,8 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
+from understudy.pipeline import Options, Part, plan
 from understudy.plants import Stage, floor_constraints
-from understudy.retarget import Options, Part, plan
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.spacetime import Spacetime

@@ -15,7 +15,7 @@ from understudy.constraints.base import Spot
 from understudy.constraints.place import Place
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.retarget import Options, Part, Plan, morph, plan, retarget
+from understudy.pipeline import Options, Part, Plan, morph, plan, retarget
 from understudy.samples import Scene
 from understudy.solvers.base import Solution
 from understudy.solvers.least_squares import LeastSquares

@@ -10,7 +10,7 @@ import pytest
 
 from understudy import samples
 from understudy.kinematics import fk
-from understudy.retarget import Options, naive, retarget
+from understudy.pipeline import Options, naive, retarget
 from understudy.samples import Scene
 from understudy.solvers.base import Solution
 from understudy.solvers.ik import Ik

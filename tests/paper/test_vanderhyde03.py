@@ -16,8 +16,8 @@ from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.limits import human_limits
 from understudy.motion import Motion
+from understudy.pipeline import Part, plan
 from understudy.problem import Actor, Problem
-from understudy.retarget import Part, plan
 from understudy.solvers.base import Outcome, Solution, Solver
 from understudy.solvers.keyed import Keyed
 from understudy.solvers.spacetime import Spacetime

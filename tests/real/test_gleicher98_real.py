@@ -19,7 +19,7 @@ from understudy.contacts import Contact, contact_points, detect_contacts
 from understudy.geometry.quaternion import Array, angle_between
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.retarget import Options, Part, morph, naive, plan, retarget
+from understudy.pipeline import Options, Part, morph, naive, plan, retarget
 from understudy.solvers.base import Solution
 from understudy.solvers.ik import Ik
 from understudy.solvers.ik_lowpass import IkLowpass

@@ -18,8 +18,8 @@ from understudy.bands import energy_above, rotation_curves
 from understudy.contacts import contact_points, detect_contacts
 from understudy.kinematics import fk
 from understudy.motion import Motion
+from understudy.pipeline import Options, retarget
 from understudy.plants import Stage
-from understudy.retarget import Options, retarget
 from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.ik import Ik

@@ -18,7 +18,7 @@ LAYERS = (
     ("problem",),
     ("solvers",),
     ("contacts", "start", "limits", "plants"),
-    ("samples", "picture", "retarget", "stream", "recipe"),
+    ("samples", "picture", "pipeline", "stream", "recipe"),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent

@@ -18,6 +18,7 @@ from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.contacts import Contact, Detection
 from understudy.errors import FileError, OptionError, UnderstudyError, UnknownNameError
+from understudy.pipeline import Options
 from understudy.recipe import Cast, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
@@ -26,7 +27,6 @@ from understudy.recipe.model import parse_spacing
 from understudy.recipe.prepare import make_solver, solvers
 from understudy.recipe.scaling import parse_scale, part_bones, scaled
 from understudy.recipe.writing import constraint_lines
-from understudy.retarget import Options
 from understudy.skeleton import Point
 
 WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'

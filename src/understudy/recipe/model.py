@@ -12,7 +12,7 @@ from understudy.constraints.base import Constraint
 from understudy.contacts import Contact
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
-from understudy.retarget import Options
+from understudy.pipeline import Options
 
 AUTO, ALL = "auto", "all"
 SPACINGS = (2, 4, 8)

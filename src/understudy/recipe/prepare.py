@@ -14,11 +14,11 @@ from understudy.contacts import Contact, contact_points, detect_contacts
 from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
+from understudy.pipeline import Options, Part, Plan, plan
 from understudy.plugins import scan
 from understudy.recipe.fields import names_of
 from understudy.recipe.loading import Loaded, load
 from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
-from understudy.retarget import Options, Part, Plan, plan
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.start import check_structure, leg_ratio
 

@@ -14,12 +14,12 @@ from understudy.constraints import Constraint, kinds
 from understudy.contacts import Contact, Detection
 from understudy.errors import FileError, UnderstudyError, nearest_names
 from understudy.io.files import open_to_read
+from understudy.pipeline import Options
 from understudy.recipe.fields import FieldError, build, convert, names_of, unknown_key
 from understudy.recipe.lines import Place, find_lines, line_of
 from understudy.recipe.model import AUTO, Cast, PropEntry, Reading, Recipe, parse_spacing
 from understudy.recipe.prepare import find_solver, solvers
 from understudy.recipe.props import Course, load_course
-from understudy.retarget import Options
 from understudy.skeleton import Point
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")

@@ -10,11 +10,11 @@ from typing import Any
 from understudy.constraints import Constraint, kinds
 from understudy.contacts import Contact, Detection
 from understudy.io.files import open_to_write
+from understudy.pipeline import Options
 from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
 from understudy.recipe.model import Cast, PropEntry, Reading, Recipe
 from understudy.recipe.prepare import find_solver, make_solver, solvers
 from understudy.recipe.toml import changed, comment, entry, example_entry, value_text
-from understudy.retarget import Options
 
 HEAD = (
     "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "
