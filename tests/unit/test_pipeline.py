@@ -22,7 +22,7 @@ from understudy.pipeline import Options, Part, morph, naive, plan, retarget
 from understudy.samples import Scene
 from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution
-from understudy.solvers.least_squares import LeastSquares
+from understudy.solvers.ik import Ik
 from understudy.start import Floor, leg_ratio
 
 
@@ -258,8 +258,8 @@ def test_the_source_is_left_as_it_is() -> None:
 
 
 def test_another_solver_gets_the_same_problem() -> None:
-    found = retarget(walk(), shins(), contacts=scene().contacts, solver=LeastSquares(softness=1e-5))
-    assert found.solver == "least_squares"
+    found = retarget(walk(), shins(), contacts=scene().contacts, solver=Ik())
+    assert found.solver == "ik"
     ours = retarget(walk(), shins(), contacts=scene().contacts)
     assert [o.constraint.label for o in found.outcomes] == [o.constraint.label for o in ours.outcomes]
 
@@ -374,8 +374,12 @@ def test_shares_of_a_morph_are_checked() -> None:
 
 
 def test_a_morph_that_does_not_change_is_the_motion() -> None:
-    """A share of zero throughout: the source as it is, on the target's skeleton with the source's lengths."""
-    found = morph(walk(), scaled(0.6), share=np.zeros(walk().num_frames), contacts=scene().contacts)
+    """A share of zero throughout: the source as it is, on the target's skeleton with the source's lengths.
+
+    Ends of bones are the target's all along, so only joints are planted here.
+    """
+    contacts = [c for c in scene().contacts if c.point.name.endswith("ToeBase")]
+    found = morph(walk(), scaled(0.6), share=np.zeros(walk().num_frames), contacts=contacts)
     assert not found.unmet
     np.testing.assert_allclose(fk(found.motion).positions, fk(walk()).positions, atol=2e-3)
 

@@ -26,6 +26,8 @@ def make_can() -> Skeleton:
         "BackRim": ("Can", (0.0, 0.0, -RADIUS)),
         "LeftTop": ("Can", (RADIUS, HEIGHT, 0.0)),
         "RightTop": ("Can", (-RADIUS, HEIGHT, 0.0)),
+        "FrontTop": ("Can", (0.0, HEIGHT, RADIUS)),
+        "BackTop": ("Can", (0.0, HEIGHT, -RADIUS)),
     }
     return assemble("can", root, [], ends)
 
