@@ -104,7 +104,7 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
     """Time and memory of whole solves over length, for each of some motions."""
     rows, missed = [], []
     for name, lengths in cases.items():
-        found = [(one.motion.duration, *in_process("at once", one, 3)) for one in lengths]
+        found = [(one.motion.duration, *in_process("at once", one)) for one in lengths]
         costs = [taken / seconds for seconds, taken, _, _ in found]
         rows += [
             (name, seconds, taken, 1e3 * cost, cost / costs[-1], steps, added, added / seconds)
@@ -115,6 +115,9 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
                 f"{name}: a second of motion costs up to {max(costs) / min(costs):.2f} times as much at one length as "
                 f"at another, {EVEN:g} asked for"
             )
+        sizes = [added / seconds for seconds, _, added, _ in found]
+        if sizes[-1] > EVEN * max(sizes[:-1], default=np.inf):
+            missed.append(f"{name}: memory grows faster than the length, to {sizes[-1]:.2f} MB for each second")
     return Table(
         title="Time and memory over length: everything, free plants, body of 60 %, 120 Hz",
         columns=(

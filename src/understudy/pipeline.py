@@ -11,7 +11,7 @@ from understudy.bands import choose_spacing
 from understudy.body import leg_length
 from understudy.constraints.base import Constraint
 from understudy.contacts import Contact, Detection, contact_points, detect_contacts
-from understudy.errors import OptionError, SkeletonError
+from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.limits import joint_limits
 from understudy.motion import Motion
@@ -182,6 +182,7 @@ def plan(
     options = options or Options()
     _check(parts)
     found = _contacts(parts, options) if contacts is None else tuple(contacts)
+    _check_contacts(found, parts)
     floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
     stages, starts = [], []
     for part in parts:
@@ -233,6 +234,19 @@ def _check(parts: Sequence[Part]) -> None:
         check_structure(part.motion.skeleton, part.target)
         if float(part.target.lengths.sum()) <= 0.0 < float(part.motion.skeleton.lengths.sum()):
             raise SkeletonError("The target's bones all have length zero")
+
+
+def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Part]) -> None:
+    names = [part.name for part in parts]
+    for contact in contacts:
+        wanted = [contact.actor] if contact.actor else []
+        wanted += [contact.on] if contact.other is not None else []
+        for name in wanted:
+            if name not in names:
+                raise UnknownNameError(
+                    f"Contact of `{contact.point.name}` from {contact.start:.2f} s names `{name}`, who is not there; "
+                    f"{nearest_names(name, names)}"
+                )
 
 
 def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:

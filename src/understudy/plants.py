@@ -104,12 +104,21 @@ class _When(TypedDict):
 
 
 def _when(contact: Contact) -> _When:
+    return {"start": contact.start, "end": contact.end, "name": contact_name(contact)}
+
+
+def contact_name(contact: Contact) -> str:
+    """What the constraint of a contact is called."""
     name = f"{contact.point.name} {contact.start:.2f}-{contact.end:.2f} s"
-    return {"start": contact.start, "end": contact.end, "name": f"{contact.actor} {name}".strip()}
+    return f"{contact.actor} {name}".strip()
 
 
 def _spot(stage: Stage, contact: Contact) -> Spot:
-    return Spot(point=stage.point(contact.point), actor=stage.actor)
+    if stage.share is None:
+        return Spot(point=stage.point(contact.point), actor=stage.actor)
+    # On a body that changes size the point is where it is in the middle of the contact.
+    ratio = stage.size(stage.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
+    return Spot(point=replace(contact.point, offset=ratio * contact.point.offset), actor=stage.actor)
 
 
 def _planted(stage: Stage, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:

@@ -157,6 +157,12 @@ class Problem:
         parts = [_metric(actor, body) for actor, body in zip(self.actors, self.bodies, strict=True)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @cached_property
+    def units(self) -> Array:
+        """(D,) what a coordinate is counted in: leg lengths for shifts, radians for turns."""
+        parts = [np.repeat([self.leg, 1.0], [body.num_shifts, len(body.joint_of)]) for body in self.bodies]
+        return np.concatenate(parts)
+
     def pulls(self) -> tuple[Array, ...]:
         """For each actor (F, 3): how far constraints that fix it in the world would shift it, on average; nan where
         none does."""

@@ -22,7 +22,7 @@ from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
 from understudy.pipeline import Options, Part, plan
-from understudy.plants import Stage, floor_constraints
+from understudy.plants import Stage, contact_name, floor_constraints
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.spacetime import Spacetime
@@ -83,7 +83,7 @@ class Stream:
             raise OptionError(f"Expected frames at {self.fps:g} a second, got {frames.fps:g}")
         self._frames = frames if self._frames is None else join(self._frames, frames)
         ready = []
-        step, ahead = round(self.window.step * self.fps), round(self.window.ahead * self.fps)
+        step, ahead = max(round(self.window.step * self.fps), 1), round(self.window.ahead * self.fps)
         while self._first + self._frames.num_frames >= self._done + step + ahead:
             ready.append(self._solve(step, self._done + step + ahead))
         return ready
@@ -117,16 +117,17 @@ class Stream:
         contacts = self._window_contacts(part, begin)
         if self.floor is None and contacts:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
-        free, pinned = self._split(part, contacts, back)
+        across, pinned = self._split(part, contacts, back)
         options = replace(self.options, floor=False)
-        drawn = plan([Part(motion=part, target=self.target)], contacts=free, options=options, floor=self.floor)
+        drawn = plan([Part(motion=part, target=self.target)], contacts=contacts, options=options, floor=self.floor)
         start = drawn.starts[0]
         hold = -np.inf
         if back and self._given is not None:
             hold = (back - 1) / self.fps
             known = self._given[-back:] if self._ahead is None else join(self._given[-back:], self._ahead)
             start = continued(start, known, round(FADE * self.fps))
-        made = (*drawn.constraints, *pinned, *(self._floor(part, contacts) if self.options.floor else ()))
+        kept = tuple(c for c in drawn.constraints if c.name not in across)
+        made = (*kept, *pinned, *(self._floor(part, contacts) if self.options.floor else ()))
         constraints = tuple(_from(c, back / self.fps) for c in made if len(c.frames(part.times[back:])))
         solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
         solution = replace(drawn, starts=(start,), constraints=constraints).solve(solver)
@@ -155,37 +156,34 @@ class Stream:
     def _stage(self, part: Motion) -> Stage:
         return Stage(source=part, target=self.target, floor=self.floor or Floor(slope=np.zeros(2)))
 
-    def _split(
-        self, part: Motion, contacts: Sequence[Contact], back: int
-    ) -> tuple[tuple[Contact, ...], tuple[Constraint, ...]]:
-        """Contacts that begin in what is new, and those that stand across the seam, pinned where they stand."""
+    def _split(self, part: Motion, contacts: Sequence[Contact], back: int) -> tuple[set[str], tuple[Constraint, ...]]:
+        """The names of contacts that begin before what is new, and those that go on, pinned where they stand."""
         seam = (back - 0.5) / self.fps
         if not back or self._given is None:
-            return tuple(contacts), ()
+            return set(), ()
         stage = self._stage(part)
         last = fk(self._given[-1:])
-        pinned, free = [], []
+        across, pinned = set(), []
         for contact in contacts:
             if contact.start >= seam or contact.place is None:
-                free.append(contact)
-            elif contact.end > seam:
+                continue
+            across.add(contact_name(contact))
+            if contact.end > seam:
                 point = stage.point(contact.point)
+                place = last.points([point])[0, 0]
+                name = f"{point.name} stays"
                 pinned.append(
-                    Place(
-                        spot=Spot(point=point),
-                        target=last.points([point])[0, 0],
-                        start=contact.start,
-                        end=contact.end,
-                        name=f"{contact.point.name} stays",
-                    )
+                    Place(spot=Spot(point=point), target=place, start=contact.start, end=contact.end, name=name)
                 )
-        return tuple(free), tuple(pinned)
+        return across, tuple(pinned)
 
     def _note(self, solution: Solution, begin: int) -> None:
         shift = begin / self.fps
         for outcome in solution.unmet:
+            spots = (*outcome.constraint.spots(), *outcome.constraint.joints())
+            named = spots[0].point if isinstance(spots[0].point, str) else spots[0].point.name
             self.unmet.append(
-                f"`{outcome.constraint.label}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
+                f"{outcome.constraint.kind} of `{named}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
             )
 
 
@@ -238,7 +236,7 @@ def retarget_in_windows(
         floor=find_floor(contacts, leg_length(motion.skeleton)) if contacts else None,
     )
     parts: list[Motion] = []
-    step = round(stream.window.step * motion.fps)
+    step = max(round(stream.window.step * motion.fps), 1)
     for first in range(0, motion.num_frames, step):
         parts += stream.push(motion[first : first + step])
     parts += stream.finish()

@@ -151,11 +151,26 @@ def test_reference_unfinished_is_a_lower_bound(load, walk, monkeypatch):
     pytest.importorskip("nlopt", reason="the `reference` solver needs nlopt")
     solvers = load("retarget_solvers")
     monkeypatch.setattr(solvers, "LEAST_REPEATS", 0)
-    table = solvers.against_reference(walk, {"fixed": 0.3})
-    row = dict(zip(table.columns[-2:], table.rows[0][-2:], strict=True))
-    assert row["x ours"].startswith("> ")
-    assert row["at its own"] > 0.0
-    assert table.rows[0][5] == "unfinished"
+    races = [solvers.Race(plants="fixed", frames=frames, limit=0.5) for frames in ("every", "some")]
+    table = solvers.against_reference(walk, races)
+    for row in table.rows:
+        found = dict(zip(table.columns, row, strict=True))
+        assert found["reference"].startswith("unfinished after ")
+        assert found["x ours"].startswith("> ")
+        assert found["it, at every"] > found["ours off by"]
+    assert table.missed == ()
+
+
+def test_reference_is_timed_to_where_it_first_meets_the_tolerance(load, walk, monkeypatch):
+    pytest.importorskip("nlopt", reason="the `reference` solver needs nlopt")
+    solvers = load("retarget_solvers")
+    monkeypatch.setattr(solvers, "LEAST_REPEATS", 0)
+    monkeypatch.setattr(solvers, "TOLERANCE", 10.0)
+    monkeypatch.setattr(solvers, "AHEAD", math.inf)
+    table = solvers.against_reference(walk, [solvers.Race(plants="free", frames="every", limit=5.0)])
+    assert table.rows[0][3].startswith("met after ")
+    assert not table.rows[0][5].startswith(">")
+    assert len(table.missed) == 1
 
 
 def test_command_line_prints_tables_and_what_is_missed(load, monkeypatch, capsys):

@@ -223,6 +223,19 @@ def test_a_foot_that_only_trembles_stands_once() -> None:
     assert 0.0 < found[0].confidence < 1.0
 
 
+def test_a_foot_that_wriggles_in_its_place_has_not_left() -> None:
+    """Faster than rest, slower than leaving, all within the radius: one contact. With less patience: two."""
+    for speed, count in ((0.9, 1), (3.0, 2)):
+        t = np.arange(60) / 60.0
+        circle = 0.005 * np.stack(
+            [np.cos(2 * np.pi * 5.5 * t) - 1.0, np.zeros(60), np.sin(2 * np.pi * 5.5 * t)], axis=1
+        )
+        stay = np.zeros((40, 3))
+        path = np.concatenate([stay, circle, np.tile(circle[-1], (40, 1))])
+        found = detect_contacts(one_point(path), [FOOT], Detection(speed=0.12 / speed, share=0.0))
+        assert len(found) == count
+
+
 def test_a_slow_slide_is_cut_where_it_leaves_the_radius() -> None:
     """Slower than the speed of rest, but over ten centimetres: no contact spans more than twice the radius."""
     path = np.zeros((240, 3))

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.body import leg_length
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.errors import OptionError
+from understudy.errors import OptionError, UnknownNameError
 from understudy.geometry.quaternion import angle_between, conjugate, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.problem import Actor, Problem
-from understudy.solvers.newton import shortened
+from understudy.solvers.newton import LARGEST
 from understudy.solvers.rows import sampled_frames
 from understudy.solvers.spacetime import Level, Spacetime, levels, near_broken, stiffened, yielding
 from understudy.splines import Knots
@@ -89,10 +90,12 @@ def test_slower_joints_change_on_keys_of_their_own() -> None:
     assert np.abs(slow[:, elbow]).max() > 0.01
 
 
-@pytest.mark.parametrize("slower", [{"LeftFoearm": 2.0}, {"LeftForeArm": 0.0}, {"LeftForeArm": np.nan}])
-def test_slower_takes_joints_and_factors(slower: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="`slower` takes joints and factors above zero; got"):
-        Spacetime(slower=slower).solve(problem(reach()))
+def test_slower_takes_joints_and_factors() -> None:
+    with pytest.raises(UnknownNameError, match=r"`slower` names joint `LeftFoearm`, .*nearest: `LeftForeArm`"):
+        Spacetime(slower={"LeftFoearm": 2.0}).solve(problem(reach()))
+    for factor in (0.0, -1.0, np.nan):
+        with pytest.raises(OptionError, match=f"`slower` takes factors above zero; got {factor} for `LeftForeArm`"):
+            Spacetime(slower={"LeftForeArm": factor}).solve(problem(reach()))
 
 
 def test_slower_takes_any_joint_of_the_body() -> None:
@@ -162,9 +165,19 @@ def test_what_holds_keeps_its_weight_and_the_worst_gives_way_most() -> None:
     assert alone[1] < 1.0
 
 
-def test_a_step_is_shortened_key_by_key() -> None:
-    old, new = (np.zeros((1, 3)),), (np.array([[0.05, -3.0, 0.7]]),)
-    np.testing.assert_allclose(shortened(old, new, 0.1)[0], [[0.05, -0.1, 0.1]])
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_a_step_turns_and_moves_by_so_much_at_most(size: float) -> None:
+    """A place a hundred legs away: one step moves the root by no more than 0.7 of a leg, and turns no joint further."""
+    motion = replace(walk(), skeleton=walk().skeleton.scaled(size), root=size * walk().root)
+    leg = leg_length(motion.skeleton)
+    far = Place(spot=Spot(point="LeftHand"), target=np.array([0.0, 100.0 * leg, 0.0]), start=1.2, end=1.6)
+    one = Level(spacing=SPACING, rate=30.0, stiffness=1e5, steps=1)
+    found = Spacetime(levels=(one,), iterations=1).solve(Problem(actors=(Actor(motion=motion),), constraints=(far,)))
+    assert found.steps >= 1
+    moved = np.abs(found.motion.root - motion.root).max() / (leg * found.steps)
+    turned = angle_between(found.motion.rotations, motion.rotations).max() / found.steps
+    assert 0.1 * LARGEST < moved <= LARGEST + 1e-9
+    assert turned <= np.sqrt(3.0) * LARGEST + 1e-9
 
 
 def test_the_ends_of_constraints_are_looked_at_whatever_the_rate() -> None:

@@ -12,6 +12,8 @@ NAMED = 3
 """How many constraints a sentence names."""
 SHARE = 0.2
 """Share of the strongest resistance from which on a constraint is named."""
+NEARBY = 0.01
+"""Leg lengths or radians from being broken within which a one-sided constraint may be what is in the way."""
 MOST = 20
 """How many broken constraints are looked into."""
 
@@ -35,6 +37,8 @@ def _sentence(evaluation: Evaluation, which: int, at: int) -> str:
     frame = int(sample.holds[which][at])
     when = f"at {sample.times[frame]:.2f} s"
     mine, off = _rows(evaluation, which, at)
+    if sample.targets[which].constraint.relation is Relation.AT_MOST:
+        off = np.maximum(off, 0.0)
     wish = mine.T @ off
     others: list[tuple[int, Array]] = []
     for other in range(len(sample.targets)):
@@ -42,7 +46,8 @@ def _sentence(evaluation: Evaluation, which: int, at: int) -> str:
         if other != which and len(place):
             rows, values = _rows(evaluation, other, int(place[0]))
             holding = sample.targets[other].constraint.relation is Relation.EQUAL
-            rows = rows if holding else rows[values > -1e-4]
+            nearby = max(NEARBY * sample.problem.leg, 10.0 * sample.targets[other].constraint.tolerance)
+            rows = rows if holding else rows[values > -nearby]
             if len(rows):
                 others.append((other, rows))
     if not others or np.linalg.norm(wish) < 1e-12:

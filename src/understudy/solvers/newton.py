@@ -15,9 +15,9 @@ Keys = tuple[Array, ...]
 """The unknowns: for each group of coordinates (K, d) keys."""
 
 TOUCH = 0.1
-"""Metres or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
+"""Leg lengths or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
 LARGEST = 0.7
-"""Metres or radians that a step changes a key by at most."""
+"""Leg lengths or radians that a step changes a key by at most."""
 GAIN = 0.05
 """Share of what is left below which a step is the last of its level."""
 AHEAD = 200.0
@@ -55,7 +55,7 @@ class Descent:
             linear = plan.linearize(now, self.curves.values(keys), active)
             for _ in range(self.tries):
                 forces, trial = linear.step(keys, damping)
-                trial = shortened(keys, trial, TOUCH if self.exact else LARGEST)
+                trial = self._shortened(keys, trial)
                 then = self.sample.evaluate(self.curves.values(trial))
                 reached = self.merit(then, trial)
                 if reached <= merit:
@@ -71,6 +71,12 @@ class Descent:
                 return keys, number + 1
         return keys, steps
 
+    def _shortened(self, old: Keys, new: Keys) -> Keys:
+        """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
+        most = (TOUCH if self.exact else LARGEST) * self.sample.problem.units
+        parts = zip(old, new, self.curves.groups, strict=True)
+        return tuple(a + np.clip(b - a, -most[group], most[group]) for a, b, group in parts)
+
     def merit(self, evaluation: Evaluation, keys: Keys) -> float:
         """What a step must lower: violation and change."""
         return penalty(evaluation, self.heavy(evaluation)) + 0.5 * self.curves.size(keys)
@@ -78,11 +84,6 @@ class Descent:
     def heavy(self, evaluation: Evaluation) -> Array:
         """(C,) how heavily each constraint's squared residuals count."""
         return self.stiffness * self.weights * stiffness(self.sample, evaluation.rows)
-
-
-def shortened(old: Keys, new: Keys, most: float) -> Keys:
-    """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
-    return tuple(a + np.clip(b - a, -most, most) for a, b in zip(old, new, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

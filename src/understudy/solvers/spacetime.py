@@ -17,7 +17,7 @@ import numpy as np
 
 from understudy.constraints.base import Relation
 from understudy.coordinates import Body
-from understudy.errors import OptionError
+from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem, Sample, merged
 from understudy.solvers.base import Solver, Watch
@@ -51,6 +51,8 @@ BROKEN = (0.035, 0.15)
 """Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
 UNFINISHED = (0.015, 0.05)
 """Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
+REACHING = 0.3
+"""What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
 CHECKED = 30.0
@@ -157,6 +159,11 @@ class Spacetime(Solver):
                 if np.allclose(eased, ease, rtol=0.1) or budget.spent:
                     break
                 ease, level = eased, replace(level, steps=min(level.steps, RETRY))
+            if np.any(ease < HOLDING):
+                # Now that it is known what gives way, all of that is reached for alike, however far off it is.
+                ease = np.where(ease < HOLDING, REACHING * broken / np.maximum(worst, broken), 1.0)
+                bodies, taken, worst = self._level(problem, start, watched, level, ease)
+                budget.steps += taken
             for more, stiffer in enumerate(stiffened(level)):
                 if not np.any((worst > unfinished)[ease > HOLDING]) or budget.spent:
                     break
@@ -195,8 +202,19 @@ class Spacetime(Solver):
         off = violation(check.evaluate(np.zeros((len(frames), check.ensemble.num_coordinates))))
         return moved, taken, np.array([each.max(initial=0.0) for each in off])
 
+    def _check_slower(self, problem: Problem) -> None:
+        known = {"root", *(name for actor in problem.actors for name in actor.motion.skeleton.names)}
+        for name, factor in (self.slower or {}).items():
+            if name not in known:
+                raise UnknownNameError(
+                    f"`slower` names joint `{name}`, which no actor has; {nearest_names(name, known)}"
+                )
+            if not factor > 0.0:
+                raise OptionError(f"`slower` takes factors above zero; got {factor} for `{name}`")
+
     def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
         """The unknown curves at the frames looked at, and at all frames."""
+        self._check_slower(problem)
         times = np.concatenate([_factors(body, self.slower or {}) for body in problem.bodies])
         factors, group_of = np.unique(times, return_inverse=True)
         groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
@@ -218,9 +236,6 @@ class Spacetime(Solver):
 
 def _factors(body: Body, slower: dict[str, float]) -> Array:
     """(d,) how many times further apart the keys of each of a body's coordinates are."""
-    unknown = set(slower) - set(body.skeleton.names) - {"root"}
-    if unknown or any(not factor > 0.0 for factor in slower.values()):
-        raise OptionError(f"`slower` takes joints and factors above zero; got {slower}")
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
