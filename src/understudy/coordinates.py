@@ -87,8 +87,8 @@ class Body:
         universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
         return joint_angles(self.skeleton, self.motion.rotations)[:, universal, 1]
 
-    def displaced(self, d: Array) -> Posture:
-        """The body displaced by coordinates d (F, D)."""
+    def moved(self, d: Array) -> tuple[Array, Array]:
+        """The root's path (F, 3) and local rotations (F, J, 4) displaced by coordinates d (F, D)."""
         base, skeleton = self.motion, self.skeleton
         if d.shape != (base.num_frames, self.num_coordinates):
             raise OptionError(f"Expected coordinates of shape {(base.num_frames, self.num_coordinates)}, got {d.shape}")
@@ -104,7 +104,12 @@ class Body:
             else:
                 turn = self._turn_universal(joints, angles)
             rotations[:, joints] = multiply(base.rotations[:, joints], turn)
-        positions, world = forward(skeleton, root, rotations, base.offsets)
+        return root, rotations
+
+    def displaced(self, d: Array) -> Posture:
+        """The body displaced by coordinates d (F, D)."""
+        root, rotations = self.moved(d)
+        positions, world = forward(self.skeleton, root, rotations, self.motion.offsets)
         return Posture(body=self, d=d, root=root, local=rotations, positions=positions, rotations=world)
 
     def local_axes(self, d: Array) -> Array:

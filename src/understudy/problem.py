@@ -31,6 +31,8 @@ UNUSED = 100.0
 """How much dearer it is to turn a joint that the motion never turns."""
 BENDING = ("lower_leg", "lower_arm")
 """The parts whose joints bend about one axis by nature."""
+SEEN = 100
+"""Frames of a motion that are looked at to tell how its joints are used."""
 ONE_AXIS = 0.02
 """A joint whose turning about other axes stays below this share of its main one is used as a hinge."""
 
@@ -313,7 +315,8 @@ class Evaluation:
 
 def still_joints(motion: Motion) -> set[int]:
     """Joints, the root apart, that do not turn in a motion while others do: they join parts of the build."""
-    turned = angle_between(motion.rotations[:1, 1:], motion.rotations[:, 1:]).max(axis=0, initial=0.0)
+    some = motion.rotations[:: max(motion.num_frames // SEEN, 1), 1:]
+    turned = angle_between(some[:1], some).max(axis=0, initial=0.0)
     still = {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
     return still if len(still) < motion.skeleton.num_joints - 1 else set()
 
@@ -327,13 +330,13 @@ def _as_used(motion: Motion) -> Skeleton:
     found = roles(skeleton)
     bending = {found[f"{s}_{part}"] for s in ("left", "right") for part in BENDING if f"{s}_{part}" in found}
     kinds, axes = list(skeleton.kinds), skeleton.axes.copy()
-    step = max(motion.num_frames // 100, 1)
-    turns = log(multiply(conjugate(motion.rotations[:1]), motion.rotations[::step]))
-    for joint, kind in enumerate(kinds):
-        if kind is not JointKind.BALL or joint not in bending:
+    for joint in bending:
+        if kinds[joint] is not JointKind.BALL:
             continue
-        sizes, directions = np.linalg.svd(turns[:, joint], full_matrices=False)[1:]
-        if len(sizes) > 1 and np.ptp(turns[:, joint] @ directions[0]) > 0.1 and sizes[1] < ONE_AXIS * sizes[0]:
+        some = motion.rotations[:: max(motion.num_frames // SEEN, 1), joint]
+        turns = log(multiply(conjugate(some[:1]), some))
+        sizes, directions = np.linalg.svd(turns, full_matrices=False)[1:]
+        if len(sizes) > 1 and np.ptp(turns @ directions[0]) > 0.1 and sizes[1] < ONE_AXIS * sizes[0]:
             kinds[joint] = JointKind.HINGE
             axes[joint] = 0.0
             axes[joint, 0] = directions[0]
@@ -377,6 +380,7 @@ def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]
     """The bodies at all frames after a displacement d (F, D) of every frame."""
     out = []
     for which, body in enumerate(bodies):
-        posture = body.displaced(d[:, sample.ensemble.columns(which)])
-        out.append(replace(body, motion=posture.motion()))
+        root, rotations = body.moved(d[:, sample.ensemble.columns(which)])
+        rotations.setflags(write=False)
+        out.append(replace(body, motion=replace(body.motion, root=root, rotations=rotations)))
     return tuple(out)

@@ -51,7 +51,7 @@ BROKEN = (0.035, 0.15)
 """Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
 UNFINISHED = (0.015, 0.05)
 """Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
-REACHING = 0.3
+REACHING = 0.1
 """What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
@@ -203,7 +203,7 @@ class Spacetime(Solver):
         return moved, taken, np.array([each.max(initial=0.0) for each in off])
 
     def _check_slower(self, problem: Problem) -> None:
-        known = {"root", *(name for actor in problem.actors for name in actor.motion.skeleton.names)}
+        known = ["root", *(name for actor in problem.actors for name in actor.motion.skeleton.names)]
         for name, factor in (self.slower or {}).items():
             if name not in known:
                 raise UnknownNameError(
