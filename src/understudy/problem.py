@@ -154,6 +154,11 @@ class Problem:
         return tuple(found)
 
     @cached_property
+    def places(self) -> Places:
+        """The points as arrays."""
+        return Places.of(Ensemble(bodies=self.bodies), self.points)
+
+    @cached_property
     def metric(self) -> Array:
         """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
         parts = [_metric(actor, body) for actor, body in zip(self.actors, self.bodies, strict=True)]
@@ -233,9 +238,9 @@ class Sample:
         bodies = [body if whole else replace(body, motion=_at(body.motion, self.frames)) for body in self.bodies]
         return Ensemble(bodies=tuple(bodies))
 
-    @cached_property
+    @property
     def places(self) -> Places:
-        return Places.of(self.ensemble, self.problem.points)
+        return self.problem.places
 
     @cached_property
     def holds(self) -> tuple[np.ndarray, ...]:

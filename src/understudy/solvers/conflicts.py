@@ -12,8 +12,6 @@ NAMED = 3
 """How many constraints a sentence names."""
 SHARE = 0.2
 """Share of the strongest resistance from which on a constraint is named."""
-NEARBY = 0.01
-"""Leg lengths or radians from being broken within which a one-sided constraint may be what is in the way."""
 MOST = 20
 """How many broken constraints are looked into."""
 
@@ -40,14 +38,15 @@ def _sentence(evaluation: Evaluation, which: int, at: int) -> str:
     if sample.targets[which].constraint.relation is Relation.AT_MOST:
         off = np.maximum(off, 0.0)
     wish = mine.T @ off
+    step = np.linalg.lstsq(mine, -off, rcond=1e-6)[0]
     others: list[tuple[int, Array]] = []
     for other in range(len(sample.targets)):
         place = np.flatnonzero(sample.holds[other] == frame)
         if other != which and len(place):
             rows, values = _rows(evaluation, other, int(place[0]))
             holding = sample.targets[other].constraint.relation is Relation.EQUAL
-            nearby = max(NEARBY * sample.problem.leg, 10.0 * sample.targets[other].constraint.tolerance)
-            rows = rows if holding else rows[values > -nearby]
+            # What may be below zero is in the way if mending the broken one would bring it above.
+            rows = rows if holding else rows[values + rows @ step > 0.0]
             if len(rows):
                 others.append((other, rows))
     if not others or np.linalg.norm(wish) < 1e-12:

@@ -18,8 +18,6 @@ TOUCH = 0.1
 """Leg lengths or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
 LARGEST = 0.7
 """Leg lengths or radians that a step changes a key by at most."""
-GAIN = 0.05
-"""Share of what is left below which a step is the last of its level."""
 AHEAD = 200.0
 """Residuals are laid out from this many margins below zero, so that few steps need a new layout."""
 CLOSE = 0.1
@@ -36,6 +34,8 @@ class Descent:
     weights: Array
     """(C,) what is left of each constraint's own weight."""
     margin: float
+    gain: float
+    """Share of what is left below which a step is the last."""
     exact: bool = False
     """Whether to stop as soon as every constraint is met with room to spare."""
     tries: int = 6
@@ -67,7 +67,7 @@ class Descent:
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
-            if gain < GAIN or (self.exact and within_tolerance(now, CLOSE)):
+            if gain < self.gain or (self.exact and within_tolerance(now, CLOSE)):
                 return keys, number + 1
         return keys, steps
 

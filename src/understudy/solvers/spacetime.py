@@ -39,6 +39,8 @@ class Level:
     """How heavily a squared metre of violation counts against change."""
     steps: int
     """Steps at most."""
+    gain: float = 0.02
+    """Share of what is left below which a step is the last."""
 
 
 COARSE = 1e3
@@ -51,7 +53,9 @@ BROKEN = (0.035, 0.15)
 """Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
 UNFINISHED = (0.015, 0.05)
 """Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
-REACHING = 0.1
+ROUGHLY = 0.15
+"""Gain at which the first level hands over to the next, which finishes what is left."""
+REACHING = 0.3
 """What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
@@ -73,7 +77,7 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     motion, and in captured motion the shaking of planted feet.
     """
     return (
-        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=12),
+        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=12, gain=ROUGHLY),
         Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
     )
 
@@ -189,6 +193,7 @@ class Spacetime(Solver):
             stiffness=level.stiffness,
             weights=ease,
             margin=self.margin,
+            gain=level.gain,
             exact=not level.spacing,
         )
         keys, taken = descent.run(level.steps)
@@ -241,7 +246,7 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
 
 def stiffened(level: Level) -> tuple[Level, ...]:
     """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
-    closer = replace(level, rate=2.0 * level.rate)
+    closer = replace(level, rate=2.0 * level.rate, gain=min(level.gain, 0.05))
     return (
         closer,
         replace(closer, stiffness=10.0 * level.stiffness),
