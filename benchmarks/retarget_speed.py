@@ -18,13 +18,13 @@ REAL_TIME = 100.0
 """How many times faster than real time free-plant retargeting of the captures has to be."""
 PLANTS = ("same_place", "place")
 PARTS = {
-    "evaluation": (("problem.py", "evaluate"),),
+    "evaluation": (("evaluation.py", "evaluate"),),
     "derivatives": (("rows.py", "jacobian"),),
     "band": (("dual.py", "band"), ("dual.py", "compliance_band")),
     "factor": (("dual.py", "solve_forces"),),
     "forces to keys": (("dual.py", "keys_of_forces"),),
     "layout of rows": (("rows.py", "of"), ("rows.py", "active_rows")),
-    "motion from keys": (("problem.py", "merged"),),
+    "motion from keys": (("evaluation.py", "merged"),),
     "body and its costs": (("problem.py", "bodies"), ("problem.py", "metric")),
 }
 """By what is shown: the functions whose time it is, by file and name; none of them calls another."""

@@ -12,6 +12,7 @@ from understudy.body import leg_length
 from understudy.constraints.base import Constraint
 from understudy.contacts import Contact, Detection, contact_points, detect_contacts
 from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
+from understudy.evaluation import pulls
 from understudy.geometry.quaternion import Array
 from understudy.limits import joint_limits
 from understudy.motion import Motion
@@ -264,7 +265,7 @@ def _shifted(whole: Plan) -> Plan:
         replace(start, root=start.root + translation_signal(pull, start.fps))
         if part.moves and part.root_moves
         else start
-        for part, start, pull in zip(whole.parts, whole.starts, whole.problem().pulls(), strict=True)
+        for part, start, pull in zip(whole.parts, whole.starts, pulls(whole.problem()), strict=True)
     ]
     return replace(whole, starts=tuple(starts))
 

@@ -9,9 +9,10 @@ import pytest
 
 from understudy.angles import joint_rotations
 from understudy.constraints import Constraint, Relation, View, kinds
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import normalize
 from understudy.motion import Motion
-from understudy.problem import Actor, Problem, Sample
+from understudy.problem import Actor, Problem
 from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
 SEEDS = range(24)

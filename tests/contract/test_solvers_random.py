@@ -15,9 +15,10 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
+from understudy.evaluation import Sample
 from understudy.motion import Motion
 from understudy.plugins import scan
-from understudy.problem import Actor, Problem, Sample
+from understudy.problem import Actor, Problem
 from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.solvers.base import Solution, Solver
 from understudy.solvers.rows import penalty

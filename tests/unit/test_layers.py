@@ -15,7 +15,7 @@ LAYERS = (
     ("skeleton", "motion"),
     ("angles", "kinematics", "coordinates", "roles", "symmetry", "body", "mass", "splines", "bands", "autodiff", "io"),
     ("constraints",),
-    ("problem",),
+    ("problem", "evaluation"),
     ("solvers",),
     ("contacts", "start", "limits", "plants"),
     ("samples", "picture", "pipeline", "stream", "recipe"),

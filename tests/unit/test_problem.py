@@ -17,10 +17,11 @@ from understudy.constraints.pose import Pose as PoseConstraint
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.errors import OptionError, UnknownNameError
+from understudy.evaluation import Sample, pulls
 from understudy.geometry.quaternion import exp, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.problem import UNUSED, Actor, Problem, Sample, still_joints
+from understudy.problem import UNUSED, Actor, Problem, still_joints
 from understudy.skeleton import JointKind
 
 ORIGIN = np.zeros(3)
@@ -245,9 +246,9 @@ def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
         place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(now,)),
         Region(spot=Spot(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
     )
-    pulls = Problem(actors=(Actor(motion=walk()),), constraints=constraints).pulls()[0]
-    np.testing.assert_allclose(pulls[frame], [0.3, 0.25, 0.0], atol=1e-12)
-    assert np.isnan(np.delete(pulls, frame, axis=0)).all(), "what is not said to be somewhere pulls nowhere"
+    found = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
+    np.testing.assert_allclose(found[frame], [0.3, 0.25, 0.0], atol=1e-12)
+    assert np.isnan(np.delete(found, frame, axis=0)).all(), "what is not said to be somewhere pulls nowhere"
 
 
 def test_a_sample_looks_at_its_own_frames_only() -> None:

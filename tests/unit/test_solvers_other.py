@@ -14,10 +14,11 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.errors import MissingPackageError, OptionError
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, slerp
 from understudy.kinematics import fk
 from understudy.motion import Motion, rest_motion
-from understudy.problem import Actor, Problem, Sample
+from understudy.problem import Actor, Problem
 from understudy.skeleton import JointKind, Point, Skeleton
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.ik import Ik

@@ -12,8 +12,9 @@ import numpy as np
 
 from understudy.constraints.base import Constraint
 from understudy.coordinates import Body
+from understudy.evaluation import Sample
 from understudy.motion import Motion
-from understudy.problem import Problem, Sample
+from understudy.problem import Problem
 from understudy.solvers.conflicts import find_conflicts
 from understudy.solvers.rows import violation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.constraints.base import Relation
+from understudy.evaluation import Evaluation
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation
 
 NAMED = 3
 """How many constraints a sentence names."""

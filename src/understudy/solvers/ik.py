@@ -16,8 +16,9 @@ import numpy as np
 from understudy.constraints.base import Relation
 from understudy.coordinates import Body
 from understudy.errors import OptionError
+from understudy.evaluation import Evaluation, Sample, merged
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Problem, Sample, merged
+from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.rows import Layout, active_rows, stiffness
 

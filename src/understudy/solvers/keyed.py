@@ -14,6 +14,7 @@ import numpy as np
 
 from understudy.coordinates import Ensemble
 from understudy.errors import OptionError
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import (
     Array,
     conjugate,
@@ -24,7 +25,7 @@ from understudy.geometry.quaternion import (
     right_jacobian_inverse,
     to_matrix,
 )
-from understudy.problem import Problem, Sample
+from understudy.problem import Problem
 from understudy.skeleton import NUM_AXES
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.sparse import Curve

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import Array
-from understudy.problem import Problem, Sample
+from understudy.problem import Problem
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.sparse import Curve, SplineCurve, conjugate_gradients
 

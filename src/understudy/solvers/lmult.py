@@ -14,8 +14,9 @@ from scipy.sparse import csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from understudy.errors import OptionError
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import Array
-from understudy.problem import Problem, Sample
+from understudy.problem import Problem
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.sparse import Curve, SplineCurve, conjugate_gradients
 

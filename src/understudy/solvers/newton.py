@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Sample
 from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
 from understudy.solvers.rows import Active, Layout, active_rows, penalty, stiffness, within_tolerance
 

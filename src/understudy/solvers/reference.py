@@ -15,8 +15,9 @@ from scipy.sparse import csr_array, diags_array
 
 from understudy.coordinates import Body
 from understudy.errors import MissingPackageError, OptionError
+from understudy.evaluation import Evaluation, Sample, merged
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Problem, Sample, merged
+from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.rows import penalty, sampled_frames, violation
 from understudy.solvers.sparse import Curve, Linear, SplineCurve

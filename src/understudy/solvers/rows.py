@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from understudy.constraints.base import Relation, Rows
+from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Problem, Sample
+from understudy.problem import Problem
 
 Active = tuple[np.ndarray, ...]
 """For each constraint (n, R): which of its residuals take part."""

@@ -18,8 +18,9 @@ import numpy as np
 from understudy.constraints.base import Relation
 from understudy.coordinates import Body
 from understudy.errors import OptionError, UnknownNameError, nearest_names
+from understudy.evaluation import Sample, merged
 from understudy.geometry.quaternion import Array
-from understudy.problem import Problem, Sample, merged
+from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves
 from understudy.solvers.newton import AHEAD, CLOSE, Descent

@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from understudy.evaluation import Evaluation
 from understudy.geometry.quaternion import Array
-from understudy.problem import Evaluation, Problem
+from understudy.problem import Problem
 from understudy.solvers.rows import Layout, active_rows
 from understudy.splines import Basis, Knots
 

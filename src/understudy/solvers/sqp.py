@@ -14,8 +14,9 @@ import numpy as np
 from scipy.sparse import block_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import Array
-from understudy.problem import Problem, Sample
+from understudy.problem import Problem
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.sparse import Curve, SplineCurve
 
