@@ -11,7 +11,7 @@ import understudy
 
 LAYERS = (
     ("errors", "plugins"),
-    ("geometry", "naming"),
+    ("geometry", "naming", "anatomy"),
     ("skeleton", "motion"),
     ("angles", "kinematics", "coordinates", "roles", "symmetry", "body", "mass", "splines", "bands", "autodiff", "io"),
     ("constraints",),

@@ -20,7 +20,8 @@ from understudy.motion import Motion
 from understudy.problem import Actor, Problem
 from understudy.solvers.newton import LARGEST
 from understudy.solvers.rows import sampled_frames
-from understudy.solvers.spacetime import Level, Spacetime, levels, near_broken, stiffened, yielding
+from understudy.solvers.spacetime import Level, Spacetime, levels, stiffened, yielding
+from understudy.solvers.watching import near_broken
 from understudy.splines import Knots
 
 SPACING = 4 / 30
