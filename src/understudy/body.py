@@ -6,7 +6,7 @@ import numpy as np
 
 from understudy.geometry.quaternion import Array, cross, rotate
 from understudy.kinematics import fk, locate
-from understudy.motion import Motion, frame_offsets
+from understudy.motion import Motion
 from understudy.roles import roles
 from understudy.skeleton import Point, Skeleton
 from understudy.symmetry import partners
@@ -207,9 +207,3 @@ def _lowest_tips(skeleton: Skeleton) -> tuple[Point, ...]:
     heights = (positions[joints] + rotate(rotations[joints], offsets))[:, 1]
     limit = heights.min() + 0.1 * max(float(extent(skeleton)[1]), 1e-9)
     return tuple(tip for tip, at in zip(tips, heights) if at <= limit)
-
-
-def body_scale(motion: Motion) -> Array:
-    """(F,) how large the body is at each frame against its own skeleton: 1 where bones keep their length."""
-    lengths = np.linalg.norm(frame_offsets(motion)[:, 1:], axis=-1).sum(1)
-    return lengths / max(float(motion.skeleton.lengths.sum()), 1e-12)
