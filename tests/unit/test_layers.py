@@ -17,7 +17,7 @@ LAYERS = (
     ("constraints",),
     ("problem", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "limits", "plants"),
+    ("contacts", "start", "limits", "plants", "transfer"),
     ("samples", "picture", "pipeline", "stream", "recipe"),
     ("app",),
 )

@@ -1,0 +1,1 @@
+"""Motion between bodies of different structure: which bone plays which, from which pose, and how."""
