@@ -8,8 +8,9 @@ takes their mean. Bones in no pair have no correspondence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class PointPair:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Correspondence:
-    """A whole map from one character to another, checked: the root is in it, nothing is claimed twice or turned over."""
+    """A whole map from one character to another, checked: it has a root, nothing is claimed twice or turned over."""
 
     source: Skeleton
     target: Skeleton
@@ -161,10 +162,7 @@ class Correspondence:
 
     def reversed(self) -> Correspondence:
         """The same map the other way round."""
-        pairs = [
-            Pair(source=p.target, target=p.source, confidence=p.confidence, reason=p.reason, align=p.align, twist=-p.twist)
-            for p in self.pairs
-        ]  # fmt: skip
+        pairs = [replace(pair, source=pair.target, target=pair.source, twist=-pair.twist) for pair in self.pairs]
         points = [PointPair(source=p.target, target=p.source) for p in self.points]
         return Correspondence(source=self.target, target=self.source, pairs=tuple(pairs), points=tuple(points))
 
@@ -177,7 +175,7 @@ def carries(skeleton: Skeleton, upper: str, lower: str) -> bool:
 def is_chain(skeleton: Skeleton, bones: Iterable[str]) -> bool:
     """Whether bones follow each other outwards, each hanging from the one before."""
     names = list(bones)
-    return all(carries(skeleton, a, b) for a, b in zip(names, names[1:]))
+    return all(carries(skeleton, a, b) for a, b in pairwise(names))
 
 
 def _above(whole: Correspondence, pair: Pair, other: Pair) -> bool:
