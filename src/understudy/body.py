@@ -86,14 +86,26 @@ def extent(skeleton: Skeleton) -> Array:
 
 
 def feet(skeleton: Skeleton) -> tuple[Point, ...]:
-    """The points a body stands on: ankles, toes and what ends below them, else what ends lowest in the rest pose."""
+    """The points a body stands on: ankles, toes and what ends below them, else what ends lowest in the rest pose.
+
+    A body that is not human may stand on more than its hind legs: what ends lowest where its rest pose stands, the
+    fore legs too where it does not.
+    """
     found = roles(skeleton)
+    limbs = [found[f"{which}_foot"] for which in ("left", "right") if f"{which}_foot" in found]
+    if not is_humanoid(skeleton):
+        if rest_pose_kind(skeleton) == "no pose":
+            limbs += [found[f"{which}_hand"] for which in ("left", "right") if f"{which}_hand" in found]
+        else:
+            lowest = _lowest_tips(skeleton)
+            covered = (
+                np.any([skeleton.below(j) for j in limbs], axis=0) if limbs else np.zeros(skeleton.num_joints, bool)
+            )
+            if any(not covered[skeleton.index[tip.joint]] for tip in lowest):
+                return lowest
     points: list[Point] = []
-    for which in ("left", "right"):
-        foot = found.get(f"{which}_foot")
-        if foot is None:
-            continue
-        below = skeleton.below(foot)
+    for limb in limbs:
+        below = skeleton.below(limb)
         points += [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
         points += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     return tuple(points) if points else _lowest_tips(skeleton)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.body import feet, hands, leg_length
+from understudy.body import feet, hands, is_humanoid, leg_length
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, unrotate
 from understudy.kinematics import Pose, fk
@@ -82,8 +82,11 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
     skeleton = motion.skeleton
     found = roles(skeleton)
     ankles = [found[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in found]
-    if not ankles:
-        return feet(skeleton)
+    if not is_humanoid(skeleton):
+        if not ankles or any(point in skeleton.ends for point in feet(skeleton)[:1]):
+            return feet(skeleton)
+        # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
+        ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
     pose = fk(motion)
     points: list[Point] = []
     for ankle in ankles:

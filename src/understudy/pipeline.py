@@ -22,6 +22,9 @@ from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
+from understudy.transfer.alignment import Alignment
+from understudy.transfer.carry import carry
+from understudy.transfer.landing import land
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,9 @@ class Part:
 
     motion: Motion
     target: Skeleton
-    """The same joints as the motion's skeleton, other lengths."""
+    """The same joints as the motion's skeleton with other lengths; or any others, with an alignment."""
+    alignment: Alignment | None = None
+    """How a target of another structure corresponds; None for one of the same."""
     name: str = ""
     moves: bool = True
     """False for one who keeps the motion as it is and is only reacted to."""
@@ -185,16 +190,11 @@ def plan(
     found = _contacts(parts, options) if contacts is None else tuple(contacts)
     _check_contacts(found, parts)
     floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
-    stages, starts = [], []
-    for part in parts:
-        stages.append(Stage(source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share))
-        if part.share is not None:
-            starts.append(morph_motion(part.motion, part.target, part.share, floor))
-        else:
-            starts.append(start_motion(part.motion, part.target, floor) if part.moves else part.motion)
+    stages = [_stage(part, _own(found, part, parts), floor) for part in parts]
+    starts = [_start(part, stage) for part, stage in zip(parts, stages, strict=True)]
     made: list[Constraint] = []
     for stage, part in zip(stages, parts, strict=True):
-        mine = [c for c in found if c.actor == part.name or (not c.actor and part is parts[0])]
+        mine = _own(found, part, parts) if stage.landing is None else list(stage.landing.contacts)
         if not part.moves:
             # One who keeps the motion is still held on to by those who move.
             moving = {other.name for other in parts if other.moves}
@@ -209,8 +209,30 @@ def plan(
         contacts=found,
         constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
         options=options,
+        notes=tuple(note for stage in stages if stage.landing is not None for note in stage.landing.notes),
     )
     return _limited(_shifted(whole))
+
+
+def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list[Contact]:
+    """The contacts of one part; those that name nobody are the first's."""
+    return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
+
+
+def _stage(part: Part, contacts: Sequence[Contact], floor: Floor) -> Stage:
+    landing = None if part.alignment is None else land(part.motion, contacts, part.alignment)
+    return Stage(
+        source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing
+    )
+
+
+def _start(part: Part, stage: Stage) -> Motion:
+    """Where the solver starts with a part."""
+    if part.share is not None:
+        return morph_motion(part.motion, part.target, part.share, stage.floor)
+    if part.alignment is not None:
+        return carry(part.motion, part.alignment, floor=stage.floor, ratio=stage.ratio)
+    return start_motion(part.motion, part.target, stage.floor) if part.moves else part.motion
 
 
 def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
@@ -232,7 +254,10 @@ def _check(parts: Sequence[Part]) -> None:
     if len(set(names)) < len(names):
         raise OptionError(f"Each of several characters needs a name of its own; got {names}")
     for part in parts:
-        check_structure(part.motion.skeleton, part.target)
+        if part.alignment is None:
+            check_structure(part.motion.skeleton, part.target)
+        elif part.share is not None or not part.moves:
+            raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
         if float(part.target.lengths.sum()) <= 0.0 < float(part.motion.skeleton.lengths.sum()):
             raise SkeletonError("The target's bones all have length zero")
 
@@ -281,7 +306,9 @@ def _limited(whole: Plan) -> Plan:
         if not part.moves or not body.joints:
             continue
         turning = {body.skeleton.names[j] for j in body.joints}
-        ranges, said = joint_limits(replace(part.motion, skeleton=start.skeleton), actor=part.name, only=turning)
+        # What the source itself does is allowed, and so is what it comes to on another body.
+        done = start if part.alignment is not None else replace(part.motion, skeleton=start.skeleton)
+        ranges, said = joint_limits(done, actor=part.name, only=turning)
         limits += ranges
         notes += said
     return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))

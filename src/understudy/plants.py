@@ -21,6 +21,7 @@ from understudy.motion import Motion
 from understudy.naming import side
 from understudy.skeleton import Point, Skeleton
 from understudy.start import Floor, leg_ratio, scaled_places
+from understudy.transfer.landing import Landing
 
 PLANTS = ("free", "fixed", "none")
 """How footplants are kept: where the solver likes, where they were, or not."""
@@ -39,6 +40,13 @@ class Stage:
     actor: str = ""
     share: Array | None = None
     """(F,) how much of the target the body is at each frame; None for all of it, always."""
+    landing: Landing | None = None
+    """Where the contacts go on a target of another structure; None for one of the same."""
+
+    @property
+    def ratio(self) -> float:
+        """How much larger the target's steps are."""
+        return leg_ratio(self.source.skeleton, self.target) if self.landing is None else self.landing.ratio
 
     def size(self, ratio: float, time: float) -> float:
         """A ratio of target to source as it is at a time, for a body that changes."""
@@ -49,6 +57,8 @@ class Stage:
 
     def point(self, point: Point) -> Point:
         """The same place on the target's body: an end of its own of that name, else grown as its bones are."""
+        if self.landing is not None:
+            return self.landing.points[point.name]
         for end in self.target.ends:
             if end.name == point.name and end.joint == point.joint:
                 return end
@@ -56,13 +66,15 @@ class Stage:
 
     def bone_ratio(self, point: Point) -> float:
         """How much longer the target's bones at a point's joint are: those that leave it, else the one above."""
+        if self.landing is not None:
+            return self.landing.ratio
         source = self.source.skeleton
         joint = source.joint(point.joint)
         for bones in (list(source.children[joint]), [joint]):
             length = float(source.lengths[bones].sum())
             if length > 1e-9:
                 return float(self.target.lengths[bones].sum()) / length
-        return leg_ratio(source, self.target)
+        return self.ratio
 
     def rise(self, contact: Contact) -> float:
         """Metres above the floor at which a contact's point is on the target."""
@@ -124,8 +136,7 @@ def _spot(stage: Stage, contact: Contact) -> Spot:
 def _planted(stage: Stage, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
     """A footplant: pinned where it was, still wherever it lands, or, on a foot that changes size, only on the floor."""
     assert contact.place is not None
-    ratio = leg_ratio(stage.source.skeleton, stage.target)
-    place = contact.place if fixed else scaled_places(contact.place, ratio, stage.floor)
+    place = contact.place if fixed else scaled_places(contact.place, stage.ratio, stage.floor)
     height = float(stage.floor.heights(place)) + stage.rise(contact)
     if stage.share is not None and not anchor:
         return Place(spot=_spot(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))

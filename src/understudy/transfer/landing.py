@@ -1,0 +1,188 @@
+"""Landing points: where on the target the source's contacts go, and how much larger its steps are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.body import facing, is_humanoid
+from understudy.contacts import Contact, contact_points
+from understudy.geometry.quaternion import Array, rotate, unrotate
+from understudy.kinematics import Pose
+from understudy.motion import Motion, rest_motion
+from understudy.naming import side
+from understudy.skeleton import Point, Skeleton
+from understudy.start import leg_ratio
+from understudy.transfer.alignment import Alignment
+from understudy.transfer.carry import anchors
+from understudy.transfer.layout import Layout
+from understudy.transfer.reference import posed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Landing:
+    """The source's contacts as the target makes them."""
+
+    contacts: tuple[Contact, ...]
+    """The source's own, those that fall together on the target joined; a point that moves several of the target's is
+    there once for each, by a name of its own."""
+    points: dict[str, Point]
+    """The target's point for each of their points, by name."""
+    ratio: float
+    """How much larger the target's steps are."""
+    notes: tuple[str, ...] = ()
+
+
+def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> Landing:
+    """Find where on the target the contacts of a motion go.
+
+    A limb's contact points go to those of the partner limb, heel to heel and toe to toe; points that the map itself
+    names go where it says. A four-legged target of a two-legged source sets its fore feet down with the opposite hind
+    feet, as in a trot.
+    """
+    whole = alignment.correspondence
+    own = _Soles.of(alignment, "source", motion)
+    theirs = _Soles.of(alignment, "target", motion)
+    given = {pair.source: [whole.target.point(p.target) for p in whole.points if p.source == pair.source]
+             for pair in whole.points}  # fmt: skip
+    table: dict[str, list[Point]] = {}
+    for point in {contact.point.name: contact.point for contact in contacts}.values():
+        table[point.name] = (
+            given.get(point.name)
+            or theirs.like(own.limb_of(point), own.along(point))
+            or _carried_over(point, alignment)
+        )
+    reached = {point.name for points in table.values() for point in points}
+    for points in theirs.limbs.values():
+        if not given and reached and not reached & {p.name for p in points} and not is_humanoid(whole.target):
+            for point in points:
+                for name in _opposite(point, table, whole.target):
+                    table[name] = [*table[name], point]
+    lost = sorted(name for name, points in table.items() if not points)
+    notes = (f"The target has nothing to stand on for {', '.join(f'`{n}`' for n in lost)}: not kept.",) if lost else ()
+    made, places = _expanded(contacts, table)
+    return Landing(contacts=made, points=places, ratio=_ratio(own, theirs, alignment), notes=notes)
+
+
+def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
+    """A point of a bone as a point of the bone's partner, where it has one."""
+    whole = alignment.correspondence
+    pair = whole.pair_of("source", point.joint)
+    if pair is None:
+        return []
+    source, target = whole.source.index[point.joint], whole.target.index[pair.target[-1]]
+    ratio = leg_ratio(whole.source, whole.target)
+    lever = rotate(alignment.source_world[source], point.offset)
+    lever = rotate(alignment.frames[target], lever)
+    offset = ratio * unrotate(alignment.target_world[target], lever)
+    return [Point(name=f"{pair.target[-1]} for {point.name}", joint=pair.target[-1], offset=offset)]
+
+
+def _opposite(point: Point, table: dict[str, list[Point]], target: Skeleton) -> list[str]:
+    """The source's points whose own landing is on the other side of the target than a point."""
+    mine = side(point.joint)
+    return [
+        name
+        for name, points in table.items()
+        if points and mine and side(points[0].joint) not in ("", mine) and points[0].joint in target.index
+    ]
+
+
+def _expanded(
+    contacts: Sequence[Contact], table: dict[str, list[Point]]
+) -> tuple[tuple[Contact, ...], dict[str, Point]]:
+    """Contacts with one landing each; those of one landing that touch in time are one."""
+    made: list[Contact] = []
+    places: dict[str, Point] = {}
+    first: dict[tuple[str, str], str] = {}
+    for contact in contacts:
+        for landing in table[contact.point.name]:
+            name = first.setdefault((landing.name, contact.actor), contact.point.name)
+            if places.get(name, landing) is not landing:
+                # One point of the source that moves several of the target's goes by the names of both.
+                name = first[landing.name, contact.actor] = f"{contact.point.name}>{landing.name}"
+            places[name] = landing
+            made.append(replace(contact, point=replace(contact.point, name=name)))
+    return _joined(made), places
+
+
+def _joined(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+    out: list[Contact] = []
+    for contact in sorted(contacts, key=lambda c: (c.actor, c.point.name, c.on, c.start)):
+        last = out[-1] if out else None
+        same = last is not None and (last.actor, last.point.name, last.on) == (
+            contact.actor,
+            contact.point.name,
+            contact.on,
+        )
+        if same and last is not None and contact.start <= last.end:
+            out[-1] = replace(last, end=max(last.end, contact.end))
+        else:
+            out.append(contact)
+    return tuple(sorted(out, key=lambda c: c.start))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Soles:
+    """What one of two aligned bodies stands on, limb by limb of the map."""
+
+    pose: Pose
+    forward: Array
+    limbs: dict[int, list[Point]]
+    """Points by the number of their limb; -1 for limbs without a partner."""
+    layout: Layout
+    which: str
+    stood: list[Point]
+    """What of them the reference pose stands on."""
+
+    @staticmethod
+    def of(alignment: Alignment, which: str, motion: Motion) -> _Soles:
+        skeleton: Skeleton = getattr(alignment.correspondence, which)
+        local: Array = getattr(alignment, which)
+        layout = Layout(
+            correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
+        )
+        still = replace(rest_motion(skeleton), rotations=local[None])
+        soles = _Soles(
+            pose=posed(skeleton, local), forward=facing(still)[0], limbs={}, layout=layout, which=which, stood=[]
+        )
+        for point in contact_points(motion if which == "source" else still):
+            soles.limbs.setdefault(soles.limb_of(point), []).append(point)
+        soles.stood.extend(point for point in contact_points(still) if soles.limb_of(point) >= 0)
+        return soles
+
+    def limb_of(self, point: Point) -> int:
+        """The number of the limb that a point is on; -1 for one without a partner."""
+        skeleton = self.pose.skeleton
+        for joint in reversed(skeleton.chain(skeleton.index[point.joint])):
+            pair = self.layout.correspondence.pair_of(self.which, skeleton.names[joint])
+            if pair is not None:
+                return next((i for i, run in enumerate(self.layout.limbs) if pair in run), -1)
+        return -1
+
+    def along(self, point: Point) -> float:
+        """Where a point is on its sole: 0 at its back, 1 at its front."""
+        places = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
+        spread = float(np.ptp(places))
+        return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
+
+    def like(self, limb: int, along: float) -> list[Point]:
+        """The point of a limb that lies as far along its sole."""
+        points = self.limbs.get(limb, []) if limb >= 0 else []
+        return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
+
+    def height(self) -> float:
+        """Metres from what the body stands on up to its hip joints."""
+        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
+        if not self.stood:
+            return 0.0
+        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
+
+
+def _ratio(own: _Soles, theirs: _Soles, alignment: Alignment) -> float:
+    """How much larger the target is: by the height of its hips where both stand, else by its legs."""
+    ratio = leg_ratio(alignment.correspondence.source, alignment.correspondence.target)
+    a, b = own.height(), theirs.height()
+    return b / a if a > 0.0 and b > 0.0 and 0.5 < b / a / ratio < 2.0 else ratio

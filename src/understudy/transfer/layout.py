@@ -1,0 +1,185 @@
+"""Two bodies laid side by side: how the pairs of a map hang together, and where their bones point in a pose of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from understudy.body import is_humanoid
+from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, multiply
+from understudy.kinematics import Pose
+from understudy.symmetry import partners
+from understudy.transfer.correspondence import Correspondence, Pair, is_chain
+from understudy.transfer.reference import posed, with_arms_hanging
+
+ALIKE = np.radians(45.0)
+"""How far apart two bodies' trunks and limbs may point in their reference poses and still stand alike."""
+UP = np.array([0.0, 1.0, 0.0])
+SHORT = 1e-6
+"""Metres below which a bone has no direction."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """A map of bones and a pose of each of its two bodies."""
+
+    correspondence: Correspondence
+    source: Array
+    """(J, 4) local rotations."""
+    target: Array
+    """(J, 4) local rotations."""
+    upright: bool
+    """Whether in both poses up is up."""
+    level: bool = False
+    """Whether both are rest poses that stand: with feet flat on the floor and the head held straight."""
+
+    def resting(self) -> Layout:
+        """The same bodies as they stand when they do nothing."""
+        return Layout(
+            correspondence=self.correspondence,
+            source=with_arms_hanging(self.correspondence.source, self.source),
+            target=with_arms_hanging(self.correspondence.target, self.target),
+            upright=self.upright,
+            level=self.level,
+        )
+
+    @property
+    def root(self) -> Pair:
+        assert self.correspondence.root is not None
+        return self.correspondence.root
+
+    @cached_property
+    def poses(self) -> dict[str, Pose]:
+        """Both bodies by side, the target turned to face as the source does."""
+        source = posed(self.correspondence.source, self.source)
+        target = posed(self.correspondence.target, self.target)
+        turned = self.target.copy()
+        turned[0] = multiply(self._facing(source, target), target.rotations[0, 0])
+        return {"source": source, "target": posed(self.correspondence.target, turned)}
+
+    def _facing(self, source: Pose, target: Pose) -> Array:
+        """(4,) the turn of the whole target that brings its bones to lie about their middle as the source's lie."""
+        vectors = []
+        for side, pose in (("source", source), ("target", target)):
+            bones = [bones[end] for end in (0, -1) for bones in (getattr(p, side) for p in self.correspondence.pairs)]
+            place = pose.positions[0, [pose.skeleton.index[bone] for bone in bones]]
+            around = place - place.mean(0)
+            vectors.append(around / max(float(np.linalg.norm(around)), 1e-12))
+        a, b = vectors
+        if self.upright:
+            turn = np.sum((b[:, 2] + 1j * b[:, 0]).conj() * (a[:, 2] + 1j * a[:, 0]))
+            return from_axis_angle(UP, float(np.angle(turn)) if abs(turn) > 1e-9 else 0.0)
+        left, _, right = np.linalg.svd(a.T @ b)
+        keep = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
+        return from_matrix(left @ keep @ right)
+
+    @cached_property
+    def parents(self) -> dict[Pair, Pair | None]:
+        """The pair that each pair hangs from on the target."""
+        skeleton = self.correspondence.target
+        owner = {skeleton.index[bone]: pair for pair in self.correspondence.pairs for bone in pair.target}
+        found: dict[Pair, Pair | None] = {}
+        for pair in self.correspondence.pairs:
+            above = skeleton.chain(skeleton.index[pair.target[0]])[:-1]
+            found[pair] = next((owner[j] for j in reversed(above) if j in owner and owner[j] is not pair), None)
+        return found
+
+    @cached_property
+    def children(self) -> dict[Pair, list[Pair]]:
+        """The pairs that hang from each pair on the target."""
+        found: dict[Pair, list[Pair]] = {pair: [] for pair in self.correspondence.pairs}
+        for pair, above in self.parents.items():
+            if above is not None:
+                found[above].append(pair)
+        return found
+
+    @cached_property
+    def limbs(self) -> list[list[Pair]]:
+        """Runs of pairs that do not branch: each limb, the trunk, the neck; first the root, alone."""
+        runs = [[self.root]]
+        for pair in self.correspondence.ordered:
+            above = self.parents[pair]
+            if above is not None and (above is self.root or len(self.children[above]) > 1):
+                run = [pair]
+                while len(self.children[run[-1]]) == 1:
+                    run.append(self.children[run[-1]][0])
+                runs.append(run)
+        return runs
+
+    @cached_property
+    def _sided(self) -> np.ndarray:
+        pair = partners(self.correspondence.target)
+        return pair != np.arange(len(pair))
+
+    def sided(self, pair: Pair) -> bool:
+        """Whether a pair belongs to one side of the target's body."""
+        return bool(self._sided[self.correspondence.target.index[pair.target[0]]])
+
+    def place(self, side: str, bone: str) -> Array:
+        """(3,) where a bone starts."""
+        pose = self.poses[side]
+        return pose.positions[0, pose.skeleton.index[bone]]
+
+    def _tip(self, side: str, bone: str) -> Array | None:
+        """(3,) the middle of what a bone itself carries: the next joints, else its ends."""
+        pose = self.poses[side]
+        joint = pose.skeleton.index[bone]
+        below = [j for j in pose.skeleton.children[joint] if pose.skeleton.lengths[j] > SHORT]
+        ends = [end for end in pose.skeleton.ends if end.joint == bone]
+        if below:
+            return pose.positions[0, below].mean(0)
+        return pose.points(ends)[0].mean(0) if ends else None
+
+    def far(self, pair: Pair, side: str) -> Array | None:
+        """(3,) where the bones of a pair lead: to the pairs that hang from it; at a limb's end to its tip."""
+        below = self.children[pair]
+        if pair is self.root:
+            # The hips lead up the trunk: to the bone of the middle that carries most.
+            below = sorted((p for p in below if not self.sided(p)), key=lambda p: -self._weight(p))[:1]
+        if below:
+            return np.mean([self.place(side, getattr(p, side)[0]) for p in below], axis=0)
+        if pair is self.root or any(self._tip(s, getattr(pair, s)[-1]) is None for s in ("source", "target")):
+            return None
+        return self._tip(side, getattr(pair, side)[-1])
+
+    def _weight(self, pair: Pair) -> int:
+        return 1 + sum(self._weight(below) for below in self.children[pair])
+
+    def chord(self, pair: Pair, side: str, last: Pair | None = None) -> Array | None:
+        """(3,) unit direction from a pair's first bone to where it, or a later one of its limb, leads."""
+        bones = getattr(pair, side)
+        if not is_chain(self.poses[side].skeleton, bones):
+            return _unit(sum(d for bone in bones if (d := self.bone(side, bone)) is not None))
+        end = self.far(last or pair, side)
+        if end is None and last is not None and last is not pair:
+            end = self.place(side, getattr(last, side)[-1])
+        return None if end is None else _unit(end - self.place(side, bones[0]))
+
+    def bone(self, side: str, bone: str) -> Array | None:
+        """(3,) unit direction of one bone by itself."""
+        tip = self._tip(side, bone)
+        return None if tip is None else _unit(tip - self.place(side, bone))
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether both bodies stand in the same way: humans do, others if their limbs and trunks point alike."""
+        if is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target):
+            return True
+        return all(self._apart(run[0], run[-1]) < ALIKE for run in self.limbs[1:])
+
+    @cached_property
+    def trunks_alike(self) -> bool:
+        """Whether both trunks rise, or lie, in the same way."""
+        return self._apart(self.root, self.root) < ALIKE
+
+    def _apart(self, first: Pair, last: Pair) -> float:
+        """Radians between the two sides of a limb; 0 where that cannot be told."""
+        a, b = (self.chord(first, side, last) for side in ("source", "target"))
+        return 0.0 if a is None or b is None else float(np.arccos(np.clip(a @ b, -1.0, 1.0)))
+
+
+def _unit(v: Array | int) -> Array | None:
+    size = float(np.linalg.norm(v))
+    return None if size < SHORT else np.asarray(v, float) / size

@@ -1,0 +1,89 @@
+"""Reference poses: how a body stands when it does nothing, from which its movement is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from understudy.body import is_humanoid, rest_pose_kind
+from understudy.errors import OptionError
+from understudy.geometry.quaternion import Array, between, conjugate, multiply
+from understudy.kinematics import Pose, fk
+from understudy.motion import Motion, rest_motion
+from understudy.roles import roles
+from understudy.skeleton import Skeleton
+
+DOWN = np.array([0.0, -1.0, 0.0])
+
+
+def posed(skeleton: Skeleton, local: Array) -> Pose:
+    """A body in one pose (J, 4) of local rotations, as a pose of one frame."""
+    return fk(replace(rest_motion(skeleton), rotations=local[None]))
+
+
+def stands_at_rest(skeleton: Skeleton) -> bool:
+    """Whether the rest pose is one that the body can stand in; where nobody can tell it is taken for one."""
+    return rest_pose_kind(skeleton) != "no pose"
+
+
+def reference_pose(skeleton: Skeleton, motion: Motion | None = None, frame: int | None = None) -> Array:
+    """(J, 4) local rotations of the pose that a body's movement is counted from.
+
+    The rest pose where the body stands in it; else, where zero rotations are no pose (bones laid out in a row), the
+    frame of its motion in which it stands straightest; or the frame that is asked for.
+
+    Args:
+        skeleton: The body.
+        motion: What it does, if that is known.
+        frame: Which of its frames to take.
+    """
+    if frame is not None:
+        if motion is None:
+            raise OptionError(f"A reference pose from frame {frame} needs a motion; there is only a character")
+        if not -motion.num_frames <= frame < motion.num_frames:
+            raise OptionError(f"There is no frame {frame} to take the reference pose from: {motion.num_frames} frames")
+        return motion.rotations[frame]
+    if motion is None or stands_at_rest(skeleton):
+        return skeleton.rest
+    return motion.rotations[_straightest(motion)]
+
+
+def _straightest(motion: Motion) -> int:
+    """The frame in which the limbs that carry the body hang straightest down and the trunk is as it mostly is."""
+    found, pose = roles(motion.skeleton), fk(motion)
+    limbs = [("upper_leg", "foot")] if is_humanoid(motion.skeleton) else [("upper_leg", "foot"), ("upper_arm", "hand")]
+    cost = np.zeros(motion.num_frames)
+    for upper, lower in limbs:
+        for side in ("left", "right"):
+            top, tip = found.get(f"{side}_{upper}"), found.get(f"{side}_{lower}")
+            if top is not None and tip is not None:
+                chord = pose.positions[:, tip] - pose.positions[:, top]
+                cost += np.arccos(np.clip(-_unit(chord)[:, 1], -1.0, 1.0))
+    top = found.get("neck", found.get("head"))
+    if top is not None and "hips" in found:
+        trunk = _unit(pose.positions[:, top] - pose.positions[:, found["hips"]])
+        usual = np.median(trunk[:, 1])
+        cost += np.abs(np.arcsin(np.clip(trunk[:, 1], -1.0, 1.0)) - np.arcsin(np.clip(usual, -1.0, 1.0)))
+        if is_humanoid(motion.skeleton):
+            cost += np.arccos(np.clip(trunk[:, 1], -1.0, 1.0))
+    return int(np.argmin(cost))
+
+
+def with_arms_hanging(skeleton: Skeleton, local: Array) -> Array:
+    """(J, 4) a human's pose with the arms let down, as it stands when it does nothing; other bodies' as it is."""
+    if not is_humanoid(skeleton):
+        return local
+    found, pose = roles(skeleton), posed(skeleton, local)
+    out = local.copy()
+    for side in ("left", "right"):
+        upper, hand = found[f"{side}_upper_arm"], found.get(f"{side}_hand", found[f"{side}_lower_arm"])
+        chord = pose.positions[0, hand] - pose.positions[0, upper]
+        above = multiply(pose.rotations[0, upper], conjugate(local[upper]))
+        turned = multiply(between(_unit(chord), DOWN), pose.rotations[0, upper])
+        out[upper] = multiply(conjugate(above), turned)
+    return out
+
+
+def _unit(v: Array) -> Array:
+    return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
