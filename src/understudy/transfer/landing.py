@@ -20,6 +20,9 @@ from understudy.transfer.carry import anchors
 from understudy.transfer.layout import Layout
 from understudy.transfer.reference import posed
 
+LOW = 0.3
+"""Share of the hips' height below which a limb may stand on the floor too."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Landing:
@@ -48,12 +51,14 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> L
     given = {pair.source: [whole.target.point(p.target) for p in whole.points if p.source == pair.source]
              for pair in whole.points}  # fmt: skip
     table: dict[str, list[Point]] = {}
-    for point in {contact.point.name: contact.point for contact in contacts}.values():
-        table[point.name] = (
-            given.get(point.name)
-            or theirs.like(own.limb_of(point), own.along(point))
-            or _carried_over(point, alignment)
-        )
+    for contact in contacts:
+        point = contact.point
+        if point.name in table:
+            continue
+        table[point.name] = given.get(point.name) or theirs.like(own.limb_of(point), own.along(point))
+        if not table[point.name]:
+            spare = _carried_over(point, alignment)
+            table[point.name] = [p for p in spare if contact.on != "floor" or theirs.near_floor(p)]
     reached = {point.name for points in table.values() for point in points}
     for points in theirs.limbs.values():
         if not given and reached and not reached & {p.name for p in points} and not is_humanoid(whole.target):
@@ -61,23 +66,30 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> L
                 for name in _opposite(point, table, whole.target):
                     table[name] = [*table[name], point]
     lost = sorted(name for name, points in table.items() if not points)
-    notes = (f"The target has nothing to stand on for {', '.join(f'`{n}`' for n in lost)}: not kept.",) if lost else ()
+    said = (
+        f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
+    )
     made, places = _expanded(contacts, table)
-    return Landing(contacts=made, points=places, ratio=_ratio(own, theirs, alignment), notes=notes)
+    return Landing(contacts=made, points=places, ratio=_ratio(own, theirs, alignment), notes=(said,) if lost else ())
 
 
 def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
-    """A point of a bone as a point of the bone's partner, where it has one."""
+    """A point of a bone as a point of the bone's partner; one of a bone without a partner as the limb's end."""
     whole = alignment.correspondence
-    pair = whole.pair_of("source", point.joint)
-    if pair is None:
+    joint = whole.source.index[point.joint]
+    above = [j for j in reversed(whole.source.chain(joint)) if whole.pair_of("source", whole.source.names[j])]
+    if not above:
         return []
-    source, target = whole.source.index[point.joint], whole.target.index[pair.target[-1]]
-    ratio = leg_ratio(whole.source, whole.target)
-    lever = rotate(alignment.source_world[source], point.offset)
-    lever = rotate(alignment.frames[target], lever)
-    offset = ratio * unrotate(alignment.target_world[target], lever)
-    return [Point(name=f"{pair.target[-1]} for {point.name}", joint=pair.target[-1], offset=offset)]
+    pair = whole.pair_of("source", whole.source.names[above[0]])
+    assert pair is not None
+    bone = pair.target[-1]
+    target = whole.target.index[bone]
+    ends = [end for end in whole.target.ends if end.joint == bone]
+    if above[0] != joint and ends:
+        return ends[:1]
+    lever = rotate(alignment.frames[target], rotate(alignment.source_world[joint], point.offset))
+    offset = leg_ratio(whole.source, whole.target) * unrotate(alignment.target_world[target], lever)
+    return [Point(name=f"{bone} for {point.name}", joint=bone, offset=offset)]
 
 
 def _opposite(point: Point, table: dict[str, list[Point]], target: Skeleton) -> list[str]:
@@ -172,6 +184,13 @@ class _Soles:
         """The point of a limb that lies as far along its sole."""
         points = self.limbs.get(limb, []) if limb >= 0 else []
         return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
+
+    def near_floor(self, point: Point) -> bool:
+        """Whether a point hangs so low in the reference pose that it may stand on the floor."""
+        if not self.stood:
+            return True
+        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        return bool(self.pose.points([point])[0, 0, 1] - floor < LOW * self.height())
 
     def height(self) -> float:
         """Metres from what the body stands on up to its hip joints."""

@@ -60,20 +60,38 @@ class Layout:
         return {"source": source, "target": posed(self.correspondence.target, turned)}
 
     def _facing(self, source: Pose, target: Pose) -> Array:
-        """(4,) the turn of the whole target that brings its bones to lie about their middle as the source's lie."""
-        vectors = []
-        for side, pose in (("source", source), ("target", target)):
-            bones = [bones[end] for end in (0, -1) for bones in (getattr(p, side) for p in self.correspondence.pairs)]
-            place = pose.positions[0, [pose.skeleton.index[bone] for bone in bones]]
-            around = place - place.mean(0)
-            vectors.append(around / max(float(np.linalg.norm(around)), 1e-12))
-        a, b = vectors
+        """(4,) the turn of the whole target after which its left is the source's left, and up is up."""
+        a, b = (self._across(side, pose) for side, pose in (("source", source), ("target", target)))
         if self.upright:
-            turn = np.sum((b[:, 2] + 1j * b[:, 0]).conj() * (a[:, 2] + 1j * a[:, 0]))
+            # Seen from above: along z + i x a turn to the left counts as positive.
+            turn = complex(np.sum((b[:, 2] + 1j * b[:, 0]).conj() * (a[:, 2] + 1j * a[:, 0])))
             return from_axis_angle(UP, float(np.angle(turn)) if abs(turn) > 1e-9 else 0.0)
         left, _, right = np.linalg.svd(a.T @ b)
         keep = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
         return from_matrix(left @ keep @ right)
+
+    def _across(self, side: str, pose: Pose) -> Array:
+        """(N, 3) vectors that tell how a body lies: from limb to limb of a pair where up is known, else all bones."""
+        index = pose.skeleton.index
+        starts = [[index[getattr(p, side)[0]] for p in run[:2]] for run in self.limbs]
+        if self.upright:
+            twins = [(a, b) for a, b in self._twins for _ in starts[a][: len(starts[b])]]
+            lines = [pose.positions[0, starts[a][k]] - pose.positions[0, starts[b][k]]
+                     for a, b in dict.fromkeys(twins) for k in range(min(len(starts[a]), len(starts[b])))]  # fmt: skip
+            if lines and np.linalg.norm(np.sum(lines, axis=0)[[0, 2]]) > 1e-6:
+                return np.sum(lines, axis=0)[None]
+        bones = [bones[end] for end in (0, -1) for bones in (getattr(p, side) for p in self.correspondence.pairs)]
+        place = pose.positions[0, [index[bone] for bone in bones]]
+        around = place - place.mean(0)
+        return around / max(float(np.linalg.norm(around)), 1e-12)
+
+    @cached_property
+    def _twins(self) -> list[tuple[int, int]]:
+        """Numbers of limbs that are partners on the target, one of each side; the order is the same for both bodies."""
+        other = partners(self.correspondence.target)
+        index = self.correspondence.target.index
+        tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
+        return [(n, tops[int(other[j])]) for j, n in tops.items() if int(other[j]) in tops and other[j] > j]
 
     @cached_property
     def parents(self) -> dict[Pair, Pair | None]:
@@ -136,11 +154,13 @@ class Layout:
         """(3,) where the bones of a pair lead: to the pairs that hang from it; at a limb's end to its tip."""
         below = self.children[pair]
         if pair is self.root:
-            # The hips lead up the trunk: to the bone of the middle that carries most.
-            below = sorted((p for p in below if not self.sided(p)), key=lambda p: -self._weight(p))[:1]
+            # The hips lead up the trunk: along the middle, the way that carries most, to where it branches.
+            trunk = sorted((p for p in below if not self.sided(p)), key=lambda p: -self._weight(p))[:1]
+            run = next((run for run in self.limbs if run[:1] == trunk), [])
+            return self.far(run[-1], side) if run else None
         if below:
             return np.mean([self.place(side, getattr(p, side)[0]) for p in below], axis=0)
-        if pair is self.root or any(self._tip(s, getattr(pair, s)[-1]) is None for s in ("source", "target")):
+        if any(self._tip(s, getattr(pair, s)[-1]) is None for s in ("source", "target")):
             return None
         return self._tip(side, getattr(pair, side)[-1])
 

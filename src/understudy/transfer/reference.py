@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.body import is_humanoid, rest_pose_kind
+from understudy.body import is_humanoid, leg_length, rest_pose_kind
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, between, conjugate, multiply
 from understudy.kinematics import Pose, fk
@@ -14,6 +14,8 @@ from understudy.motion import Motion, rest_motion
 from understudy.roles import roles
 from understudy.skeleton import Skeleton
 
+SETTLING = 0.2
+"""Seconds that a moving foot is taken to need to come to rest."""
 DOWN = np.array([0.0, -1.0, 0.0])
 
 
@@ -31,7 +33,7 @@ def reference_pose(skeleton: Skeleton, motion: Motion | None = None, frame: int 
     """(J, 4) local rotations of the pose that a body's movement is counted from.
 
     The rest pose where the body stands in it; else, where zero rotations are no pose (bones laid out in a row), the
-    frame of its motion in which it stands straightest; or the frame that is asked for.
+    frame of its motion in which it stands most; or the frame that is asked for.
 
     Args:
         skeleton: The body.
@@ -44,30 +46,36 @@ def reference_pose(skeleton: Skeleton, motion: Motion | None = None, frame: int 
         if not -motion.num_frames <= frame < motion.num_frames:
             raise OptionError(f"There is no frame {frame} to take the reference pose from: {motion.num_frames} frames")
         return motion.rotations[frame]
-    if motion is None or stands_at_rest(skeleton):
-        return skeleton.rest
-    return motion.rotations[_straightest(motion)]
+    if motion is None or motion.num_frames < 2 or stands_at_rest(skeleton):
+        return skeleton.rest if motion is None or stands_at_rest(skeleton) else motion.rotations[0]
+    return motion.rotations[_standing(motion)]
 
 
-def _straightest(motion: Motion) -> int:
-    """The frame in which the limbs that carry the body hang straightest down and the trunk is as it mostly is."""
+def _standing(motion: Motion) -> int:
+    """The frame in which a body stands most: its feet down and still, its trunk as it mostly is, legs under it."""
     found, pose = roles(motion.skeleton), fk(motion)
-    limbs = [("upper_leg", "foot")] if is_humanoid(motion.skeleton) else [("upper_leg", "foot"), ("upper_arm", "hand")]
+    human, leg = is_humanoid(motion.skeleton), leg_length(motion.skeleton)
+    limbs = [("upper_leg", "foot")] if human else [("upper_leg", "foot"), ("upper_arm", "hand")]
     cost = np.zeros(motion.num_frames)
     for upper, lower in limbs:
         for side in ("left", "right"):
             top, tip = found.get(f"{side}_{upper}"), found.get(f"{side}_{lower}")
-            if top is not None and tip is not None:
-                chord = pose.positions[:, tip] - pose.positions[:, top]
-                cost += np.arccos(np.clip(-_unit(chord)[:, 1], -1.0, 1.0))
+            if top is None or tip is None:
+                continue
+            place = pose.positions[:, tip]
+            speed = np.linalg.norm(np.gradient(place, 1.0 / motion.fps, axis=0), axis=-1)
+            cost += (place[:, 1] - np.percentile(place[:, 1], 5)) / leg + SETTLING * speed / leg
+            cost += 0.5 * _tilt(pose.positions[:, top] - place)
     top = found.get("neck", found.get("head"))
     if top is not None and "hips" in found:
-        trunk = _unit(pose.positions[:, top] - pose.positions[:, found["hips"]])
-        usual = np.median(trunk[:, 1])
-        cost += np.abs(np.arcsin(np.clip(trunk[:, 1], -1.0, 1.0)) - np.arcsin(np.clip(usual, -1.0, 1.0)))
-        if is_humanoid(motion.skeleton):
-            cost += np.arccos(np.clip(trunk[:, 1], -1.0, 1.0))
+        tilt = _tilt(pose.positions[:, top] - pose.positions[:, found["hips"]])
+        cost += tilt if human else np.abs(tilt - np.median(tilt))
     return int(np.argmin(cost))
+
+
+def _tilt(v: Array) -> Array:
+    """(F,) radians between vectors (F, 3) and up."""
+    return np.arccos(np.clip(_unit(v)[:, 1], -1.0, 1.0))
 
 
 def with_arms_hanging(skeleton: Skeleton, local: Array) -> Array:
