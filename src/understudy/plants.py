@@ -228,4 +228,14 @@ def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constra
         )
         if len(above.frames(times)):
             made.append(above)
+    for point, depth in () if stage.landing is None else stage.landing.soles:
+        made.append(
+            Region(
+                spot=Spot(point=point, actor=stage.actor),
+                shape="half_space",
+                centre=np.array([0.0, stage.floor.height + depth - SUNK, 0.0]),
+                normal=stage.floor.normal,
+                name=f"{stage.actor} {point.name} above the floor".strip(),
+            )
+        )
     return made

@@ -18,7 +18,7 @@ LAYERS = (
     ("problem", "evaluation"),
     ("solvers",),
     ("contacts", "start", "limits", "plants", "transfer"),
-    ("samples", "picture", "pipeline", "stream", "recipe"),
+    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "stream", "recipe"),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent

@@ -22,6 +22,20 @@ def retarget_options(command: Command) -> Command:
         click.option("--spacing", metavar="KEYS", help="Between keys: auto, seconds, frames at 30 Hz (4f), or all."),
         click.option("--solver", metavar="NAME", help="How to solve [spacetime]."),
         click.option("--keep", multiple=True, metavar="JOINT", help="Joints that stay as they are; may be repeated."),
+        click.option(
+            "--map", "map_file", metavar="FILE", help="Which bones correspond, as `understudy map` writes it."
+        ),
+        click.option(
+            "--align",
+            type=click.Choice(["direction", "stance"]),
+            help="Bones point as the source's do, or each body moves from how it stands [by how alike they stand].",
+        ),
+        click.option(
+            "--source-reference", type=int, metavar="FRAME", help="Frame of SOURCE that is its reference pose."
+        ),
+        click.option(
+            "--target-reference", type=int, metavar="FRAME", help="Frame of TARGET that is its reference pose."
+        ),
         click.option("--target-unit", help="Unit of TARGET, as --unit."),
         click.option("--target-up", help="Up axis of TARGET."),
         click.option("--target-skeleton", metavar="FILE", help="The skeleton's file of TARGET (AMC)."),
@@ -55,7 +69,21 @@ def make_recipe(given: dict[str, Any]) -> Recipe:
         if not target and scale is None:
             raise click.UsageError("Say who is to perform it: a TARGET file, or --scale such as 0.6 or legs=1.3.")
         recipe = Recipe(actors=(Cast(source=source, target=target, scale=scale),))
-    return _with_options(recipe, given)
+    return _with_options(_with_casting(recipe, given), given)
+
+
+def _with_casting(recipe: Recipe, given: dict[str, Any]) -> Recipe:
+    """The recipe with what is said about how source and target correspond."""
+    changes = {
+        key: given[key] for key in ("align", "source_reference", "target_reference") if given.get(key) is not None
+    }
+    if given.get("map_file") is not None:
+        changes["map"] = _here(given["map_file"])
+    if not changes:
+        return recipe
+    if len(recipe.actors) != 1:
+        raise click.UsageError("The recipe has several actors: say in it how each corresponds (map, align).")
+    return replace(recipe, actors=(replace(recipe.actors[0], **changes),))
 
 
 def _recast(recipe: Recipe, source: str | None, target: str | None, scale: Any) -> Recipe:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 def retarget(**given: Any) -> None:
     """Make TARGET perform the motion of SOURCE, feet planted and limbs in their limits, and say how well it went.
 
-    SOURCE is a motion file, TARGET a character or motion file with the same joints and other lengths; or a sample as
-    sample:NAME. In place of TARGET, --scale takes SOURCE's own character larger or smaller, all of it or by parts:
-    legs, arms, trunk, head, feet, hands, or joints by name (the bone that leads to the joint). Several actors, props
-    and constraints are given in a recipe.
+    SOURCE is a motion file, TARGET a character or motion file of any structure; or a sample as sample:NAME. Which bones
+    correspond is found by names and by shape (`understudy map` shows it, --map FILE sets it). In place of TARGET,
+    --scale takes SOURCE's own character larger or smaller, all of it or by parts: legs, arms, trunk, head, feet, hands,
+    or joints by name (the bone that leads to the joint). Several actors, props and constraints are given in a recipe.
     """
     perform(make_recipe(given), given)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from understudy.contacts import Contact
 from understudy.errors import FileError, MotionError, UnknownNameError, nearest_names
+from understudy.geometry.quaternion import Array
 from understudy.io import Clip, read
 from understudy.io.guess import reference_frame
 from understudy.motion import Motion
@@ -30,6 +31,10 @@ class Loaded:
     target: Skeleton
     clip: Clip
     """What the result is written as: the target's file, or the source's where it is only scaled."""
+    target_motion: Motion | None = None
+    """What the target does in its own file, which shows how it stands."""
+    references: tuple[Array | None, Array | None] = (None, None)
+    """(J, 4) local rotations of the reference poses of source and target that are asked for."""
     start: float = 0.0
     """Seconds of the file's own clock at which the motion begins."""
     contacts: tuple[Contact, ...] | None = None
@@ -45,19 +50,24 @@ def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
         raise MotionError(f"{cast.source}: holds a character without motion; there is nothing to perform")
     moved, start, notes = _cut(clip.motion, reading, cast.source)
     notes = [*_remarks(clip, cast.source), *notes]
-    written, target = replace(clip, motion=None), moved.skeleton
+    written, target, own = replace(clip, motion=None), moved.skeleton, None
     if cast.target is not None:
-        written = _target(cast.target, reading, folder)
+        written, own = _target(cast.target, reading, folder)
         target = written.skeleton
         if cast.target != cast.source:
             notes += _remarks(written, cast.target)
+    references = (
+        _reference(clip.motion, cast.source_reference, cast.source),
+        _reference(own, cast.target_reference, cast.target or cast.source),
+    )
     if cast.scale is not None:
         target = scaled(target, cast.scale)
+        own = None if own is None else replace(own, skeleton=target)
     if contacts is not None:
         contacts = shifted(contacts, start, moved.duration)
     return Loaded(
-        cast=cast, motion=moved, target=target, clip=written, start=start, contacts=contacts, props=props,
-        notes=tuple(notes),
+        cast=cast, motion=moved, target=target, clip=written, target_motion=own, references=references,
+        start=start, contacts=contacts, props=props, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -85,16 +95,27 @@ def sample_scene(name: str) -> tuple[Scene, str]:
     return scene, actor
 
 
-def _target(name: str, reading: Reading, folder: Path) -> Clip:
+def _reference(motion: Motion | None, frame: int | None, name: str) -> Array | None:
+    """(J, 4) the local rotations of a frame of a file, counted as the file does."""
+    if frame is None:
+        return None
+    if motion is None or not 0 <= frame < motion.num_frames:
+        there = "it holds no motion" if motion is None else f"it has {motion.num_frames}, counted from 0"
+        raise MotionError(f"{name}: no frame {frame} to take the reference pose from; {there}")
+    return motion.rotations[frame]
+
+
+def _target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | None]:
+    """The target's file without its motion, and that motion."""
     if name.startswith(SAMPLE):
         title = name.removeprefix(SAMPLE).partition("/")[0]
         if title in motions():
             scene, actor = sample_scene(name)
-            return Clip.of(scene.actors[actor].skeleton)
+            return Clip.of(scene.actors[actor].skeleton), scene.actors[actor]
         if title not in characters():
             known = [*characters(), *motions()]
             raise UnknownNameError(f"There is no sample `{title}`; {nearest_names(title, known)}")
-        return Clip.of(character(title))
+        return Clip.of(character(title)), None
     clip = read(
         _path(name, folder), unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient,
         skeleton=_beside(reading.target_skeleton, folder),
@@ -103,7 +124,7 @@ def _target(name: str, reading: Reading, folder: Path) -> Clip:
     layout = clip.layout
     if getattr(layout, "values", None) is not None:
         layout = replace(layout, values=None)
-    return replace(clip, motion=None, layout=layout)
+    return replace(clip, motion=None, layout=layout), clip.motion
 
 
 def _path(name: str, folder: Path) -> Path:

@@ -74,7 +74,7 @@ class Cast:
     source: str
     """The file with the motion, from here; or a sample as sample:NAME."""
     target: str | None = None
-    """The file with the character that is to do it: the same joints, other lengths. Or a scale, below."""
+    """The file with the character that is to do it, of any structure. Or a scale, below."""
     scale: Scale | None = None
     """In place of a target: the source's own character, larger or smaller, all of it (0.6) or parts by name
     ({ legs = 1.3, head = 1.1 }; a joint's name means the bone that leads to it). With a target: that one's scale."""
@@ -89,6 +89,16 @@ class Cast:
     morph: tuple[float, float] | None = None
     """From which to which second the source's body turns into the target's; it is the target's all along if not
     given."""
+    map: str | None = None
+    """The file that says which bones correspond, as `understudy map` writes it; found by themselves if not given."""
+    align: str | None = None
+    """How the two are aligned: `direction` (bones point as the source's do) or `stance` (each moves from how it
+    stands by itself); by how alike they stand if not given."""
+    source_reference: int | None = None
+    """The frame of the source's file that is its reference pose; its rest pose, or a frame that stands, if not
+    given."""
+    target_reference: int | None = None
+    """The frame of the target's file that is its reference pose."""
 
     def __post_init__(self) -> None:
         if self.morph is not None and not self.morph[0] <= self.morph[1]:

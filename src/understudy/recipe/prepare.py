@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from understudy.bands import choose_spacing
+from understudy.casting import cast as assign
 from understudy.contacts import Contact, contact_points, detect_contacts
-from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
+from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
-from understudy.pipeline import Options, Part, Plan, plan
+from understudy.plan import Options, Part, Plan, plan
 from understudy.plugins import scan
 from understudy.recipe.fields import names_of
 from understudy.recipe.loading import Loaded, load
 from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
 from understudy.solvers.base import Solution, Solver, Watch
-from understudy.start import check_structure, leg_ratio
+from understudy.start import leg_ratio
+from understudy.transfer.correspondence import CorrespondenceError
 
 FAR = 4.0
 """How many times larger or smaller a target is that looks like a mistaken unit."""
-SKEWED = 10.0
-"""Degrees between the bones of two rest poses from which on angles mean another pose."""
+UNSURE = 0.6
+"""Confidence below which a pair of bones is spoken of."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,10 +99,11 @@ def prepare(recipe: Recipe) -> Prepared:
         raise OptionError("A recipe needs at least one actor", hint="give it a source and a target")
     cast = tuple(load(each, recipe.reading, recipe.folder) for each in recipe.actors)
     notes = [note for each in cast for note in each.notes]
+    parts = []
     for each in cast:
-        _check_target(each)
-        notes += _oddities(each)
-    parts = [_part(each) for each in cast]
+        part, said = _part(each, recipe.folder)
+        parts.append(part)
+        notes += [*_oddities(each, part), *said]
     contacts = recipe.contacts
     if contacts is None:
         contacts = find_contacts(cast, recipe.options)
@@ -140,17 +144,48 @@ def _left_out(cast: Sequence[Loaded]) -> list[str]:
     ]
 
 
-def _part(loaded: Loaded) -> Part:
+def _part(loaded: Loaded, folder: Path) -> tuple[Part, list[str]]:
+    """An actor's part, and how its target was matched with the source."""
     cast = loaded.cast
-    return Part(
-        motion=loaded.motion,
-        target=loaded.target,
-        name=cast.name,
-        moves=cast.moves,
-        joints=cast.joints,
-        root_moves=cast.root_moves,
-        share=None if cast.morph is None else _share(loaded.motion, cast.morph),
-    )
+    given = None
+    if cast.map is not None:
+        from understudy.recipe.mapping import read_map
+
+        given = read_map(folder / cast.map, loaded.motion.skeleton, loaded.target)
+    try:
+        part = assign(
+            loaded.motion,
+            loaded.target,
+            correspondence=given,
+            target_motion=loaded.target_motion,
+            alignment=cast.align,
+            source_pose=loaded.references[0],
+            target_pose=loaded.references[1],
+            name=cast.name,
+            moves=cast.moves,
+            joints=cast.joints,
+            root_moves=cast.root_moves,
+            share=None if cast.morph is None else _share(loaded.motion, cast.morph),
+        )
+    except CorrespondenceError as error:
+        raise CorrespondenceError(f"{cast.source} onto {cast.target}: {error.message}", hint=error.hint) from None
+    return part, _matched(part, loaded)
+
+
+def _matched(part: Part, loaded: Loaded) -> list[str]:
+    """How the bones of two characters were matched, in a sentence or two."""
+    if part.alignment is None:
+        return []
+    pairs = part.alignment.correspondence.pairs
+    how = "each moving from its own stance" if part.alignment.stance else "bones pointing alike"
+    said = [f"{loaded.cast.target or loaded.cast.source}: {len(pairs)} pairs of bones correspond, {how}"]
+    unsure = sorted((pair for pair in pairs if pair.confidence < UNSURE), key=lambda pair: pair.confidence)
+    if unsure:
+        said.append(
+            f"least sure is {unsure[0]} ({unsure[0].reason}); `understudy map` writes the map down, to be changed and "
+            "given with --map"
+        )
+    return said
 
 
 def _share(motion: Motion, morph: tuple[float, float]) -> Array:
@@ -165,17 +200,7 @@ def _share(motion: Motion, morph: tuple[float, float]) -> Array:
     return np.clip((motion.times - first) / (last - first), 0.0, 1.0)
 
 
-def _check_target(loaded: Loaded) -> None:
-    try:
-        check_structure(loaded.motion.skeleton, loaded.target)
-    except SkeletonError as error:
-        raise SkeletonError(
-            f"{loaded.cast.source} onto {loaded.cast.target}: {error.message}",
-            hint="characters of other structures are not supported yet; source and target need the same joints",
-        ) from None
-
-
-def _oddities(loaded: Loaded) -> list[str]:
+def _oddities(loaded: Loaded, part: Part) -> list[str]:
     """What about a pair of characters may be a mistake."""
     said, name = [], loaded.cast.target or loaded.cast.source
     ratio = leg_ratio(loaded.motion.skeleton, loaded.target)
@@ -184,21 +209,13 @@ def _oddities(loaded: Loaded) -> list[str]:
             f"{name}: its legs are {ratio:.3g} times as long as the source's; if that is no wonder of its own, "
             "the unit of one file was guessed wrong (--unit, --target-unit)"
         )
-    source, target = loaded.motion.skeleton.offsets[1:], loaded.target.offsets[1:]
-    sizes = np.linalg.norm(source, axis=-1) * np.linalg.norm(target, axis=-1)
-    long = sizes > 1e-2 * sizes.max(initial=0.0)
+    if part.alignment is not None:
+        return said
     lost = loaded.motion.skeleton.lengths[1:] > 1e-2 * loaded.motion.skeleton.lengths.max()
     lost &= loaded.target.lengths[1:] < 1e-9
     if lost.any():
         names = [loaded.target.names[j + 1] for j in np.flatnonzero(lost)[:3]]
         said.append(f"{name}: the bone to `{'`, `'.join(names)}` has length zero: what hangs there moves as one point")
-    angles = np.degrees(np.arccos(np.clip(np.einsum("ji,ji->j", source, target)[long] / sizes[long], -1.0, 1.0)))
-    if angles.max(initial=0.0) > SKEWED:
-        joint = loaded.target.names[int(np.flatnonzero(long)[np.argmax(angles)]) + 1]
-        said.append(
-            f"{name}: its rest pose is another one than the source's (the bone to `{joint}` points {angles.max():.0f} "
-            "degrees elsewhere), so the same angles make another pose"
-        )
     return said
 
 
@@ -235,7 +252,7 @@ def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, cast: Sequence[
 
 def _check_keep(options: Options, cast: Sequence[Loaded]) -> None:
     """Refuse joints that are kept or stiff and that no actor has."""
-    known = list(dict.fromkeys(name for each in cast for name in each.motion.skeleton.names))
+    known = list(dict.fromkeys(name for each in cast for name in each.target.names))
     for what, names in (("keep", options.keep), ("stiffness", options.stiffness or {})):
         for name in names:
             if name not in known:

@@ -56,8 +56,8 @@ def align(
     *,
     source_motion: Motion | None = None,
     target_motion: Motion | None = None,
-    source_frame: int | None = None,
-    target_frame: int | None = None,
+    source_pose: Array | None = None,
+    target_pose: Array | None = None,
     mode: str | None = None,
 ) -> Alignment:
     """Bring two characters into one reference pose.
@@ -66,8 +66,9 @@ def align(
         correspondence: Which bones belong together.
         source_motion: What the source does, for a skeleton whose zero rotations are no pose.
         target_motion: Something that the target does, likewise.
-        source_frame: The frame of the source's motion to take as its reference pose.
-        target_frame: The frame of the target's.
+        source_pose: (J, 4) local rotations of the source's reference pose: its bind pose, a frame; its rest pose,
+            or a frame in which it stands, if not given.
+        target_pose: (J, 4) the target's.
         mode: "direction" or "stance" for all pairs that do not say it themselves; None to choose by how they stand.
     """
     if mode is not None and mode not in ALIGNMENTS:
@@ -75,11 +76,11 @@ def align(
     source, target = correspondence.source, correspondence.target
     layout = Layout(
         correspondence=correspondence,
-        source=reference_pose(source, source_motion, source_frame),
-        target=reference_pose(target, target_motion, target_frame),
-        upright=(stands_at_rest(source) or source_motion is not None)
-        and (stands_at_rest(target) or target_motion is not None),
-        level=stands_at_rest(source) and stands_at_rest(target) and source_frame is None and target_frame is None,
+        source=reference_pose(source, source_motion) if source_pose is None else source_pose,
+        target=reference_pose(target, target_motion) if target_pose is None else target_pose,
+        upright=(stands_at_rest(source) or source_motion is not None or source_pose is not None)
+        and (stands_at_rest(target) or target_motion is not None or target_pose is not None),
+        level=stands_at_rest(source) and stands_at_rest(target) and source_pose is None and target_pose is None,
     )
     resting = layout.resting()
     stance = mode == "stance" if mode is not None else not resting.alike

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.body import facing, is_humanoid
+from understudy.body import facing, feet, is_humanoid
 from understudy.contacts import Contact, contact_points
 from understudy.geometry.quaternion import Array, rotate, unrotate
 from understudy.kinematics import Pose
@@ -35,6 +35,9 @@ class Landing:
     """The target's point for each of their points, by name."""
     ratio: float
     """How much larger the target's steps are."""
+    soles: tuple[tuple[Point, float], ...] = ()
+    """Further points of the target's feet, and how far below what it stands on they may be, metres: they must not
+    go into the floor either."""
     notes: tuple[str, ...] = ()
 
 
@@ -70,7 +73,13 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> L
         f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
     )
     made, places = _expanded(contacts, table)
-    return Landing(contacts=made, points=places, ratio=_ratio(own, theirs, alignment), notes=(said,) if lost else ())
+    return Landing(
+        contacts=made,
+        points=places,
+        ratio=_ratio(own, theirs, alignment),
+        soles=theirs.others({point.name for point in places.values()}),
+        notes=(said,) if lost else (),
+    )
 
 
 def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
@@ -184,6 +193,18 @@ class _Soles:
         """The point of a limb that lies as far along its sole."""
         points = self.limbs.get(limb, []) if limb >= 0 else []
         return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
+
+    def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
+        """Points of a human's feet besides those known, and how far below the soles they are in the reference pose.
+
+        Below an animal's paws rigs hang joints of all sorts, which are no part of the body.
+        """
+        if not self.stood or not known or not is_humanoid(self.pose.skeleton):
+            return ()
+        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        more = [point for point in feet(self.pose.skeleton) if point.name not in known and self.limb_of(point) >= 0]
+        heights = self.pose.points(more)[0, :, 1] - floor
+        return tuple((point, min(float(height), 0.0)) for point, height in zip(more, heights, strict=True))
 
     def near_floor(self, point: Point) -> bool:
         """Whether a point hangs so low in the reference pose that it may stand on the floor."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.body import is_humanoid, leg_length, rest_pose_kind
-from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, between, conjugate, multiply
 from understudy.kinematics import Pose, fk
 from understudy.motion import Motion, rest_motion
@@ -29,26 +28,15 @@ def stands_at_rest(skeleton: Skeleton) -> bool:
     return rest_pose_kind(skeleton) != "no pose"
 
 
-def reference_pose(skeleton: Skeleton, motion: Motion | None = None, frame: int | None = None) -> Array:
+def reference_pose(skeleton: Skeleton, motion: Motion | None = None) -> Array:
     """(J, 4) local rotations of the pose that a body's movement is counted from.
 
     The rest pose where the body stands in it; else, where zero rotations are no pose (bones laid out in a row), the
-    frame of its motion in which it stands most; or the frame that is asked for.
-
-    Args:
-        skeleton: The body.
-        motion: What it does, if that is known.
-        frame: Which of its frames to take.
+    frame of its motion, if there is one, in which it stands most.
     """
-    if frame is not None:
-        if motion is None:
-            raise OptionError(f"A reference pose from frame {frame} needs a motion; there is only a character")
-        if not -motion.num_frames <= frame < motion.num_frames:
-            raise OptionError(f"There is no frame {frame} to take the reference pose from: {motion.num_frames} frames")
-        return motion.rotations[frame]
-    if motion is None or motion.num_frames < 2 or stands_at_rest(skeleton):
-        return skeleton.rest if motion is None or stands_at_rest(skeleton) else motion.rotations[0]
-    return motion.rotations[_standing(motion)]
+    if motion is None or stands_at_rest(skeleton):
+        return skeleton.rest
+    return motion.rotations[_standing(motion) if motion.num_frames > 1 else 0]
 
 
 def _standing(motion: Motion) -> int:

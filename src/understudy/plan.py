@@ -1,0 +1,259 @@
+"""Plans: a retarget laid out before it is solved, with everything in it open to be looked at and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from understudy.bands import choose_spacing
+from understudy.body import leg_length
+from understudy.constraints.base import Constraint
+from understudy.contacts import Contact, Detection, contact_points, detect_contacts
+from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
+from understudy.evaluation import pulls
+from understudy.geometry.quaternion import Array
+from understudy.limits import joint_limits
+from understudy.motion import Motion
+from understudy.plants import PLANTS, Stage, contact_constraints, floor_constraints
+from understudy.problem import Actor, Problem
+from understudy.skeleton import Skeleton
+from understudy.solvers.base import Solution, Solver, Watch
+from understudy.solvers.spacetime import Spacetime
+from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
+from understudy.transfer.alignment import Alignment
+from understudy.transfer.carry import carry
+from understudy.transfer.landing import land
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a retarget may choose."""
+
+    plants: str = "free"
+    """`free`: the solver places the steps; `fixed`: in the original's footsteps; `none`: contacts are not kept."""
+    spacing: float | None = None
+    """Seconds between the keys of the finest band-limited level; None to choose by the motion's own frequencies."""
+    detection: Detection = field(default_factory=Detection)
+    floor: bool = True
+    """Keep feet above the floor."""
+    limits: bool = True
+    """Keep joints inside the skeleton's limits, or human ones where it has none."""
+    keep: tuple[str, ...] = ()
+    """Joints whose rotations stay as they are."""
+    stiffness: dict[str, float] | None = None
+    """How much dearer than usual it is to turn a joint, by name."""
+
+    def __post_init__(self) -> None:
+        if self.plants not in PLANTS:
+            raise OptionError(f"Expected plants, one of {', '.join(PLANTS)}; got `{self.plants}`")
+        if self.spacing is not None and not (np.isfinite(self.spacing) and self.spacing > 0.0):
+            raise OptionError(f"Expected a key spacing above zero seconds, got {self.spacing}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Who plays whom: a motion and the character that is to do it."""
+
+    motion: Motion
+    target: Skeleton
+    """The same joints as the motion's skeleton with other lengths; or any others, with an alignment."""
+    alignment: Alignment | None = None
+    """How a target of another structure corresponds; None for one of the same."""
+    name: str = ""
+    moves: bool = True
+    """False for one who keeps the motion as it is and is only reacted to."""
+    joints: tuple[str, ...] | None = None
+    """The joints that may turn; all if not given."""
+    root_moves: bool = True
+    share: Array | None = None
+    """(F,) for a body that changes while it moves: how much of the target it is at each frame."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """A retarget laid out and not yet solved: everything in it can be looked at and changed."""
+
+    parts: tuple[Part, ...]
+    starts: tuple[Motion, ...]
+    """Where the solver starts, one for each part."""
+    contacts: tuple[Contact, ...]
+    """The sources'."""
+    constraints: tuple[Constraint, ...]
+    options: Options
+    notes: tuple[str, ...] = ()
+    """What was decided on the way, a sentence each."""
+
+    def problem(self) -> Problem:
+        """The problem that the solver gets."""
+        actors = tuple(self._actor(part, start) for part, start in zip(self.parts, self.starts, strict=True))
+        return Problem(actors=actors, constraints=self.constraints)
+
+    def _actor(self, part: Part, start: Motion) -> Actor:
+        joints = part.joints
+        if self.options.keep:
+            kept = {start.skeleton.names[start.skeleton.joint(name)] for name in self.options.keep}
+            joints = tuple(name for name in joints or start.skeleton.names if name not in kept)
+        return Actor(
+            motion=start,
+            name=part.name,
+            moves=part.moves,
+            joints=joints,
+            root_moves=part.root_moves,
+            stiffness=self.options.stiffness,
+        )
+
+    def solve(self, solver: Solver | None = None, watch: Watch | None = None) -> Solution:
+        """Solve it, by the spacetime solver if no other is given."""
+        if solver is None:
+            moving = [part.motion for part in self.parts if part.moves] or [self.parts[0].motion]
+            spacing = self.options.spacing or min(choose_spacing(motion) for motion in moving)
+            solver = Spacetime(spacing=spacing)
+        return solver.solve(self.problem(), watch)
+
+
+def plan(
+    parts: Sequence[Part],
+    *,
+    constraints: Sequence[Constraint] = (),
+    contacts: Sequence[Contact] | None = None,
+    options: Options | None = None,
+    floor: Floor | None = None,
+) -> Plan:
+    """Everything a retarget of one or several characters is made of, before it is solved.
+
+    Args:
+        parts: Who plays whom.
+        constraints: What must hold besides the contacts.
+        contacts: The sources' contacts; found by themselves if not given.
+        options: What to choose otherwise than by itself.
+        floor: The ground; found from the contacts if not given.
+    """
+    options = options or Options()
+    _check(parts)
+    found = _contacts(parts, options) if contacts is None else tuple(contacts)
+    _check_contacts(found, parts)
+    floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
+    stages = [_stage(part, _own(found, part, parts), floor) for part in parts]
+    starts = [_start(part, stage) for part, stage in zip(parts, stages, strict=True)]
+    made: list[Constraint] = []
+    for stage, part in zip(stages, parts, strict=True):
+        mine = _own(found, part, parts) if stage.landing is None else list(stage.landing.contacts)
+        if not part.moves:
+            # One who keeps the motion is still held on to by those who move.
+            moving = {other.name for other in parts if other.moves}
+            mine = [c for c in mine if c.other is not None and c.on in moving]
+        if options.plants != "none":
+            made += contact_constraints(stage, mine, stages, fixed=options.plants == "fixed")
+        if options.floor and part.moves:
+            made += floor_constraints(stage, mine)
+    whole = Plan(
+        parts=tuple(parts),
+        starts=tuple(starts),
+        contacts=found,
+        constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
+        options=options,
+        notes=tuple(note for stage in stages if stage.landing is not None for note in stage.landing.notes),
+    )
+    return _limited(_shifted(whole))
+
+
+def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list[Contact]:
+    """The contacts of one part; those that name nobody are the first's."""
+    return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
+
+
+def _stage(part: Part, contacts: Sequence[Contact], floor: Floor) -> Stage:
+    landing = None if part.alignment is None else land(part.motion, contacts, part.alignment)
+    return Stage(
+        source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing
+    )
+
+
+def _start(part: Part, stage: Stage) -> Motion:
+    """Where the solver starts with a part."""
+    if part.share is not None:
+        return morph_motion(part.motion, part.target, part.share, stage.floor)
+    if part.alignment is not None:
+        return carry(part.motion, part.alignment, floor=stage.floor, ratio=stage.ratio)
+    return start_motion(part.motion, part.target, stage.floor) if part.moves else part.motion
+
+
+def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
+    """Whether anything that may move can move one of a constraint's points."""
+    for spot in constraint.spots():
+        part = next((p for p in parts if p.name == spot.actor), parts[0])
+        skeleton = part.target
+        joint = skeleton.joint(spot.point if isinstance(spot.point, str) else spot.point.joint)
+        free = part.joints is None or any(skeleton.names[j] in part.joints for j in skeleton.chain(joint))
+        if part.moves and (part.root_moves or free):
+            return True
+    return False
+
+
+def _check(parts: Sequence[Part]) -> None:
+    names = [part.name for part in parts]
+    if not parts:
+        raise OptionError("A retarget needs at least one motion and one target")
+    if len(set(names)) < len(names):
+        raise OptionError(f"Each of several characters needs a name of its own; got {names}")
+    for part in parts:
+        if part.alignment is None:
+            check_structure(part.motion.skeleton, part.target)
+        elif part.share is not None or not part.moves:
+            raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
+        if float(part.target.lengths.sum()) <= 0.0 < float(part.motion.skeleton.lengths.sum()):
+            raise SkeletonError("The target's bones all have length zero")
+
+
+def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Part]) -> None:
+    names = [part.name for part in parts]
+    for contact in contacts:
+        wanted = [contact.actor] if contact.actor else []
+        wanted += [contact.on] if contact.other is not None else []
+        for name in wanted:
+            if name not in names:
+                raise UnknownNameError(
+                    f"Contact of `{contact.point.name}` from {contact.start:.2f} s names `{name}`, who is not there; "
+                    f"{nearest_names(name, names)}"
+                )
+
+
+def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
+    found: list[Contact] = []
+    for part in parts:
+        if part.moves:
+            seen = detect_contacts(part.motion, contact_points(part.motion), options.detection)
+            found += [replace(contact, actor=part.name) for contact in seen]
+    return tuple(found)
+
+
+def _shifted(whole: Plan) -> Plan:
+    """The plan with its starts shifted to where constraints fix the actors in the world."""
+    starts = [
+        replace(start, root=start.root + translation_signal(pull, start.fps))
+        if part.moves and part.root_moves
+        else start
+        for part, start, pull in zip(whole.parts, whole.starts, pulls(whole.problem()), strict=True)
+    ]
+    return replace(whole, starts=tuple(starts))
+
+
+def _limited(whole: Plan) -> Plan:
+    """The plan with the limits of the joints that it may turn."""
+    if not whole.options.limits:
+        return whole
+    limits: list[Constraint] = []
+    notes: list[str] = []
+    problem = whole.problem()
+    for part, start, body in zip(whole.parts, whole.starts, problem.bodies, strict=True):
+        if not part.moves or not body.joints:
+            continue
+        turning = {body.skeleton.names[j] for j in body.joints}
+        # What the source itself does is allowed, and so is what it comes to on another body.
+        done = start if part.alignment is not None else replace(part.motion, skeleton=start.skeleton)
+        ranges, said = joint_limits(done, actor=part.name, only=turning)
+        limits += ranges
+        notes += said
+    return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))
