@@ -24,7 +24,7 @@ from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import carry
-from understudy.transfer.landing import land
+from understudy.transfer.landing import land, step_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +135,8 @@ def plan(
     found = _contacts(parts, options) if contacts is None else tuple(contacts)
     _check_contacts(found, parts)
     floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
-    stages = [_stage(part, _own(found, part, parts), floor) for part in parts]
-    starts = [_start(part, stage) for part, stage in zip(parts, stages, strict=True)]
+    staged = [_staged(part, _own(found, part, parts), floor) for part in parts]
+    stages, starts = [stage for stage, _ in staged], [start for _, start in staged]
     made: list[Constraint] = []
     for stage, part in zip(stages, parts, strict=True):
         mine = _own(found, part, parts) if stage.landing is None else list(stage.landing.contacts)
@@ -164,20 +164,16 @@ def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list
     return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
 
 
-def _stage(part: Part, contacts: Sequence[Contact], floor: Floor) -> Stage:
-    landing = None if part.alignment is None else land(part.motion, contacts, part.alignment)
-    return Stage(
-        source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing
-    )
-
-
-def _start(part: Part, stage: Stage) -> Motion:
-    """Where the solver starts with a part."""
+def _staged(part: Part, contacts: Sequence[Contact], floor: Floor) -> tuple[Stage, Motion]:
+    """What a part is played on, and where the solver starts with it."""
+    stage = Stage(source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share)
     if part.share is not None:
-        return morph_motion(part.motion, part.target, part.share, stage.floor)
+        return stage, morph_motion(part.motion, part.target, part.share, floor)
     if part.alignment is not None:
-        return carry(part.motion, part.alignment, floor=stage.floor, ratio=stage.ratio)
-    return start_motion(part.motion, part.target, stage.floor) if part.moves else part.motion
+        ratio = step_ratio(part.alignment)
+        start = carry(part.motion, part.alignment, floor=floor, ratio=ratio)
+        return replace(stage, landing=land(part.motion, contacts, part.alignment, start, ratio)), start
+    return stage, start_motion(part.motion, part.target, floor) if part.moves else part.motion
 
 
 def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:

@@ -36,13 +36,13 @@ class Landing:
     ratio: float
     """How much larger the target's steps are."""
     soles: tuple[tuple[Point, float], ...] = ()
-    """Further points of the target's feet, and how far below what it stands on they may be, metres: they must not
-    go into the floor either."""
+    """Where the two stand differently: further points of the target's feet, and how far below what it stands on they
+    may be, metres. They must not go into the floor either."""
     notes: tuple[str, ...] = ()
 
 
-def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> Landing:
-    """Find where on the target the contacts of a motion go.
+def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, ratio: float) -> Landing:
+    """Find where on the target the contacts of a motion go, given the motion as carried over to the target.
 
     A limb's contact points go to those of the partner limb, heel to heel and toe to toe; points that the map itself
     names go where it says. A four-legged target of a two-legged source sets its fore feet down with the opposite hind
@@ -50,7 +50,7 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> L
     """
     whole = alignment.correspondence
     own = _Soles.of(alignment, "source", motion)
-    theirs = _Soles.of(alignment, "target", motion)
+    theirs = _Soles.of(alignment, "target", carried)
     given = {pair.source: [whole.target.point(p.target) for p in whole.points if p.source == pair.source]
              for pair in whole.points}  # fmt: skip
     table: dict[str, list[Point]] = {}
@@ -76,8 +76,8 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment) -> L
     return Landing(
         contacts=made,
         points=places,
-        ratio=_ratio(own, theirs, alignment),
-        soles=theirs.others({point.name for point in places.values()}),
+        ratio=ratio,
+        soles=theirs.others({point.name for point in places.values()}) if alignment.stance else (),
         notes=(said,) if lost else (),
     )
 
@@ -159,7 +159,7 @@ class _Soles:
     """What of them the reference pose stands on."""
 
     @staticmethod
-    def of(alignment: Alignment, which: str, motion: Motion) -> _Soles:
+    def of(alignment: Alignment, which: str, motion: Motion | None = None) -> _Soles:
         skeleton: Skeleton = getattr(alignment.correspondence, which)
         local: Array = getattr(alignment, which)
         layout = Layout(
@@ -169,7 +169,7 @@ class _Soles:
         soles = _Soles(
             pose=posed(skeleton, local), forward=facing(still)[0], limbs={}, layout=layout, which=which, stood=[]
         )
-        for point in contact_points(motion if which == "source" else still):
+        for point in contact_points(motion or still):
             soles.limbs.setdefault(soles.limb_of(point), []).append(point)
         soles.stood.extend(point for point in contact_points(still) if soles.limb_of(point) >= 0)
         return soles
@@ -221,8 +221,8 @@ class _Soles:
         return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
 
 
-def _ratio(own: _Soles, theirs: _Soles, alignment: Alignment) -> float:
-    """How much larger the target is: by the height of its hips where both stand, else by its legs."""
+def step_ratio(alignment: Alignment) -> float:
+    """How much larger the target's steps are: by the height of its hips where both stand, else by its legs."""
     ratio = leg_ratio(alignment.correspondence.source, alignment.correspondence.target)
-    a, b = own.height(), theirs.height()
+    a, b = (_Soles.of(alignment, side).height() for side in ("source", "target"))
     return b / a if a > 0.0 and b > 0.0 and 0.5 < b / a / ratio < 2.0 else ratio
