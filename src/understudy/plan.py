@@ -24,7 +24,7 @@ from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import carry
-from understudy.transfer.landing import land, step_ratio
+from understudy.transfer.landing import Landing, land, step_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,8 @@ class Part:
     """The same joints as the motion's skeleton with other lengths; or any others, with an alignment."""
     alignment: Alignment | None = None
     """How a target of another structure corresponds; None for one of the same."""
+    landing: Landing | None = None
+    """Where its contacts go, where that is known already: contacts are then given as it lists them."""
     name: str = ""
     moves: bool = True
     """False for one who keeps the motion as it is and is only reacted to."""
@@ -139,7 +141,9 @@ def plan(
     stages, starts = [stage for stage, _ in staged], [start for _, start in staged]
     made: list[Constraint] = []
     for stage, part in zip(stages, parts, strict=True):
-        mine = _own(found, part, parts) if stage.landing is None else list(stage.landing.contacts)
+        mine = _own(found, part, parts)
+        if stage.landing is not None and part.landing is None:
+            mine = list(stage.landing.contacts)
         if not part.moves:
             # One who keeps the motion is still held on to by those who move.
             moving = {other.name for other in parts if other.moves}
@@ -172,7 +176,8 @@ def _staged(part: Part, contacts: Sequence[Contact], floor: Floor) -> tuple[Stag
     if part.alignment is not None:
         ratio = step_ratio(part.alignment)
         start = carry(part.motion, part.alignment, floor=floor, ratio=ratio)
-        return replace(stage, landing=land(part.motion, contacts, part.alignment, start, ratio)), start
+        landing = part.landing or land(part.motion, contacts, part.alignment, start, ratio)
+        return replace(stage, landing=landing), start
     return stage, start_motion(part.motion, part.target, floor) if part.moves else part.motion
 
 

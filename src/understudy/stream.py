@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from understudy.bands import choose_spacing
 from understudy.body import leg_length
+from understudy.casting import cast
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.place import Place
 from understudy.contacts import Contact, contact_points, detect_contacts
@@ -21,12 +23,15 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
-from understudy.pipeline import Options, Part, plan
+from understudy.plan import Options, Part, plan
 from understudy.plants import Stage, contact_name, floor_constraints
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, find_floor
+from understudy.transfer.alignment import Alignment
+from understudy.transfer.carry import carry
+from understudy.transfer.landing import Landing, land, step_ratio
 
 FADE = 0.5
 """Seconds over which the change of what is known eases into what is new."""
@@ -55,6 +60,10 @@ class Stream:
     source: Skeleton
     target: Skeleton
     fps: float
+    alignment: Alignment | None = None
+    """How a target of another structure corresponds."""
+    landing: Landing | None = None
+    """Where on it contacts go; found as they come if they are not known beforehand."""
     window: Window = field(default_factory=Window)
     options: Options = field(default_factory=Options)
     contacts: tuple[Contact, ...] | None = None
@@ -119,7 +128,8 @@ class Stream:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
         across, pinned = self._split(part, contacts, back)
         options = replace(self.options, floor=False)
-        drawn = plan([Part(motion=part, target=self.target)], contacts=contacts, options=options, floor=self.floor)
+        role = Part(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
+        drawn = plan([role], contacts=contacts, options=options, floor=self.floor)
         start = drawn.starts[0]
         hold = -np.inf
         if back and self._given is not None:
@@ -138,11 +148,20 @@ class Stream:
         """The contacts of a window, in its own time."""
         if self.contacts is None:
             self._points = self._points or contact_points(part)
-            return detect_contacts(part, self._points, self.options.detection)
+            return self._landed(part, detect_contacts(part, self._points, self.options.detection))
         shift, last = begin / self.fps, part.duration
         moved = [replace(c, start=c.start - shift, end=c.end - shift) for c in self.contacts]
         inside = [c for c in moved if c.end >= 0.0 and c.start <= last]
         return tuple(replace(c, start=max(c.start, 0.0), end=min(c.end, last)) for c in inside)
+
+    def _landed(self, part: Motion, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
+        """Contacts as a target of another structure makes them; where they go is kept for later windows."""
+        if self.alignment is None:
+            return contacts
+        landing = landed(part, contacts, self.alignment, self.floor or find_floor(contacts, leg_length(part.skeleton)))
+        known = {} if self.landing is None else self.landing.points
+        self.landing = replace(landing, points={**known, **landing.points})
+        return landing.contacts
 
     def _floor(self, part: Motion, contacts: Sequence[Contact]) -> list[Constraint]:
         """What keeps feet above the floor: as low as any contact so far stood, so that windows agree."""
@@ -154,7 +173,8 @@ class Stream:
         return floor_constraints(stage, [*apart, *contacts])
 
     def _stage(self, part: Motion) -> Stage:
-        return Stage(source=part, target=self.target, floor=self.floor or Floor(slope=np.zeros(2)))
+        floor = self.floor or Floor(slope=np.zeros(2))
+        return Stage(source=part, target=self.target, floor=floor, landing=self.landing)
 
     def _split(self, part: Motion, contacts: Sequence[Contact], back: int) -> tuple[set[str], tuple[Constraint, ...]]:
         """The names of contacts that begin before what is new, and those that go on, pinned where they stand."""
@@ -185,6 +205,12 @@ class Stream:
             self.unmet.append(
                 f"{outcome.constraint.kind} of `{named}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
             )
+
+
+def landed(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, floor: Floor) -> Landing:
+    """Where the contacts of a motion go on a target of another structure."""
+    ratio = step_ratio(alignment)
+    return land(motion, contacts, alignment, carry(motion, alignment, floor=floor, ratio=ratio), ratio)
 
 
 def _height(contact: Contact) -> float:
@@ -221,11 +247,20 @@ def retarget_in_windows(
     window: Window | None = None,
     options: Options | None = None,
     contacts: Sequence[Contact] | None = None,
+    **casting: Any,
 ) -> tuple[Motion, list[str]]:
-    """Retarget a long motion window by window; what could not be met is said, a sentence each."""
+    """Retarget a long motion window by window; what could not be met is said, a sentence each.
+
+    A target of another structure is cast as `understudy.casting.cast` does it, which takes what else is given.
+    """
     options = options or Options()
     if contacts is None:
         contacts = detect_contacts(motion, contact_points(motion), options.detection)
+    floor = find_floor(contacts, leg_length(motion.skeleton)) if contacts else None
+    alignment, landing = cast(motion, target, **casting).alignment, None
+    if alignment is not None:
+        landing = landed(motion, contacts, alignment, floor or Floor(slope=np.zeros(2)))
+        contacts = landing.contacts
     stream = Stream(
         source=motion.skeleton,
         target=target,
@@ -233,7 +268,9 @@ def retarget_in_windows(
         window=window or Window(),
         options=options,
         contacts=tuple(contacts),
-        floor=find_floor(contacts, leg_length(motion.skeleton)) if contacts else None,
+        floor=floor,
+        alignment=alignment,
+        landing=landing,
     )
     parts: list[Motion] = []
     step = max(round(stream.window.step * motion.fps), 1)
