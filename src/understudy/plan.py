@@ -174,9 +174,8 @@ def _staged(part: Part, contacts: Sequence[Contact], floor: Floor) -> tuple[Stag
     if part.share is not None:
         return stage, morph_motion(part.motion, part.target, part.share, floor)
     if part.alignment is not None:
-        ratio = step_ratio(part.alignment)
-        start = carry(part.motion, part.alignment, floor=floor, ratio=ratio)
-        landing = part.landing or land(part.motion, contacts, part.alignment, start, ratio)
+        start = carry(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
+        landing = part.landing or land(part.motion, contacts, part.alignment, start, floor)
         return replace(stage, landing=landing), start
     return stage, start_motion(part.motion, part.target, floor) if part.moves else part.motion
 

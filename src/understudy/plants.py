@@ -80,6 +80,9 @@ class Stage:
         """Metres above the floor at which a contact's point is on the target."""
         assert contact.place is not None
         above = float(contact.place[1] - self.floor.heights(contact.place))
+        if self.landing is not None and contact.point.name in self.landing.rises:
+            usual, own = self.landing.rises[contact.point.name]
+            return own + self.ratio * (above - usual)
         return above * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
 
 

@@ -159,8 +159,10 @@ class Stream:
         if self.alignment is None:
             return contacts
         landing = landed(part, contacts, self.alignment, self.floor or find_floor(contacts, leg_length(part.skeleton)))
-        known = {} if self.landing is None else self.landing.points
-        self.landing = replace(landing, points={**known, **landing.points})
+        before = self.landing or landing
+        self.landing = replace(
+            landing, points={**before.points, **landing.points}, rises={**landing.rises, **before.rises}
+        )
         return landing.contacts
 
     def _floor(self, part: Motion, contacts: Sequence[Contact]) -> list[Constraint]:
@@ -209,8 +211,7 @@ class Stream:
 
 def landed(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, floor: Floor) -> Landing:
     """Where the contacts of a motion go on a target of another structure."""
-    ratio = step_ratio(alignment)
-    return land(motion, contacts, alignment, carry(motion, alignment, floor=floor, ratio=ratio), ratio)
+    return land(motion, contacts, alignment, carry(motion, alignment, floor=floor, ratio=step_ratio(alignment)), floor)
 
 
 def _height(contact: Contact) -> float:

@@ -17,8 +17,8 @@ LAYERS = (
     ("constraints",),
     ("problem", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "limits", "plants", "transfer"),
-    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "stream", "recipe"),
+    ("contacts", "start", "limits", "plants", "transfer", "analogy"),
+    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "analogies", "stream", "recipe"),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from understudy.body import facing, feet, is_humanoid
 from understudy.contacts import Contact, contact_points
 from understudy.geometry.quaternion import Array, rotate, unrotate
-from understudy.kinematics import Pose
+from understudy.kinematics import Pose, fk
 from understudy.motion import Motion, rest_motion
 from understudy.naming import side
 from understudy.skeleton import Point, Skeleton
-from understudy.start import leg_ratio
+from understudy.start import Floor, leg_ratio
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import anchors
 from understudy.transfer.layout import Layout
@@ -35,13 +35,15 @@ class Landing:
     """The target's point for each of their points, by name."""
     ratio: float
     """How much larger the target's steps are."""
+    rises: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By the same names, metres above the floor at which the source's point usually stands, and the target's."""
     soles: tuple[tuple[Point, float], ...] = ()
     """Where the two stand differently: further points of the target's feet, and how far below what it stands on they
     may be, metres. They must not go into the floor either."""
     notes: tuple[str, ...] = ()
 
 
-def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, ratio: float) -> Landing:
+def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, floor: Floor) -> Landing:
     """Find where on the target the contacts of a motion go, given the motion as carried over to the target.
 
     A limb's contact points go to those of the partner limb, heel to heel and toe to toe; points that the map itself
@@ -58,16 +60,12 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
         point = contact.point
         if point.name in table:
             continue
-        table[point.name] = given.get(point.name) or theirs.like(own.limb_of(point), own.along(point))
+        table[point.name] = given.get(point.name, []) or theirs.like(own.limb_of(point), own.along(point))
         if not table[point.name]:
             spare = _carried_over(point, alignment)
             table[point.name] = [p for p in spare if contact.on != "floor" or theirs.near_floor(p)]
-    reached = {point.name for points in table.values() for point in points}
-    for points in theirs.limbs.values():
-        if not given and reached and not reached & {p.name for p in points} and not is_humanoid(whole.target):
-            for point in points:
-                for name in _opposite(point, table, whole.target):
-                    table[name] = [*table[name], point]
+    if not given and not is_humanoid(whole.target):
+        _set_down_the_rest(table, theirs)
     lost = sorted(name for name, points in table.items() if not points)
     said = (
         f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
@@ -76,7 +74,8 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
     return Landing(
         contacts=made,
         points=places,
-        ratio=ratio,
+        ratio=step_ratio(alignment),
+        rises=_rises(made, places, theirs, (motion, carried), floor),
         soles=theirs.others({point.name for point in places.values()}) if alignment.stance else (),
         notes=(said,) if lost else (),
     )
@@ -101,14 +100,36 @@ def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
     return [Point(name=f"{bone} for {point.name}", joint=bone, offset=offset)]
 
 
-def _opposite(point: Point, table: dict[str, list[Point]], target: Skeleton) -> list[str]:
-    """The source's points whose own landing is on the other side of the target than a point."""
-    mine = side(point.joint)
-    return [
-        name
-        for name, points in table.items()
-        if points and mine and side(points[0].joint) not in ("", mine) and points[0].joint in target.index
-    ]
+def _set_down_the_rest(table: dict[str, list[Point]], theirs: _Soles) -> None:
+    """Give feet that no contact goes to the contacts of others, so that neighbours take turns as in a trot.
+
+    Feet of one side are counted from front to back: every second one goes with the source's foot of the same side,
+    those between with its foot of the other.
+    """
+    landed = {point.name: name for name, points in table.items() for point in points}
+    rows: dict[str, list[list[Point]]] = {"left": [], "right": []}
+    for points in theirs.limbs.values():
+        if side(points[0].joint) in rows:
+            rows[side(points[0].joint)].append(points)
+    for row in rows.values():
+        row.sort(key=lambda points: -float(theirs.pose.points(points[:1])[0, 0] @ theirs.forward))
+    reached = {
+        which: next((i for i, points in enumerate(row) if any(p.name in landed for p in points)), None)
+        for which, row in rows.items()
+    }
+    for which, row in rows.items():
+        for number, points in enumerate(row):
+            first = reached[which]
+            if first is None or any(p.name in landed for p in points):
+                continue
+            same = (number - first) % 2 == 0
+            other = which if same else {"left": "right", "right": "left"}[which]
+            at = reached[other]
+            if at is not None:
+                leading = [p for p in rows[other][at] if p.name in landed]
+                for point in points:
+                    nearest = min(leading, key=lambda p: abs(theirs.along(p) - theirs.along(point)))
+                    table[landed[nearest.name]].append(point)
 
 
 def _expanded(
@@ -127,6 +148,46 @@ def _expanded(
             places[name] = landing
             made.append(replace(contact, point=replace(contact.point, name=name)))
     return _joined(made), places
+
+
+def _rises(
+    contacts: Sequence[Contact], places: dict[str, Point], theirs: _Soles, motions: tuple[Motion, Motion], floor: Floor
+) -> dict[str, tuple[float, float]]:
+    """How high points usually stand: the source's as they do, the target's in a foot of its own shape.
+
+    A foot of the target stands as high as the source's, scaled; how its points lie in it is seen in the motions of
+    both, source and target, while all of the foot's points are down.
+    """
+    ratio = step_ratio(theirs.alignment)
+    standing = [c for c in contacts if c.on == "floor" and c.place is not None]
+    feet_of: dict[int, dict[str, Point]] = {}
+    for contact in standing:
+        limb = feet_of.setdefault(theirs.limb_of(places[contact.point.name]), {})
+        limb[contact.point.name] = contact.point
+    poses = [fk(motion) for motion in motions]
+    frames = motions[0].num_frames
+    found: dict[str, tuple[float, float]] = {}
+    for points in feet_of.values():
+        flat = np.ones(frames, bool)
+        usual = np.zeros(len(points))
+        for row, name in enumerate(points):
+            down = np.zeros(frames, bool)
+            mine = [c for c in standing if c.point.name == name and c.place is not None]
+            for contact in mine:
+                down[contact.frames(motions[0].fps, frames)] = True
+            flat &= down
+            usual[row] = np.median([float(c.place[1] - floor.heights(c.place)) for c in mine if c.place is not None])
+        shape = np.zeros(len(points))
+        if flat.any():
+            for pose, spots, sign in (
+                (poses[0], list(points.values()), -ratio),
+                (poses[1], [places[n] for n in points], 1.0),
+            ):
+                path = pose.points(spots)[flat]
+                heights = np.median(path[..., 1] - floor.heights(path), axis=0)
+                shape += sign * (heights - heights.mean())
+        found |= {name: (float(a), float(b)) for name, a, b in zip(points, usual, ratio * usual + shape, strict=True)}
+    return found
 
 
 def _joined(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
@@ -154,6 +215,7 @@ class _Soles:
     limbs: dict[int, list[Point]]
     """Points by the number of their limb; -1 for limbs without a partner."""
     layout: Layout
+    alignment: Alignment
     which: str
     stood: list[Point]
     """What of them the reference pose stands on."""
@@ -167,7 +229,13 @@ class _Soles:
         )
         still = replace(rest_motion(skeleton), rotations=local[None])
         soles = _Soles(
-            pose=posed(skeleton, local), forward=facing(still)[0], limbs={}, layout=layout, which=which, stood=[]
+            pose=posed(skeleton, local),
+            forward=facing(still)[0],
+            limbs={},
+            layout=layout,
+            alignment=alignment,
+            which=which,
+            stood=[],
         )
         for point in contact_points(motion or still):
             soles.limbs.setdefault(soles.limb_of(point), []).append(point)
@@ -195,14 +263,17 @@ class _Soles:
         return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
 
     def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
-        """Points of a human's feet besides those known, and how far below the soles they are in the reference pose.
+        """The tips of a human's feet if they are not known, and how far below the soles they are in the reference pose.
 
         Below an animal's paws rigs hang joints of all sorts, which are no part of the body.
         """
         if not self.stood or not known or not is_humanoid(self.pose.skeleton):
             return ()
         floor = float(self.pose.points(self.stood)[0, :, 1].mean())
-        more = [point for point in feet(self.pose.skeleton) if point.name not in known and self.limb_of(point) >= 0]
+        tips: dict[int, Point] = {}
+        for point in sorted(feet(self.pose.skeleton), key=lambda p: float(self.pose.points([p])[0, 0] @ self.forward)):
+            tips[self.limb_of(point)] = point
+        more = [point for limb, point in tips.items() if limb >= 0 and point.name not in known]
         heights = self.pose.points(more)[0, :, 1] - floor
         return tuple((point, min(float(height), 0.0)) for point, height in zip(more, heights, strict=True))
 
