@@ -59,6 +59,11 @@ def cast(
     return Part(motion=motion, target=target, alignment=aligned, **rest)
 
 
+def is_driven(part: Part) -> bool:
+    """Whether nothing of a target corresponds but the body as a whole, so that features have to drive it."""
+    return part.alignment is not None and len(part.alignment.correspondence.pairs) == 1
+
+
 def same_structure(source: Skeleton, target: Skeleton) -> bool:
     """Whether two skeletons have the same joints, hung together in the same way."""
     return source.names == target.names and np.array_equal(source.parents, target.parents)

@@ -6,14 +6,16 @@ import re
 from functools import cache
 
 SIDES = {
-    "left": "left", "right": "right", "l": "left", "r": "right", "lft": "left", "rgt": "right", "rt": "right",
+    "left": "left", "right": "right", "l": "left", "r": "right", "lft": "left", "rgt": "right",
+    "lt": "left", "rt": "right",
     "lf": "left", "rf": "right", "lb": "left", "rb": "right", "lm": "left", "rm": "right",
     "lmf": "left", "rmf": "right", "lmb": "left", "rmb": "right", "lh": "left", "rh": "right",
 }  # fmt: skip
 """Words that name a side; two letters and more also name front, middle, back or hind."""
 
 MIRRORED = {
-    "left": "right", "l": "r", "lft": "rgt", "lf": "rf", "lb": "rb", "lm": "rm", "lmf": "rmf", "lmb": "rmb", "lh": "rh",
+    "left": "right", "l": "r", "lft": "rgt", "lt": "rt",
+    "lf": "rf", "lb": "rb", "lm": "rm", "lmf": "rmf", "lmb": "rmb", "lh": "rh",
 }  # fmt: skip
 MIRRORED |= {right: left for left, right in MIRRORED.items()}
 
@@ -23,26 +25,54 @@ GLUED = (
 )
 """Words that follow a side's letter without a break, as in `lfemur`."""
 
+JAPANESE = {
+    "左": "left", "右": "right", "上半身": "spine", "下半身": "pelvis", "頭": "head", "足首": "ankle", "手首": "wrist",
+    "首": "neck", "肩": "collar", "腕": "upperarm", "ひじ": "elbow", "足": "thigh", "ひざ": "knee", "つま先": "toe",
+    "親指": "thumb", "人指": "index", "中指": "middle", "薬指": "ring", "小指": "pinky", "捩": "twist", "捩れ": "twist",
+    "センター": "center", "グルーブ": "groove", "全ての親": "root", "腰": "waist", "目": "eye", "ｉｋ": "ik",
+    "先": "end", "補助": "helper", "キャンセル": "helper", "ダミー": "helper",
+}  # fmt: skip
+"""Words of the rigs of MikuMikuDance, whose names are written without breaks."""
+
 _GLUED = re.compile(rf"^([lr])((?:{GLUED})[0-9]*)$")
+_CAPITALS = re.compile(rf"^([lr])({GLUED}|u|lo|up)$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_JAPANESE = re.compile("|".join(sorted(JAPANESE, key=len, reverse=True)))
+_VERTEBRA = re.compile(r"^j?(?:[LTCS]\d{1,2})+(?:Head)?$")
 
 
 @cache
 def words(name: str) -> tuple[str, ...]:
     """The words of a joint name in lower case: `mixamorig:LeftUpLeg` -> left, up, leg."""
     bare = name.rpartition(":")[2].rpartition("|")[2]
+    if _VERTEBRA.match(bare):
+        # `L5` is the fifth vertebra of the loins, not something on the left.
+        return ("vertebra", bare.lower())
     found: list[str] = []
     for word in _WORD.findall(bare):
-        # A side's capital before a capitalised word reads as one word only in names such as `LThumb`.
-        if len(word) > 1 and word[0] in "LR" and word.isupper() and word.lower() not in SIDES:
-            found.extend([word[0].lower(), word[1:].lower()])
-            continue
         lower = word.lower()
-        glued = _GLUED.match(lower) if not found else None
+        if not lower.isascii():
+            found.extend(_japanese(lower))
+            continue
+        # A side's capital before a word in capitals reads as one word: `LHAND`, but not `LEG`.
+        capitals = _CAPITALS.match(lower) if word.isupper() and lower not in SIDES else None
+        glued = capitals or (_GLUED.match(lower) if not found else None)
         found.extend(glued.groups() if glued else [lower])
     return tuple(found)
 
 
+def _japanese(text: str) -> list[str]:
+    """The words of a name without breaks; what is not known stays as it is."""
+    found: list[str] = []
+    end = 0
+    for match in _JAPANESE.finditer(text):
+        found += [text[end : match.start()]] if match.start() > end else []
+        found.append(JAPANESE[match[0]])
+        end = match.end()
+    return found + ([text[end:]] if end < len(text) else [])
+
+
+@cache
 def side(name: str) -> str:
     """ "left", "right" or "" for a joint on neither."""
     for word in words(name):

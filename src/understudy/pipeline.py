@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from understudy.casting import cast
+from understudy.casting import cast, is_driven
 from understudy.constraints.base import Constraint
 from understudy.contacts import Contact
+from understudy.driving import drive
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
@@ -35,7 +36,7 @@ def retarget(
     watch: Watch | None = None,
     **casting: Any,
 ) -> Solution:
-    """Make any character perform a motion.
+    """Make any character perform a motion; a body without limbs is driven by features (`understudy.driving.drive`).
 
     Args:
         motion: What the source does.
@@ -50,6 +51,10 @@ def retarget(
         casting: What else `understudy.casting.cast` takes: how the two are aligned, and reference poses.
     """
     part = cast(motion, target, correspondence=correspondence, **casting)
+    if is_driven(part) and not constraints and solver is None:
+        assert part.alignment is not None
+        points = part.alignment.correspondence.points or None
+        return drive(motion, target, points, contacts=contacts, options=options, watch=watch).solution
     return plan([part], constraints=constraints, contacts=contacts, options=options).solve(solver, watch)
 
 

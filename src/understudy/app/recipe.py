@@ -49,7 +49,7 @@ def recipe(**given: Any) -> None:
         raise click.UsageError(f"A recipe is written as .toml; got `{given['output']}`.")
     whole = gather(given)
     prepared = prepare(whole)
-    contacts = prepared.plan.contacts
+    contacts = prepared.contacts
     props = whole.props or sample_props(prepared.cast)
     folder = Path(given["output"]).parent
     actors = tuple(

@@ -12,7 +12,9 @@ import numpy as np
 
 from understudy.bands import choose_spacing
 from understudy.casting import cast as assign
+from understudy.casting import is_driven
 from understudy.contacts import Contact, contact_points, detect_contacts
+from understudy.driving import drive
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
@@ -20,10 +22,11 @@ from understudy.plan import Options, Part, Plan, plan
 from understudy.plugins import scan
 from understudy.recipe.fields import names_of
 from understudy.recipe.loading import Loaded, load
+from understudy.recipe.mapping import read_map
 from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.start import leg_ratio
-from understudy.transfer.correspondence import CorrespondenceError
+from understudy.transfer.correspondence import CorrespondenceError, PointPair
 
 FAR = 4.0
 """How many times larger or smaller a target is that looks like a mistaken unit."""
@@ -37,9 +40,18 @@ class Prepared:
 
     recipe: Recipe
     cast: tuple[Loaded, ...]
-    plan: Plan
+    contacts: tuple[Contact, ...]
+    """The sources'."""
     notes: tuple[str, ...]
     """What was found and decided on the way, a sentence each."""
+    plan: Plan | None
+    """None for a body that is driven by features."""
+    points: tuple[PointPair, ...] = ()
+    """Which points drive it, where a map says so."""
+
+    def start(self, which: int) -> Motion:
+        """The motion that an actor's result is compared with: the source's on a body of the target's size."""
+        return self.cast[which].motion if self.plan is None else self.plan.starts[which]
 
     def spacings(self) -> tuple[float, ...]:
         """Seconds between keys: one, or three where all variants are asked for."""
@@ -61,6 +73,12 @@ class Prepared:
 
     def solve(self, spacing: float, watch: Watch | None = None) -> Solution:
         """Solve it with keys that far apart, where the solver has evenly spaced keys."""
+        if self.plan is None:
+            only = self.cast[0]
+            options = replace(self.recipe.options, spacing=spacing)
+            return drive(
+                only.motion, only.target, self.points or None, contacts=self.contacts, options=options, watch=watch
+            ).solution
         return self.plan.solve(make_solver(self.recipe.solver, self.recipe.solver_options, spacing), watch)
 
 
@@ -103,7 +121,7 @@ def prepare(recipe: Recipe) -> Prepared:
     for each in cast:
         part, said = _part(each, recipe.folder)
         parts.append(part)
-        notes += [*_oddities(each, part), *said]
+        notes += [*_oddities(each, part), *([] if is_driven(part) else said)]
     contacts = recipe.contacts
     if contacts is None:
         contacts = find_contacts(cast, recipe.options)
@@ -112,10 +130,29 @@ def prepare(recipe: Recipe) -> Prepared:
     if not contacts and recipe.options.plants != "none":
         notes.append("no contacts are known: nothing is planted, and only the size of the movement is adapted")
     _check_keep(recipe.options, cast)
+    if any(is_driven(part) for part in parts):
+        return _driven(recipe, cast, parts, contacts, notes)
     whole = plan(
         parts, constraints=recipe.constraints, contacts=contacts, options=replace(recipe.options, spacing=None)
     )
-    return Prepared(recipe=recipe, cast=cast, plan=whole, notes=(*notes, *whole.notes))
+    return Prepared(recipe=recipe, cast=cast, contacts=whole.contacts, plan=whole, notes=(*notes, *whole.notes))
+
+
+def _driven(
+    recipe: Recipe, cast: tuple[Loaded, ...], parts: Sequence[Part], contacts: tuple[Contact, ...], notes: list[str]
+) -> Prepared:
+    """A body without limbs, which features drive."""
+    if len(parts) > 1 or recipe.constraints:
+        raise OptionError(
+            f"{cast[0].cast.target}: nothing corresponds but the body as a whole, so features drive it: only "
+            "one actor at a time, and without constraints of a recipe",
+            hint="say in a map which bones correspond (`understudy map`, --map)",
+        )
+    alignment = parts[0].alignment
+    assert alignment is not None
+    said = f"{cast[0].cast.target}: no limbs correspond, so its points follow the source's feet and hips"
+    points = alignment.correspondence.points
+    return Prepared(recipe=recipe, cast=cast, contacts=contacts, plan=None, points=points, notes=(*notes, said))
 
 
 def find_contacts(cast: Sequence[Loaded], options: Options) -> tuple[Contact, ...]:
@@ -149,8 +186,6 @@ def _part(loaded: Loaded, folder: Path) -> tuple[Part, list[str]]:
     cast = loaded.cast
     given = None
     if cast.map is not None:
-        from understudy.recipe.mapping import read_map
-
         given = read_map(folder / cast.map, loaded.motion.skeleton, loaded.target)
     try:
         part = assign(

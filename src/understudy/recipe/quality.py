@@ -83,7 +83,7 @@ def _smoothness(prepared: Prepared, solution: Solution, which: int) -> dict[str,
     """Fast movement against the source's, as ratios; the jerk against the source's motion on a body of this size."""
     source, result = prepared.cast[which].motion, solution.motions[which]
     before, after = energy_above(source, HERTZ), energy_above(result, HERTZ)
-    still = rms_jerk(prepared.plan.starts[which])
+    still = rms_jerk(prepared.start(which))
     return {
         "actor": prepared.cast[which].cast.name,
         "jerk": rms_jerk(result) / still if still > 1e-9 else None,

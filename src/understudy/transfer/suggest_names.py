@@ -1,0 +1,146 @@
+"""A body taken apart by the names of its bones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+import numpy as np
+
+from understudy.body import UP, is_humanoid
+from understudy.geometry.quaternion import Array
+from understudy.naming import side, words
+from understudy.roles import label, meet, roles
+from understudy.skeleton import Skeleton
+from understudy.transfer.suggest_digits import digits
+from understudy.transfer.suggest_pairs import Stance
+from understudy.transfer.suggest_parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
+
+NEEDED = tuple(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "upper_arm", "lower_arm"))
+"""The parts that names must tell for a body to be taken apart by them alone."""
+JAWS = {"jaw", "chin", "mandible"}
+
+
+def by_names(skeleton: Skeleton, how: Stance) -> Plan | None:
+    """The body's parts where names tell arms and legs; None where they do not.
+
+    Args:
+        skeleton: The body.
+        how: How it stands.
+    """
+    found = roles(skeleton)
+    if any(part not in found for part in NEEDED):
+        return None
+    ends = [found[part] for part in NEEDED] + [found[part] for part in ("neck", "head") if part in found]
+    root = _root(skeleton, found, ends)
+    if root in ends:
+        return None
+    trunk = trunk_by_names(skeleton, root, found)
+    human = is_humanoid(skeleton)
+    four = not human and ("tail" in trunk or _is_level(how.places, root, trunk))
+    pairs = []
+    for kind in ("leg", "arm"):
+        left, right = (_limb(skeleton, found, which, kind, how, four) for which in ("left", "right"))
+        pairs.append((left, right))
+    return Plan(
+        skeleton=skeleton, kind="quadruped" if four else "biped", root=root, trunk=trunk, limbs=tuple(pairs),
+        named=True, named_trunk=frozenset(trunk),
+    )  # fmt: skip
+
+
+def _root(skeleton: Skeleton, found: dict[str, int], ends: Iterable[int]) -> int:
+    """The hips, or what carries legs and spine where the hips carry the legs alone."""
+    together = reduce(lambda a, b: meet(skeleton, a, b), ends)
+    hips = found.get("hips", together)
+    return hips if skeleton.below(hips)[together] else together
+
+
+def trunk_by_names(skeleton: Skeleton, root: int, found: dict[str, int]) -> dict[str, tuple[int, ...]]:
+    """Spine, neck, head, jaw and tail as far as names tell them."""
+    trunk: dict[str, tuple[int, ...]] = {}
+    chest, head, neck = found.get("chest", root), found.get("head"), found.get("neck")
+    if skeleton.below(root)[chest] and chest != root:
+        trunk["spine"] = tuple(path(skeleton, root, chest)[1:])
+    top = head if head is not None else neck
+    if top is not None and skeleton.below(root)[top] and top != root:
+        above = [j for j in path(skeleton, root, top)[1:] if j not in trunk.get("spine", ())]
+        if head is None:
+            trunk["neck"] = tuple(above)
+        else:
+            # Where arms do not tell where the chest ends, the neck's name does.
+            start = above.index(neck) if neck in above else 0 if "spine" in trunk else len(above) - 1
+            if "spine" not in trunk and above[:start]:
+                trunk["spine"] = tuple(above[:start])
+            trunk |= {"neck": tuple(above[start:-1])} if above[start:-1] else {}
+            trunk["head"] = (head,)
+    for part, said in (("jaw", JAWS), ("tail", {"tail"})):
+        row = _row(skeleton, root, said)
+        if row:
+            trunk[part] = row
+    return trunk
+
+
+def _row(skeleton: Skeleton, root: int, said: set[str]) -> tuple[int, ...]:
+    """The middle bones of a name that follow each other."""
+    below = skeleton.below(root)
+    row: list[int] = []
+    for joint, name in enumerate(skeleton.names):
+        fits = below[joint] and joint != root and not side(name) and not is_helper(name) and said & set(words(name))
+        if fits and (not row or skeleton.parents[joint] == row[-1]):
+            row.append(joint)
+    return tuple(row)
+
+
+def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how: Stance, four: bool) -> Limb:
+    upper, lower = found[f"{which}_upper_{kind}"], found[f"{which}_lower_{kind}"]
+    end = found.get(f"{which}_{'hand' if kind == 'arm' else 'foot'}")
+    known = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
+    row = path(skeleton, upper, lower if end is None else end)
+    # Bones beyond those that names tell: the paws of an animal, or nothing that matters on a human.
+    row += main_path(skeleton, row[-1], reaches(skeleton))[1:] if four or end is None else []
+    stands = kind == "leg" or four
+    parts = grouped(row, how.places, how.ground, known, stands=stands)
+    if kind == "leg" and end is not None:
+        parts |= _toes(skeleton, end, found.get(f"{which}_toe"))
+    elif not four:
+        parts.pop("tip", None)
+    girdle = _girdle(skeleton, which, kind, upper)
+    if girdle:
+        parts["girdle"] = girdle
+    fingers = {} if stands else digits(skeleton, parts.get("end", (lower,))[0])
+    return Limb(
+        side=which,
+        kind="leg" if four else kind,
+        parts=parts,
+        digits=fingers,
+        stands=stands,
+        named=end is not None or not four,
+    )
+
+
+def _girdle(skeleton: Skeleton, which: str, kind: str, upper: int) -> tuple[int, ...]:
+    """The bones between trunk and limb: collar bones, or hip joints of their own."""
+    above: list[int] = []
+    joint = int(skeleton.parents[upper])
+    while joint > 0 and side(skeleton.names[joint]) == which:
+        above.insert(0, joint)
+        joint = int(skeleton.parents[joint])
+    if kind == "leg":
+        return tuple(above)
+    said = [j for j in above if label(skeleton.names[j]) in ("shoulder", "collar_or_arm")]
+    return tuple(said or [j for j in above if not is_helper(skeleton.names[j])])
+
+
+def _toes(skeleton: Skeleton, foot: int, toe: int | None) -> dict[str, tuple[int, ...]]:
+    """The first joints of the toes: one that stands for all, or several side by side."""
+    if toe is None:
+        return {}
+    said = [j for j in np.flatnonzero(skeleton.below(foot)).tolist() if label(skeleton.names[j]) == "toe"]
+    tops = [j for j in said if not any(skeleton.below(k)[j] and k != j for k in said)]
+    return {"tip": tuple(tops) if toe in tops else (toe,)}
+
+
+def _is_level(places: Array, root: int, trunk: dict[str, tuple[int, ...]]) -> bool:
+    top = trunk.get("neck", trunk.get("head", trunk.get("spine", (root,))))[0]
+    along = places[top] - places[root]
+    return abs(float(along @ UP)) < 0.6 * float(np.linalg.norm(along))

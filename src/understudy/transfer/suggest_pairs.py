@@ -1,0 +1,210 @@
+"""The two sides of a body by its shape: which branches are mirror images, and where the mirror stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from understudy.geometry.quaternion import Array, between, rotate, unrotate
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.naming import side
+from understudy.skeleton import Skeleton
+from understudy.symmetry import partners
+
+LAID_OUT = 0.7
+"""Share of all bone length that points one way in a rest pose that shows bones, not how a body stands."""
+FRAMES = 24
+"""Frames of a motion that are looked at."""
+ALIKE = 0.08
+"""How much the lengths of two branches may differ, as a share, that are mirror images."""
+MIRRORS = 40
+"""Pairs of branches, the longest first, that are tried as mirror images."""
+ASTRAY = 0.35
+"""How far, in its own reach, a branch may lie from its partner's mirror image."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stance:
+    """How a body stands."""
+
+    places: Array
+    """(J, 3) metres, where its joints are, Y up."""
+    tips: Array
+    """(J, 3) metres, the end of each joint's own bone: of its end points the farthest, else the joint itself."""
+    ahead: Array | None = None
+    """(3,) which way it goes, level; None where no motion tells."""
+
+    @property
+    def low(self) -> Array:
+        """(J,) metres, the height of the lower end of each joint's own bone."""
+        return np.minimum(self.places[:, 1], self.tips[:, 1])
+
+    @property
+    def ground(self) -> float:
+        """Metres, the height that the body stands at."""
+        return float(self.low.min())
+
+
+def stance(skeleton: Skeleton, motion: Motion | None = None) -> Stance:
+    """The rest pose; or where its bones are laid out in a row, the mean pose of the motion, as the root sees it."""
+    if motion is None or not _laid_out(skeleton):
+        positions, rotations = skeleton.rest_world
+        return Stance(places=positions, tips=_tips(skeleton, positions, rotations))
+    some = np.unique(np.linspace(0, motion.num_frames - 1, FRAMES).astype(int))
+    pose = fk(motion[some])
+    turned, place = pose.rotations[:, :1], pose.positions[:, :1]
+    seen = unrotate(turned, pose.positions - place)
+    ends = unrotate(turned, np.stack([_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)]) - place)
+    up = unrotate(turned[:, 0], np.array([0.0, 1.0, 0.0])).mean(axis=0)
+    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), np.array([0.0, 1.0, 0.0]))
+    steps = (
+        unrotate(turned[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0) if len(some) > 1 else np.zeros(3)
+    )
+    going = rotate(upright, steps) * [1.0, 0.0, 1.0]
+    size = float(np.linalg.norm(going))
+    return Stance(
+        places=rotate(upright, seen.mean(axis=0)),
+        tips=rotate(upright, ends.mean(axis=0)),
+        ahead=going / size if size > 0.2 * float(np.ptp(seen.mean(axis=0), axis=0).max()) else None,
+    )
+
+
+def _laid_out(skeleton: Skeleton) -> bool:
+    """Whether most bones point one way, which no body's do."""
+    positions = skeleton.rest_world[0]
+    bones = positions[1:] - positions[skeleton.parents[1:]]
+    lengths = np.linalg.norm(bones, axis=-1)
+    used = lengths > 1e-9
+    if not np.any(used):
+        return False
+    directions = bones[used] / lengths[used, None]
+    one_way = (directions @ directions.T > 0.9) @ lengths[used]
+    return bool(one_way.max() > LAID_OUT * lengths.sum())
+
+
+def _tips(skeleton: Skeleton, positions: Array, rotations: Array) -> Array:
+    tips, far = positions.copy(), np.zeros(skeleton.num_joints)
+    for end in skeleton.ends:
+        joint, length = skeleton.index[end.joint], float(np.linalg.norm(end.offset))
+        if length > far[joint]:
+            far[joint] = length
+            tips[joint] = positions[joint] + rotate(rotations[joint], end.offset)
+    return tips
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sides:
+    """Which branches of a body are each other's mirror image."""
+
+    across: Array
+    """(3,) the mirror's normal, level; which of the two ways is left it does not say."""
+    pairs: tuple[tuple[int, int], ...]
+    """The tops of branches that hang from one joint and mirror each other, inside other such branches too."""
+    named: bool
+    """Whether names tell the sides."""
+
+
+def find_sides(skeleton: Skeleton, how: Stance) -> Sides:
+    """The mirror images of a body: by the names of its sides if they tell, else by shape and place."""
+    told = partners(skeleton) if _sides_named(skeleton) else np.arange(skeleton.num_joints)
+    named = [(int(j), int(k)) for j, k in enumerate(told) if j < k and skeleton.parents[j] == skeleton.parents[k]]
+    middle, size = _branches(skeleton, how)
+    if named:
+        across = sum((middle[j] - middle[k] for j, k in named), np.zeros(3)) * [1.0, 0.0, 1.0]
+        length = float(np.linalg.norm(across))
+        normal = across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
+        return Sides(across=normal, pairs=tuple(named), named=True)
+    alike = _alike(skeleton, size)
+    best = max(_normals(alike, middle, size), key=lambda normal: _worth(skeleton, alike, normal, how, middle, size))
+    return Sides(across=best, pairs=tuple(_mirrored(alike, best, skeleton, how, middle, size)), named=False)
+
+
+def _sides_named(skeleton: Skeleton) -> bool:
+    told = {side(name) for name in skeleton.names}
+    return {"left", "right"} <= told
+
+
+def _branches(skeleton: Skeleton, how: Stance) -> tuple[Array, Array]:
+    """(J, 3) the middle of what hangs from each joint, itself included, and (J,) the length of its bones."""
+    total, weight = np.zeros((skeleton.num_joints, 3)), np.zeros(skeleton.num_joints)
+    own = np.linalg.norm(how.tips - how.places, axis=-1)
+    for joint in range(skeleton.num_joints - 1, -1, -1):
+        total[joint] += how.places[joint] + how.tips[joint]
+        weight[joint] += 2.0
+        parent = skeleton.parents[joint]
+        if parent >= 0:
+            total[parent] += total[joint]
+            weight[parent] += weight[joint]
+    length = own + skeleton.lengths
+    for joint in range(skeleton.num_joints - 1, 0, -1):
+        length[skeleton.parents[joint]] += length[joint]
+    return total / weight[:, None], length
+
+
+def _alike(skeleton: Skeleton, size: Array) -> list[tuple[int, int]]:
+    """Branches of one joint that have the same tree and much the same lengths."""
+    shape: list[tuple[object, ...]] = [()] * skeleton.num_joints
+    for joint in range(skeleton.num_joints - 1, -1, -1):
+        shape[joint] = tuple(sorted((shape[c] for c in skeleton.children[joint]), key=repr))
+    found = []
+    for children in skeleton.children:
+        for j, k in combinations(children, 2):
+            close = abs(size[j] - size[k]) <= ALIKE * max(size[j], size[k])
+            if shape[j] == shape[k] and close and size[j] > 1e-9:
+                found.append((j, k))
+    return found
+
+
+def _normals(alike: list[tuple[int, int]], middle: Array, size: Array) -> list[Array]:
+    """Level directions that a mirror could face: across x, across z, or from a branch to one like it."""
+    found = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
+    for j, k in sorted(alike, key=lambda pair: -size[pair[0]])[:MIRRORS]:
+        across = (middle[j] - middle[k]) * [1.0, 0.0, 1.0]
+        length = float(np.linalg.norm(across))
+        if length > 1e-9 and all(abs(float(across @ other)) < 0.9999 * length for other in found):
+            found.append(across / length)
+    return found
+
+
+def _mirrored(
+    alike: list[tuple[int, int]], normal: Array, skeleton: Skeleton, how: Stance, middle: Array, size: Array
+) -> list[tuple[int, int]]:
+    """The branches that are mirror images at a mirror, each with the one that fits it best."""
+    scored = []
+    for j, k in alike:
+        origin = how.places[skeleton.parents[j]]
+        one, other = middle[j] - origin, middle[k] - origin
+        image = one - 2.0 * normal * float(one @ normal)
+        apart = abs(float((one - other) @ normal))
+        off = float(np.linalg.norm(image - other))
+        if off < ASTRAY * max(size[j], size[k]) and apart > 0.02 * size[j]:
+            scored.append((off / max(size[j], 1e-9), j, k))
+    taken: set[int] = set()
+    found = []
+    for _, j, k in sorted(scored):
+        if j not in taken and k not in taken:
+            taken |= {j, k}
+            found.append((j, k))
+    return sorted(found)
+
+
+def _worth(
+    skeleton: Skeleton, alike: list[tuple[int, int]], normal: Array, how: Stance, middle: Array, size: Array
+) -> float:
+    """How well a mirror explains a body: the length of what it mirrors, less what is off it and off its plane."""
+    pairs = _mirrored(alike, normal, skeleton, how, middle, size)
+    inside = {joint for pair in pairs for joint in pair}
+    sided = np.zeros(skeleton.num_joints, bool)
+    worth = 0.0
+    for j, k in pairs:
+        origin = how.places[skeleton.parents[j]]
+        one, other = middle[j] - origin, middle[k] - origin
+        worth += size[j] + size[k] - 2.0 * float(np.linalg.norm(one - 2.0 * normal * float(one @ normal) - other))
+    for joint in range(1, skeleton.num_joints):
+        sided[joint] = joint in inside or sided[skeleton.parents[joint]]
+        if not sided[joint]:
+            worth -= abs(float((middle[joint] - how.places[0]) @ normal))
+    return worth
