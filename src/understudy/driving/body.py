@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.body import UP, extent, facing, leg_length
 from understudy.contacts import Contact
-from understudy.driving_points import (
+from understudy.driving.points import (
     BOTTOM,
     CENTRE,
     LEFT,

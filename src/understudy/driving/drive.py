@@ -17,10 +17,10 @@ from understudy.body import facing, leg_length
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.follow import Follow
 from understudy.contacts import Contact, contact_points, detect_contacts
-from understudy.driving_body import Proportions, intermediate, moved_features, proportions
-from understudy.driving_ground import above_floor, as_high, clearance, find_flights, off_floor, placed, plants
-from understudy.driving_points import BOTTOM, CENTRE, LEFT, RIGHT, Feature, chosen_features, given_features, rest_places
-from understudy.driving_support import supports
+from understudy.driving.body import Proportions, intermediate, moved_features, proportions
+from understudy.driving.ground import above_floor, as_high, clearance, find_flights, off_floor, placed, plants
+from understudy.driving.points import BOTTOM, CENTRE, LEFT, RIGHT, Feature, chosen_features, given_features, rest_places
+from understudy.driving.support import supports
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import (
     Array,
@@ -41,7 +41,7 @@ from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Watch
 from understudy.solvers.least_squares import LeastSquares
 from understudy.solvers.spacetime import Spacetime
-from understudy.start import find_floor
+from understudy.start import Floor, find_floor
 from understudy.transfer.correspondence import PointPair
 
 UNSAID = 1e-6
@@ -96,13 +96,12 @@ def drive(
         options: What to choose otherwise than by itself; plants are `free` or `none`.
         watch: Told how far the solvers are.
     """
-    options = options or Options()
+    options, watch = options or Options(), watch or (lambda _text, _share: None)
     if options.plants == "fixed":
         raise OptionError(
             "Expected plants `free` or `none` for feature driving, got `fixed`: a body of another structure cannot "
             "stand in the original's footsteps"
         )
-    watch = watch or (lambda _text, _share: None)
     if contacts is None:
         contacts = detect_contacts(motion, contact_points(motion), options.detection)
     contacts = _own(contacts)
@@ -112,32 +111,21 @@ def drive(
         features = given_features(motion.skeleton, target, points)
     how = proportions(motion, features, contacts, target)
     kept, notes = supports(features, motion, contacts, target, _centre(motion, features))
-    kept = kept if options.plants == "free" else ()
+    if options.plants == "none":
+        kept, notes = (), ()
     middle, features = _adapted(motion, features, how, contacts, options, _stage(watch, 0.0, 0.4))
-    floor = find_floor(contacts, leg_length(motion.skeleton))
-    paths = _paths(middle, features)
     spacing = options.spacing or choose_spacing(motion)
-    start = fitted(middle, features, target, cutoff=0.5 / spacing)
-    limits = _limits(start, options)
-    following = LeastSquares(spacing=spacing).solve(
-        _problem(start, (*_follows(features, paths, middle.times), *limits), options), _stage(watch, 0.4, 0.7)
-    )
-    free, hard = following.motion, plants(following.motion, kept, floor)
-    if options.floor and any(contact.on == "floor" for contact in contacts):
-        if any(feature.part in (LEFT, RIGHT, BOTTOM) for feature in features):
-            flights = find_flights(contacts, motion)
-            height = clearance(middle, _centre(middle, features), flights, floor)
-            free = as_high(free, height, floor)
-            hard += off_floor(free, flights, height, floor)
-        hard += above_floor(free, kept, floor)
-    solution = Spacetime(spacing=spacing).solve(_problem(free, (*hard, *limits), options), _stage(watch, 0.7, 1.0))
+    followed, limits = _followed(middle, features, target, spacing, options, _stage(watch, 0.4, 0.7))
+    floor = find_floor(contacts, leg_length(motion.skeleton))
+    start, hard = _grounded(followed, middle, features, contacts, kept, floor, options)
+    solution = Spacetime(spacing=spacing).solve(_problem(start, (*hard, *limits), options), _stage(watch, 0.7, 1.0))
     return Driven(
         solution=solution,
         intermediate=middle,
         features=features,
         proportions=how,
         contacts=placed(solution.motion, kept),
-        notes=(f"The intermediate body has {how}", *notes),
+        notes=(f"The intermediate body has {how}", *notes) if how.changes else notes,
     )
 
 
@@ -173,6 +161,38 @@ def _adapted(
     mine = replace(options, keep=(), stiffness=None)
     found = plan([Part(motion=motion, target=body)], contacts=contacts, options=mine).solve(watch=watch)
     return found.motion, moved_features(features, motion, body)
+
+
+def _followed(
+    middle: Motion, features: tuple[Feature, ...], target: Skeleton, spacing: float, options: Options, watch: Watch
+) -> tuple[Motion, tuple[Constraint, ...]]:
+    """The target's points as near to what they follow as they come, and the limits of its joints."""
+    start = fitted(middle, features, target, cutoff=0.5 / spacing)
+    limits = _limits(start, options)
+    follows = _follows(features, _paths(middle, features), middle.times)
+    found = LeastSquares(spacing=spacing).solve(_problem(start, (*follows, *limits), options), watch)
+    return found.motion, limits
+
+
+def _grounded(
+    followed: Motion,
+    middle: Motion,
+    features: tuple[Feature, ...],
+    contacts: tuple[Contact, ...],
+    kept: tuple[Contact, ...],
+    floor: Floor,
+    options: Options,
+) -> tuple[Motion, list[Constraint]]:
+    """A motion as high above the floor as what it follows, and what keeps it standing there, above it or off it."""
+    hard = plants(followed, kept, floor)
+    if not options.floor or all(contact.on != "floor" for contact in contacts):
+        return followed, hard
+    if any(feature.part in (LEFT, RIGHT, BOTTOM) for feature in features):
+        flights = find_flights(contacts, middle)
+        height = clearance(middle, _centre(middle, features), flights, floor)
+        followed = as_high(followed, height, floor)
+        hard += off_floor(followed, flights, height, floor)
+    return followed, hard + above_floor(followed, kept, floor)
 
 
 def _paths(middle: Motion, features: Sequence[Feature]) -> Array:

@@ -12,7 +12,7 @@ from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact, contact_points
-from understudy.driving_points import stands_on, tips
+from understudy.driving.points import stands_on, tips
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.motion import Motion

@@ -27,6 +27,8 @@ ASIDE = 0.05
 """Share of a body's size that two points must lie apart for one to be on its left and one on its right."""
 LOW = 0.1
 """Share of a body's height above its lowest point up to which it stands on a point."""
+FEET = frozenset({"foot", "feet", "heel", "sole", "paw"})
+"""Words that make a point a foot, whatever else of a side is as low."""
 FLAT = 0.2
 """Height of a body, as a share of how far it spreads over the floor, below which it lies."""
 
@@ -233,8 +235,10 @@ def _by_side(skeleton: Skeleton) -> tuple[list[Point], list[Point]] | None:
     if len(low) < 2:
         return None
     named = [[p for p in low if which in (side(p.name), side(p.joint))] for which in (LEFT, RIGHT)]
-    if named[0] and named[1]:
-        return named[0], named[1]
+    called = [[p for p in points if FEET & set(words(p.name))] for points in named]
+    for points in (called, named):
+        if points[0] and points[1]:
+            return points[0], points[1]
     across = rest_places(skeleton, low)[:, 0]
     near = ASIDE * max(float(extent(skeleton).max()), 1e-9)
     if np.ptp(across) < 2.0 * near:

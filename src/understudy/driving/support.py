@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.body import leg_length
 from understudy.contacts import Contact
-from understudy.driving_points import BOTTOM, Feature
+from understudy.driving.points import BOTTOM, Feature
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.skeleton import NUM_AXES, Point, Skeleton
@@ -42,21 +42,8 @@ def supports(
         target: The body that is driven.
         centre: (F, 3) metres, world: the way of the source's middle.
     """
-    notes: list[str] = []
     standing = tuple(feature for feature in features if feature.part != BOTTOM)
-    down = np.zeros((motion.num_frames, len(standing)), bool)
-    lost: list[str] = []
-    for contact in contacts:
-        which = _feature_of(contact, standing, motion.skeleton)
-        if which is None:
-            lost.append(contact.point.name)
-        else:
-            down[contact.frames(motion.fps, motion.num_frames), which] = True
-    if lost:
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(lost))
-        notes.append(f"{len(lost)} contacts of {names} are not kept: no point of the target stands there for them")
-    for column in down.T:
-        _close(column, round(GAP * motion.fps))
+    down, notes = _down(standing, motion, contacts)
     speed = np.linalg.norm(np.gradient(centre[:, [0, 2]], axis=0), axis=-1) if len(centre) > 1 else np.zeros(1)
     still = speed * motion.fps < STILL * leg_length(motion.skeleton)
     tipped = 0
@@ -74,6 +61,24 @@ def supports(
         for first, last in _runs(column)
     ]
     return tuple(sorted(kept, key=lambda contact: contact.start)), tuple(notes)
+
+
+def _down(features: Sequence[Feature], motion: Motion, contacts: Sequence[Contact]) -> tuple[np.ndarray, list[str]]:
+    """When (F, P) the source stands on each feature, and which contacts belong to none."""
+    down = np.zeros((motion.num_frames, len(features)), bool)
+    lost: list[str] = []
+    for contact in contacts:
+        which = _feature_of(contact, features, motion.skeleton)
+        if which is None:
+            lost.append(contact.point.name)
+        else:
+            down[contact.frames(motion.fps, motion.num_frames), which] = True
+    for column in down.T:
+        _close(column, round(GAP * motion.fps))
+    if not lost:
+        return down, []
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(lost))
+    return down, [f"{len(lost)} contacts of {names} are not kept: no point of the target stands there for them"]
 
 
 def _feature_of(contact: Contact, features: Sequence[Feature], skeleton: Skeleton) -> int | None:

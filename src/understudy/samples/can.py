@@ -13,6 +13,9 @@ characters of about the same size [Gleicher98, sec. 8], and beside a person a re
 RADIUS = HEIGHT * 0.066 / 0.122 / 2.0
 """Metres: the proportions of a real can."""
 
+SLANT = RADIUS * 0.5**0.5
+"""Metres along and across to the rim halfway between the other points: solvers keep only points off the floor."""
+
 
 def make_can() -> Skeleton:
     """The can, standing on the floor: feet on its bottom rim, hips at its middle [Gleicher98, sec. 8, fig. 11]."""
@@ -24,6 +27,10 @@ def make_can() -> Skeleton:
         "RightFoot": ("Can", (-RADIUS, 0.0, 0.0)),
         "FrontRim": ("Can", (0.0, 0.0, RADIUS)),
         "BackRim": ("Can", (0.0, 0.0, -RADIUS)),
+        "FrontLeftRim": ("Can", (SLANT, 0.0, SLANT)),
+        "FrontRightRim": ("Can", (-SLANT, 0.0, SLANT)),
+        "BackLeftRim": ("Can", (SLANT, 0.0, -SLANT)),
+        "BackRightRim": ("Can", (-SLANT, 0.0, -SLANT)),
         "LeftTop": ("Can", (RADIUS, HEIGHT, 0.0)),
         "RightTop": ("Can", (-RADIUS, HEIGHT, 0.0)),
         "FrontTop": ("Can", (0.0, HEIGHT, RADIUS)),

@@ -1,0 +1,126 @@
+"""Reference poses: a rest pose that stands, else the frame that does; and arms let down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.body import rest_pose_kind
+from understudy.geometry.quaternion import Array, angle_between, exp, identity, multiply
+from understudy.kinematics import fk
+from understudy.motion import Motion, join
+from understudy.skeleton import Skeleton
+from understudy.transfer.reference import posed, reference_pose, stands_at_rest, with_arms_hanging
+
+DOWN = np.array([0.0, -1.0, 0.0])
+
+
+def laid_out(body: Skeleton) -> Skeleton:
+    """The same body with bones in a row when nothing is turned, as suits write their files."""
+    offsets = np.zeros_like(body.offsets)
+    offsets[:, 0] = body.lengths
+    return replace(body, offsets=offsets, rest=identity(body.num_joints), ends=())
+
+
+def lying(motion: Motion, degrees: float = 90.0) -> Motion:
+    """A motion tilted over as a whole, about the origin."""
+    turn = exp(np.array([np.radians(degrees), 0.0, 0.0]))
+    rotations = motion.rotations.copy()
+    rotations[:, 0] = multiply(turn, rotations[:, 0])
+    return replace(motion, rotations=rotations)
+
+
+def turned_rest(motion: Motion) -> Motion:
+    """The same movement of a body whose rest pose is lying down."""
+    return replace(motion, skeleton=replace(motion.skeleton, rest=lying(motion).rotations[0]))
+
+
+def arms(skeleton: Skeleton, local: Array) -> Array:
+    """(2, 3) unit directions from shoulder to hand."""
+    pose = posed(skeleton, local)
+    lines = [pose.points([f"{s}Hand"])[0, 0] - pose.points([f"{s}Arm"])[0, 0] for s in ("Left", "Right")]
+    return np.array([line / np.linalg.norm(line) for line in lines])
+
+
+@pytest.mark.parametrize("name", ["adult", "child", "other", "dog", "spider", "shark", "can", "figure2d"])
+def test_samples_stand_in_their_rest_poses(name: str) -> None:
+    body = samples.character(name)
+    assert stands_at_rest(body)
+    np.testing.assert_array_equal(reference_pose(body), body.rest)
+
+
+def test_a_rest_pose_that_stands_is_taken_whatever_the_motion() -> None:
+    motion = samples.motion("squat").motion
+    np.testing.assert_array_equal(reference_pose(motion.skeleton, motion), motion.skeleton.rest)
+
+
+def test_bones_in_a_row_are_no_pose() -> None:
+    body = laid_out(samples.character("adult"))
+    assert rest_pose_kind(body) == "no pose"
+    assert not stands_at_rest(body)
+    np.testing.assert_array_equal(reference_pose(body), body.rest)
+
+
+def test_without_a_rest_pose_the_frame_that_stands_is_found() -> None:
+    """Among frames of one who lies, crouches and walks, one in which both feet are down and the legs straight."""
+    squat = turned_rest(samples.motion("squat").motion)
+    assert not stands_at_rest(squat.skeleton)
+    deep = int(np.argmin(squat.root[:, 1]))
+    # Lying about comes first, then the depth of the squat, then the end of it, which stands.
+    parts = [lying(squat[deep : deep + 20]), squat[deep : deep + 20], squat[-20:]]
+    whole = join(join(parts[0], parts[1]), parts[2])
+    found = reference_pose(whole.skeleton, whole)
+    apart = angle_between(found, whole.rotations).max(axis=1)
+    assert int(np.argmin(apart)) >= 40, "one of the last frames, in which it stands"
+    assert apart.min() < 1e-9
+
+
+def test_one_who_crouches_is_taken_upright_with_its_feet_low() -> None:
+    """Of a walk up to a box and a crouch before it, a frame of the walk."""
+    whole = turned_rest(samples.motion("pick_up").motion)
+    found = reference_pose(whole.skeleton, whole)
+    at = int(np.argmin(angle_between(found, whole.rotations).max(axis=1)))
+    assert whole.root[at, 1] > np.percentile(whole.root[:, 1], 50.0)
+    pose = posed(whole.skeleton, found)
+    trunk = pose.points(["Neck"])[0, 0] - pose.points(["Hips"])[0, 0]
+    assert trunk[1] > np.cos(np.radians(10.0)) * np.linalg.norm(trunk)
+
+
+def test_one_frame_is_its_own_reference() -> None:
+    walk = turned_rest(samples.motion("walk").motion)[40:41]
+    np.testing.assert_array_equal(reference_pose(walk.skeleton, walk), walk.rotations[0])
+
+
+def test_posed_is_the_pose_at_the_place_of_rest() -> None:
+    walk = samples.motion("walk").motion[30:31]
+    pose = posed(walk.skeleton, walk.rotations[0])
+    moved = fk(walk).positions - walk.root[:, None] + walk.skeleton.offsets[0]
+    np.testing.assert_allclose(pose.positions, moved, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["adult", "child", "giant"])
+def test_arms_hang_straight_down(name: str) -> None:
+    body = samples.character(name)
+    assert np.abs(arms(body, body.rest)[:, 1]).max() < 0.7, "they do not hang in the rest pose"
+    hung = with_arms_hanging(body, body.rest)
+    np.testing.assert_allclose(arms(body, hung), [DOWN, DOWN], atol=1e-9)
+    kept = [j for j, n in enumerate(body.names) if n not in ("LeftArm", "RightArm")]
+    np.testing.assert_array_equal(hung[kept], body.rest[kept])
+
+
+def test_arms_that_hang_stay_and_the_pose_given_is_not_changed() -> None:
+    body = samples.character("adult")
+    before = body.rest.copy()
+    hung = with_arms_hanging(body, body.rest)
+    again = with_arms_hanging(body, hung)
+    assert angle_between(again, hung).max() < 1e-7
+    np.testing.assert_array_equal(body.rest, before)
+
+
+@pytest.mark.parametrize("name", ["dog", "spider", "shark", "can"])
+def test_who_is_not_human_keeps_its_pose(name: str) -> None:
+    body = samples.character(name)
+    assert with_arms_hanging(body, body.rest) is body.rest

@@ -1,0 +1,374 @@
+"""Suggested maps: by name, by shape where names say nothing, and between bodies of different kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
+from understudy.skeleton import Point, Skeleton
+from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
+from understudy.transfer.suggest import suggest, take_apart
+
+ADULT, OTHER, DOG, SPIDER, SHARK, CAN, FLAT = (
+    samples.character(name) for name in ("adult", "other", "dog", "spider", "shark", "can", "figure2d")
+)
+
+
+def said(found: Correspondence) -> dict[str, str]:
+    """A map as text: source bones -> target bones."""
+    return {" ".join(pair.source): " ".join(pair.target) for pair in found.pairs}
+
+
+def both(pairs: dict[str, str]) -> dict[str, str]:
+    """Pairs of the left side and the middle, with those of the right besides."""
+    swapped = {
+        a.replace("Left", "Right").replace("_l", "_r"): b.replace("Left", "Right").replace("_l", "_r")
+        for a, b in pairs.items()
+    }
+    return pairs | swapped
+
+
+def build(joints: dict[str, tuple[str, float, float, float]], name: str = "") -> Skeleton:
+    """A skeleton from names, parents and places in metres; `l_` bones get a partner `r_`."""
+    whole: dict[str, tuple[str, np.ndarray]] = {}
+    for joint, (parent, x, y, z) in joints.items():
+        whole[joint] = (parent, np.array([x, y, z]))
+        if joint.startswith("l_"):
+            other = parent.replace("l_", "r_", 1) if parent.startswith("l_") else parent
+            whole[joint.replace("l_", "r_", 1)] = (other, np.array([-x, y, z]))
+    names = list(whole)
+    parents = [names.index(parent) if parent else -1 for parent, _ in whole.values()]
+    offsets = np.array([at - (whole[parent][1] if parent else 0.0) for parent, at in whole.values()])
+    return Skeleton(names=tuple(names), parents=np.array(parents), offsets=offsets, name=name)
+
+
+def nonsense(skeleton: Skeleton, turn: float = 0.0, seed: int = 4) -> tuple[Skeleton, dict[str, str]]:
+    """The same body with names that say nothing, turned about the vertical; and what its bones were called."""
+    order = np.random.default_rng(seed).permutation(skeleton.num_joints)
+    new = {name: f"Bone.{order[i]:03d}" for i, name in enumerate(skeleton.names)}
+    ends = tuple(Point(name=f"tip{i}", joint=new[e.joint], offset=e.offset) for i, e in enumerate(skeleton.ends))
+    how = from_axis_angle(np.array([0.0, 1.0, 0.0]), turn)
+    rest, offsets = skeleton.rest.copy(), skeleton.offsets.copy()
+    rest[0], offsets[0] = multiply(how, rest[0]), rotate(how, offsets[0])
+    made = replace(skeleton, names=tuple(new.values()), ends=ends, rest=rest, offsets=offsets, name="")
+    return made, {b: a for a, b in new.items()}
+
+
+def renamed(found: Correspondence, old: dict[str, str]) -> dict[str, str]:
+    """A map onto a body with nonsense names, in its former names."""
+    return {" ".join(p.source): " ".join(old[bone] for bone in p.target) for p in found.pairs}
+
+
+def test_the_same_skeleton_is_mapped_bone_by_bone() -> None:
+    found = suggest(SPIDER, SPIDER.scaled(2.0))
+    assert found.pairs == tuple(
+        Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in SPIDER.names
+    )
+
+
+def test_humans_by_name() -> None:
+    found = suggest(ADULT, OTHER)
+    assert said(found) == both({
+        "Hips": "pelvis", "LowerBack Spine Spine1": "spine_01 spine_02 spine_03 spine_04 spine_05",
+        "Neck": "neck_01", "Head": "head", "LeftShoulder": "clavicle_l", "LeftArm": "upperarm_l",
+        "LeftForeArm": "lowerarm_l", "LeftHand": "hand_l", "LeftUpLeg": "thigh_l", "LeftLeg": "calf_l",
+        "LeftFoot": "foot_l", "LeftToeBase": "ball_l",
+    })  # fmt: skip
+    assert found.root is found.pairs[0]
+    assert found.unmatched("source") == ()
+    assert found.unmatched("target") == ("root", "lowerarm_twist_01_l", "lowerarm_twist_01_r")
+    arm = found.pair_of("source", "LeftArm")
+    assert arm is not None
+    assert arm.reason == "both are the left upper arm by name (MotionBuilder: LeftArm; Unreal: upperarm_l)"
+    assert arm.confidence == 0.95
+    spine = found.pair_of("source", "Spine")
+    assert spine is not None
+    assert spine.reason == "both are the spine by name, 3 bones against 5"
+    assert spine.confidence < 0.95
+
+
+def test_the_other_way_round_is_the_same_map() -> None:
+    for one, other in ((ADULT, OTHER), (ADULT, DOG), (SPIDER, DOG), (SHARK, ADULT)):
+        there, back = suggest(one, other), suggest(other, one)
+        assert {(p.source, p.target, p.confidence) for p in there.pairs} == {
+            (p.target, p.source, p.confidence) for p in back.pairs
+        }
+
+
+def test_a_body_without_spine_neck_hands() -> None:
+    assert said(suggest(FLAT, ADULT)) == both({
+        "Hips": "Hips", "Head": "Head", "LeftArm": "LeftArm", "LeftForearm": "LeftForeArm", "LeftThigh": "LeftUpLeg",
+        "LeftShin": "LeftLeg", "LeftFoot": "LeftFoot",
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.7, 2.0, -2.5])
+@pytest.mark.parametrize("name", ["adult", "child", "giant", "stretched"])
+def test_a_human_with_names_that_say_nothing(name: str, turn: float) -> None:
+    other, old = nonsense(samples.character(name), turn)
+    found = suggest(ADULT, other)
+    assert renamed(found, old) == {bone: bone for bone in ADULT.names}
+    assert all(0.6 <= pair.confidence <= 0.85 for pair in found.pairs)
+    assert "by name and place" in found.pairs[0].reason
+
+
+def test_two_humans_without_names() -> None:
+    one, first = nonsense(ADULT, seed=1)
+    other, second = nonsense(OTHER, 1.0, seed=2)
+    found = suggest(one, other)
+    names = {" ".join(first[b] for b in p.source): " ".join(second[b] for b in p.target) for p in found.pairs}
+    assert names == both({
+        "Hips": "pelvis", "LowerBack Spine Spine1": "spine_01 spine_02 spine_03 spine_04 spine_05",
+        "Neck": "neck_01", "Head": "head", "LeftShoulder": "clavicle_l", "LeftArm": "upperarm_l",
+        "LeftForeArm": "lowerarm_l", "LeftHand": "hand_l", "LeftUpLeg": "thigh_l", "LeftLeg": "calf_l",
+        "LeftFoot": "foot_l", "LeftToeBase": "ball_l",
+    })  # fmt: skip
+    assert all("by place in the body" in pair.reason for pair in found.pairs)
+
+
+@pytest.mark.parametrize("turn", [0.0, 2.0])
+@pytest.mark.parametrize("name", ["dog", "spider"])
+def test_animals_with_names_that_say_nothing(name: str, turn: float) -> None:
+    """All but what has no partner in place: a jaw, the palps."""
+    animal = samples.character(name)
+    other, old = nonsense(animal, turn)
+    found = renamed(suggest(animal, other), old)
+    assert found == {bone: bone for bone in found}
+    assert set(animal.names) - set(found) <= {
+        "Jaw", "LeftPalp", "LeftPalpTip", "RightPalp", "RightPalpTip"
+    }  # fmt: skip
+
+
+HUMAN_TO_DOG = both({
+    "Hips": "Hips", "LowerBack Spine Spine1": "Spine Spine1 Spine2 Chest", "Neck": "Neck Neck1", "Head": "Head",
+    "LeftShoulder": "LeftScapula", "LeftArm": "LeftUpperArm", "LeftForeArm": "LeftForearm LeftMetacarpus",
+    "LeftHand": "LeftForePaw", "LeftUpLeg": "LeftThigh", "LeftLeg": "LeftShin LeftMetatarsus",
+    "LeftFoot": "LeftHindPaw",
+})  # fmt: skip
+
+
+def test_human_to_dog() -> None:
+    found = suggest(ADULT, DOG)
+    assert said(found) == HUMAN_TO_DOG
+    assert {"Tail", "Jaw"} <= set(found.unmatched("target"))
+    fore, spine = found.pair_of("source", "LeftArm"), found.pair_of("source", "Spine")
+    assert fore is not None
+    assert spine is not None
+    assert fore.reason == "left upper arm and left upper foreleg correspond by name and place"
+    assert fore.confidence < spine.confidence < 0.8
+
+
+def test_human_to_dog_without_names() -> None:
+    other, old = nonsense(DOG, 1.0)
+    assert renamed(suggest(ADULT, other), old) == HUMAN_TO_DOG
+
+
+def test_spider_to_dog_by_front_and_hind_legs() -> None:
+    found = said(suggest(SPIDER, DOG))
+    assert found["Cephalothorax"] == "Hips"
+    for which in ("Left", "Right"):
+        assert found[f"{which}Leg1Femur"] == f"{which}UpperArm"
+        assert found[f"{which}Leg1Tarsus"] == f"{which}ForePaw"
+        assert found[f"{which}Leg4Femur"] == f"{which}Thigh"
+        assert found[f"{which}Leg4Tarsus"] == f"{which}HindPaw"
+    assert not any("Leg2" in bone or "Leg3" in bone or "Palp" in bone for bone in found)
+
+
+def test_shark_to_human_with_both_legs_for_the_tail_fin() -> None:
+    found = suggest(SHARK, ADULT)
+    assert said(found) == {
+        "Body": "Hips", "Spine1 Spine2 Spine3 Spine4 Tail": "LowerBack Spine Spine1", "Head": "Head",
+        "LeftPectoralFin": "LeftArm", "RightPectoralFin": "RightArm", "TailFin": "LeftUpLeg RightUpLeg",
+    }  # fmt: skip
+    legs = found.pair_of("source", "TailFin")
+    assert legs is not None
+    assert legs.confidence == 0.4
+
+
+def test_shark_to_dog_keeps_tails_together() -> None:
+    found = said(suggest(SHARK, DOG))
+    assert found["Tail TailFin"] == "Tail Tail1 Tail2 Tail3 Tail4"
+    assert found["Head"] == "Head"
+    assert found["Jaw"] == "Jaw"
+    assert not any("Thigh" in bones for bones in found.values())
+
+
+BIRD = build({
+    "trunk": ("", 0.0, 0.3, 0.0), "c1": ("trunk", 0.0, 0.36, 0.08), "c2": ("c1", 0.0, 0.46, 0.13),
+    "t1": ("trunk", 0.0, 0.28, -0.12), "t2": ("t1", 0.0, 0.27, -0.2), "l_a": ("trunk", 0.06, 0.33, 0.02),
+    "l_b": ("l_a", 0.25, 0.35, 0.0), "l_c": ("l_b", 0.42, 0.33, -0.03), "l_d": ("l_c", 0.6, 0.3, -0.1),
+    "l_e": ("trunk", 0.05, 0.24, -0.02), "l_f": ("l_e", 0.05, 0.13, 0.03), "l_g": ("l_f", 0.05, 0.02, 0.0),
+    "l_h": ("l_g", 0.05, 0.0, 0.05),
+})  # fmt: skip
+
+
+def test_human_to_bird_by_shape() -> None:
+    assert take_apart(BIRD).kind == "bird"
+    found = said(suggest(ADULT, BIRD))
+    assert found["Hips"] == "trunk"
+    assert (found["Neck"], found["Head"]) == ("c1", "c2")
+    assert (found["LeftArm"], found["RightForeArm"]) == ("l_a", "r_b")
+    assert (found["LeftUpLeg"], found["RightLeg"], found["LeftFoot"]) == ("l_e", "r_f", "l_g")
+    assert not any("t1" in bones for bones in found.values())
+
+
+def test_kinds_of_bodies() -> None:
+    kinds = {one: take_apart(samples.character(one)).kind for one in ("adult", "dog", "spider", "shark")}
+    assert kinds == {"adult": "biped", "dog": "quadruped", "spider": "spider or insect", "shark": "fish"}
+    for name, kind in kinds.items():
+        assert take_apart(nonsense(samples.character(name), 1.0)[0]).kind == kind
+
+
+def test_limbs_that_share_a_root_on_each_side() -> None:
+    """Eight legs that hang from one bone a side are eight legs, not two hands."""
+    joints = {"mid": ("", 0.0, 0.3, 0.0), "front": ("mid", 0.0, 0.3, 0.15), "back": ("mid", 0.0, 0.32, -0.3)}
+    joints["l_anchor"] = ("mid", 0.03, 0.3, 0.0)
+    for i, z in enumerate((0.4, 0.15, -0.15, -0.4)):
+        joints |= {
+            f"l_{i}a": ("l_anchor", 0.08, 0.3, 0.2 * z), f"l_{i}b": (f"l_{i}a", 0.3, 0.45, 0.7 * z),
+            f"l_{i}c": (f"l_{i}b", 0.5, 0.0, z),
+        }  # fmt: skip
+    legs = take_apart(build(joints)).limbs
+    assert len(legs) == 4
+    found = said(suggest(SPIDER, build(joints)))
+    assert found["LeftLeg1Femur"] == "l_0a"
+    assert found["RightLeg4Femur"] == "r_3a"
+
+
+def test_wings_beside_legs_match_wings_alone() -> None:
+    joints = {"body": ("", 0.0, 0.3, 0.0), "head": ("body", 0.0, 0.33, 0.15), "l_wing": ("body", 0.05, 0.4, 0.0),
+              "l_wing2": ("l_wing", 0.5, 0.45, -0.05)}  # fmt: skip
+    for i, z in enumerate((0.1, 0.0, -0.1)):
+        joints |= {f"l_leg{i}a": ("body", 0.05, 0.28, z), f"l_leg{i}b": (f"l_leg{i}a", 0.2, 0.35, 2.0 * z),
+                   f"l_leg{i}c": (f"l_leg{i}b", 0.3, 0.0, 2.5 * z)}  # fmt: skip
+    wasp = build(joints)
+    found = said(suggest(DOG, wasp))
+    assert found["LeftUpperArm"] == "l_leg0a"
+    assert found["LeftThigh"] == "l_leg2a"
+    assert not any("wing" in bones for bones in found.values())
+    assert said(suggest(BIRD, wasp))["l_a"] == "l_wing"
+
+
+FINGERS = {
+    "hips": ("", 0.0, 1.0, 0.0), "spine": ("hips", 0.0, 1.1, 0.0), "neck": ("spine", 0.0, 1.5, 0.0),
+    "head": ("neck", 0.0, 1.6, 0.0), "l_thigh": ("hips", 0.1, 1.0, 0.0), "l_shin": ("l_thigh", 0.1, 0.5, 0.0),
+    "l_foot": ("l_shin", 0.1, 0.1, 0.0), "l_upperarm": ("spine", 0.2, 1.4, 0.0),
+    "l_forearm": ("l_upperarm", 0.5, 1.4, 0.0), "l_hand": ("l_forearm", 0.75, 1.4, 0.0),
+}  # fmt: skip
+
+
+def with_fingers(rows: dict[str, list[str]]) -> Skeleton:
+    joints = dict(FINGERS)
+    for z, (first, names) in enumerate(rows.items()):
+        above = "l_hand"
+        for i, name in enumerate([first, *names]):
+            joints[f"l_{name}"] = (above, 0.8 + 0.03 * i, 1.4, 0.02 * z)
+            above = f"l_{name}"
+    return build(joints)
+
+
+def test_fingers_by_name_whatever_they_are_numbered_from() -> None:
+    biped = with_fingers({"Finger0": ["Finger01", "Finger02"], "Finger1": ["Finger11", "Finger12"],
+                          "Finger4": ["Finger41", "Finger42"]})  # fmt: skip
+    words = with_fingers({"thumb1": ["thumb2", "thumb3", "thumb4"], "pinky1": ["pinky2"],
+                          "index_metacarpal": ["index1", "index2", "index3"]})  # fmt: skip
+    human = with_fingers({"finger1-1": ["finger1-2", "finger1-3"], "finger2-1": ["finger2-2", "finger2-3"],
+                          "finger5-1": ["finger5-2", "finger5-3"]})  # fmt: skip
+    found = said(suggest(biped, words))
+    assert found["l_Finger0"] == "l_thumb1"
+    assert found["r_Finger02"] == "r_thumb3"
+    assert found["l_Finger1"] == "l_index1"
+    assert found["l_Finger12"] == "l_index3"
+    assert found["l_Finger4 l_Finger41 l_Finger42"] == "l_pinky1 l_pinky2"
+    assert not any("thumb4" in bones or "metacarpal" in bones for bones in found.values())
+    found = said(suggest(human, biped))
+    assert found["l_finger1-1"] == "l_Finger0"
+    assert found["r_finger5-3"] == "r_Finger42"
+
+
+def test_split_bones_in_a_row_become_chains() -> None:
+    joints = dict(FINGERS)
+    joints |= {"l_thightwist": ("l_thigh", 0.1, 0.75, 0.0), "l_shin": ("l_thightwist", 0.1, 0.5, 0.0),
+               "l_upperarm2": ("l_upperarm", 0.35, 1.4, 0.0), "l_forearm": ("l_upperarm2", 0.5, 1.4, 0.0)}  # fmt: skip
+    order = ["hips", "spine", "neck", "head", "l_thigh", "l_thightwist", "l_shin", "l_foot", "l_upperarm",
+             "l_upperarm2", "l_forearm", "l_hand"]  # fmt: skip
+    found = said(suggest(ADULT, build({name: joints[name] for name in order})))
+    assert found["LeftUpLeg"] == "l_thigh l_thightwist"
+    assert found["RightArm"] == "r_upperarm r_upperarm2"
+    assert found["LeftForeArm"] == "l_forearm"
+
+
+def test_bones_of_one_name_left_over_follow_their_parents() -> None:
+    joints = dict(FINGERS) | {"cap": ("head", 0.0, 1.8, 0.0), "cap_feather": ("cap", 0.0, 1.9, 0.0)}
+    one, other = build(joints), build({**joints, "belt": ("hips", 0.0, 1.0, 0.1)})
+    found = suggest(one, other)
+    feather = found.pair_of("source", "cap_feather")
+    assert feather is not None
+    assert feather.target == ("cap_feather",)
+    assert feather.reason == "both are called cap_feather and hang from bones that correspond"
+    elsewhere = build({**FINGERS, "cap": ("hips", 0.0, 0.9, 0.1)})
+    assert suggest(one, elsewhere).pair_of("source", "cap") is None
+
+
+def test_sides_that_nothing_tells_are_said_to_be_guessed() -> None:
+    """Two legs and a post: nothing is ahead."""
+    joints = {"a": ("", 0.0, 0.5, 0.0), "b": ("a", 0.0, 0.8, 0.0), "c": ("b", 0.0, 1.0, 0.0)}
+    for side, x in (("p", 0.1), ("q", -0.1)):
+        joints |= {f"{side}1": ("a", x, 0.5, 0.0), f"{side}2": (f"{side}1", 2.0 * x, 0.25, 0.0),
+                   f"{side}3": (f"{side}2", 2.0 * x, 0.0, 0.0)}  # fmt: skip
+    found = suggest(ADULT, build(joints))
+    leg = found.pair_of("source", "LeftUpLeg")
+    assert leg is not None
+    assert "which side is left is a guess" in leg.reason
+    assert leg.confidence < 0.6
+
+
+def test_a_body_of_one_bone_has_its_root() -> None:
+    found = suggest(ADULT, CAN)
+    assert said(found) == {"Hips": "Can"}
+
+
+def test_nothing_in_common_says_what_is_missing_and_what_to_do() -> None:
+    fork = build({"base": ("", 0.0, 0.0, 0.0), "one": ("base", 0.0, 0.4, 0.0), "two": ("base", 0.3, 0.1, 0.2)}, "fork")
+    with pytest.raises(CorrespondenceError) as caught:
+        suggest(SPIDER, fork)
+    assert "Nothing but the root corresponds" in caught.value.message
+    assert "the target is other `fork` of 3 bones" in caught.value.message
+    assert "without spine" in caught.value.message
+    assert "understudy map SOURCE TARGET -o map.toml" in caught.value.hint
+    assert "--map map.toml" in caught.value.hint
+
+
+def test_every_pair_of_samples_gives_a_valid_map_or_a_reason() -> None:
+    for one in samples.characters():
+        for other in samples.characters():
+            found = suggest(samples.character(one), samples.character(other))
+            assert found.root is not None
+            assert all(pair.reason for pair in found.pairs)
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_a_large_rig_takes_little_time(blind: bool) -> None:
+    """A human with 150 beads on its head, its names told or not."""
+    rng = np.random.default_rng(0)
+    joints = dict(FINGERS)
+    for i in range(75):
+        above = "head" if i % 3 == 0 else f"l_bead{i - 1}"
+        x, y, z = np.array([0.05, 1.7, 0.0]) + rng.uniform(0.0, 0.02, 3)
+        joints[f"l_bead{i}"] = (above, x, y, z)
+    large = build(joints)
+    assert large.num_joints > 160
+    large = nonsense(large)[0] if blind else large
+    times = []
+    for _ in range(5):
+        # Fresh bodies, so that nothing is remembered.
+        one, other = replace(ADULT), replace(large)
+        start = perf_counter()
+        suggest(one, other)
+        times.append(perf_counter() - start)
+    assert min(times) < 0.05
