@@ -10,7 +10,7 @@ import numpy as np
 from understudy.body import feet, hands, is_humanoid, leg_length
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, unrotate
-from understudy.kinematics import Pose, fk
+from understudy.kinematics import Pose, forward
 from understudy.motion import Motion
 from understudy.roles import roles
 from understudy.skeleton import Point
@@ -87,7 +87,7 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
             return feet(skeleton)
         # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
         ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
-    pose = fk(motion)
+    pose = _pose_of(motion, [int(j) for ankle in ankles for j in np.flatnonzero(skeleton.below(ankle))])
     points: list[Point] = []
     for ankle in ankles:
         below = skeleton.below(ankle)
@@ -96,16 +96,24 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
         heels = [end for end in ends if "heel" in end.name.lower()]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:
-            heels = [_heel(pose, ankle, toes[0])]
+            heels = [_heel(pose, skeleton.names[ankle], toes[0])]
         points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
     return tuple(points)
 
 
-def _heel(pose: Pose, ankle: int, ball: Point) -> Point:
+def _pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
+    """Where some joints of a motion are, and those above them: nothing else is computed."""
+    small, kept = motion.skeleton.pruned(joints)
+    offsets = None if motion.offsets is None else motion.offsets[:, kept]
+    positions, rotations = forward(small, motion.root, motion.rotations[:, kept], offsets)
+    return Pose(skeleton=small, positions=positions, rotations=rotations)
+
+
+def _heel(pose: Pose, name: str, ball: Point) -> Point:
     """A heel for a foot that has none."""
-    name = pose.skeleton.names[ankle]
+    ankle = pose.skeleton.index[name]
     place = pose.points([ball])[:, 0]
-    step = np.linalg.norm(np.gradient(place, axis=0), axis=-1) if len(place) > 1 else np.zeros(1)
+    step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(1)
     still = np.argsort(step + np.abs(place[:, 1] - np.percentile(place[:, 1], 5)))[: max(len(place) // 10, 1)]
     up = unrotate(pose.rotations[still, ankle], np.array([0.0, 1.0, 0.0])).mean(axis=0)
     drop = float(np.median(pose.positions[still, ankle, 1] - place[still, 1]))
@@ -124,13 +132,13 @@ def detect_contacts(
     if motion.num_frames < 2 or not watched:
         return ()
     leg = leg_length(motion.skeleton)
-    places = fk(motion).points(watched)
+    places = _pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched]).points(watched)
     holding = {point.name for point in hands(motion.skeleton)}
     found: list[Contact] = []
     for column, point in enumerate(watched):
         for first, last in _still(places[:, column], motion.fps, leg, how):
             place = np.median(places[first : last + 1, column], axis=0)
-            strays = float(np.linalg.norm(places[first : last + 1, column] - place, axis=-1).max())
+            strays = float(_length(places[first : last + 1, column] - place).max())
             found.append(
                 Contact(
                     point=point,
@@ -144,11 +152,16 @@ def detect_contacts(
     return tuple(found)
 
 
+def _length(vectors: Array) -> Array:
+    """(...,) lengths of vectors (..., 3)."""
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+
+
 def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
     """First and last frames of the intervals in which a path (F, 3) stays in one place."""
     half = max(round(0.5 * how.window * fps), 1)
     padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
-    speed = np.linalg.norm(padded[2 * half :] - padded[: -2 * half], axis=-1) * fps / (2 * half)
+    speed = _length(padded[2 * half :] - padded[: -2 * half]) * fps / (2 * half)
     rest = max(how.speed * leg, how.share * float(np.percentile(speed, 95)))
     rests = []
     for a, b in _runs(speed < how.release * rest):
@@ -178,12 +191,12 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         part = path[a : b + 1]
         some = part[np.unique(np.linspace(0, b - a, PLACES).astype(int))]
         centres = np.concatenate([some, np.median(part, axis=0)[None]])
-        near = np.linalg.norm(part[:, None] - centres, axis=-1) <= radius
+        near = _length(part[:, None] - centres) <= radius
         centre = np.median(part[near[:, int(np.argmax(near.sum(axis=0)))]], axis=0)
-        if np.linalg.norm(places - centre, axis=-1).min(initial=np.inf) < STEP * radius:
+        if _length(places - centre).min(initial=np.inf) < STEP * radius:
             continue
         places = np.concatenate([places, centre[None]])
-        settled = np.linalg.norm(part - centre, axis=-1) <= radius
+        settled = _length(part - centre) <= radius
         found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
         pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
     return found
@@ -198,7 +211,7 @@ def _apart(
         if out and a - out[-1][1] < gap:
             c, d = out[-1]
             whole = path[c : b + 1]
-            if np.linalg.norm(whole - np.median(whole, axis=0), axis=-1).max() < 1.25 * radius:
+            if _length(whole - np.median(whole, axis=0)).max() < 1.25 * radius:
                 out[-1] = (c, b)
                 continue
             missing = gap - (a - d)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
@@ -43,7 +44,7 @@ class Stage:
     landing: Landing | None = None
     """Where the contacts go on a target of another structure; None for one of the same."""
 
-    @property
+    @cached_property
     def ratio(self) -> float:
         """How much larger the target's steps are."""
         return leg_ratio(self.source.skeleton, self.target) if self.landing is None else self.landing.ratio

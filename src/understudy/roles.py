@@ -24,6 +24,8 @@ _NOT_A_LIMB = {
     "tail", "finger", "fingers", "thumb", "index", "mid", "middle", "ring", "pinky", "little", "metacarpal", "carpal",
     "eye", "jaw", "ear",
 }  # fmt: skip
+_GIRDLE = {"pelvis", "shoulder", "scapula", "clavicle", "anchor", "anchors", "coxa"}
+"""Words for what a leg hangs from, as in `Back_Leg_Pelvis`."""
 _TABLE: tuple[tuple[frozenset[str], str], ...] = tuple(
     (frozenset(keys.split()), label)
     for keys, label in (
@@ -87,6 +89,8 @@ def label(name: str) -> str:
         return ""
     found = next((given for keys, given in _TABLE if spoken & keys), "")
     if found == "leg":
+        if spoken & _GIRDLE:
+            return ""
         return "upper_leg" if spoken & _UPPER or "hip" in spoken else "lower_leg"
     if found == "arm":
         # `LFArm` is a forearm, although `LF` otherwise means what is in front on the left.

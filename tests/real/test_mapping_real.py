@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -293,3 +294,17 @@ def test_every_real_body_onto_every_sample(data: Path) -> None:
             found = suggest(clip.skeleton, samples.character(name), source_motion=clip.motion)
             assert found.root is not None
             assert all(pair.reason for pair in found.pairs)
+
+
+def test_the_table_in_the_documentation_is_what_comes_out(data: Path) -> None:
+    home = Path(__file__).resolve().parents[2] / "docs"
+    spec = importlib.util.spec_from_file_location("mapping_table", home / "mapping_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (home / "mapping.md").read_text(encoding="utf-8")
+    assert script.filled(page, data) == page, "out of date: run `python docs/mapping_table.py`"
+    assert page.count("### ") > 8
+    stale = page.replace("`lfemur` | `LeftUpLeg`", "`lfemur` | `LeftLeg`")
+    assert script.filled(stale, data) == page

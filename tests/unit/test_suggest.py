@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 
@@ -10,6 +11,7 @@ import pytest
 
 from understudy import samples
 from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
+from understudy.motion import Motion
 from understudy.skeleton import Point, Skeleton
 from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
 from understudy.transfer.suggest import suggest, take_apart
@@ -217,6 +219,53 @@ def test_human_to_bird_by_shape() -> None:
     assert not any("t1" in bones for bones in found.values())
 
 
+FOX = build({
+    "Hips": ("", 0.0, 0.5, -0.3), "Spine_1": ("Hips", 0.0, 0.52, -0.1), "Spine_2": ("Spine_1", 0.0, 0.52, 0.1),
+    "Spine_3": ("Spine_2", 0.0, 0.58, 0.25), "Spine_4": ("Spine_3", 0.0, 0.65, 0.33),
+    "Head": ("Spine_4", 0.0, 0.7, 0.4),
+    "Head.tip": ("Head", 0.0, 0.68, 0.6), "l_Ear": ("Head", 0.04, 0.76, 0.4), "Chin": ("Head", 0.0, 0.66, 0.45),
+    "Tail_Base": ("Hips", 0.0, 0.5, -0.35), "Tail_Mid": ("Tail_Base", 0.0, 0.45, -0.5),
+    "l_Front_Leg_Shoulder": ("Spine_2", 0.05, 0.5, 0.15), "l_Front_Leg_Upper": ("l_Front_Leg_Shoulder", 0.07, 0.4, 0.2),
+    "l_Front_Leg_Lower": ("l_Front_Leg_Upper", 0.07, 0.25, 0.12),
+    "l_Front_Leg_Ankle": ("l_Front_Leg_Lower", 0.07, 0.07, 0.15),
+    "l_Front_Leg_Foot": ("l_Front_Leg_Ankle", 0.07, 0.02, 0.17), "l_Back_Leg_Pelvis": ("Hips", 0.04, 0.48, -0.3),
+    "l_Back_Leg_Upper": ("l_Back_Leg_Pelvis", 0.07, 0.45, -0.32),
+    "l_Back_Leg_Lower": ("l_Back_Leg_Upper", 0.07, 0.3, -0.22),
+    "l_Back_Leg_Ankle": ("l_Back_Leg_Lower", 0.07, 0.17, -0.36),
+    "l_Back_Leg_Foot": ("l_Back_Leg_Ankle", 0.07, 0.04, -0.32),
+    "l_Back_Leg_Foot_1": ("l_Back_Leg_Foot", 0.07, 0.01, -0.27), "l_Pole_Target": ("Hips", 0.07, 0.3, 2.0),
+})  # fmt: skip
+
+
+def test_an_animal_whose_legs_are_all_called_legs() -> None:
+    found = said(suggest(DOG, FOX))
+    assert found["Hips"] == "Hips"
+    assert found["Neck"] == "Spine_3"
+    assert found["Neck1"] == "Spine_4"
+    assert found["Head"] == "Head"
+    assert found["Tail Tail1 Tail2 Tail3 Tail4"] == "Tail_Base Tail_Mid"
+    assert found["LeftThigh"] == "l_Back_Leg_Upper"
+    assert found["RightShin"] == "r_Back_Leg_Lower"
+    assert found["LeftMetatarsus"] == "l_Back_Leg_Ankle"
+    assert found["LeftHindPaw"] == "l_Back_Leg_Foot"
+    assert found["RightScapula"] == "r_Front_Leg_Shoulder"
+    assert found["LeftUpperArm"] == "l_Front_Leg_Upper"
+    assert not any("Pole" in bones or "Ear" in bones for bones in found.values())
+
+
+def test_a_fish_whose_head_carries_its_fins() -> None:
+    fish = build({
+        "Root": ("", 0.0, 0.0, 0.0), "Spine1": ("Root", 0.0, 0.05, 0.6), "Spine2": ("Spine1", 0.0, 0.06, 0.0),
+        "Spine3": ("Spine2", 0.0, 0.1, -0.7), "Tail": ("Spine3", 0.0, 0.15, -1.4), "Face": ("Root", 0.0, 0.05, 0.8),
+        "l_b": ("Face", 0.2, 0.1, 0.4),
+    })  # fmt: skip
+    assert take_apart(fish).kind == "fish"
+    found = said(suggest(fish, ADULT))
+    assert (found["Spine1"], found["Spine3"]) == ("LowerBack", "Spine1")
+    assert found["Face"] == "Head"
+    assert found["Tail"] == "LeftUpLeg RightUpLeg"
+
+
 def test_kinds_of_bodies() -> None:
     kinds = {one: take_apart(samples.character(one)).kind for one in ("adult", "dog", "spider", "shark")}
     assert kinds == {"adult": "biped", "dog": "quadruped", "spider": "spider or insect", "shark": "fish"}
@@ -350,6 +399,49 @@ def test_every_pair_of_samples_gives_a_valid_map_or_a_reason() -> None:
             found = suggest(samples.character(one), samples.character(other))
             assert found.root is not None
             assert all(pair.reason for pair in found.pairs)
+
+
+WORDS = [
+    "left", "right", "l", "arm", "leg", "hip", "hips", "spine", "neck", "head", "tail", "upper", "lower", "foot",
+    "hand", "finger", "thumb", "1", "2", "wing", "ik", "twist",
+]  # fmt: skip
+
+
+def test_whatever_the_names_and_the_tree_the_answer_is_a_map_or_a_reason(
+    make_skeleton: Callable[..., Skeleton], make_motion: Callable[..., Motion], rng: np.random.Generator
+) -> None:
+    """Trees at random, with words at random for names: nothing breaks, and nothing but a lack of parts is refused."""
+    maps, refused = 0, set()
+    for number in range(150):
+        body = make_skeleton(rng, int(rng.integers(1, 30)))
+        motion = make_motion(body, rng) if number % 2 else None
+        if number % 3:
+            names = ["_".join(rng.choice(WORDS, size=rng.integers(1, 4))) + f"_{i}" for i in range(body.num_joints)]
+            new = dict(zip(body.names, names))
+            ends = tuple(replace(end, joint=new[end.joint]) for end in body.ends)
+            body = replace(body, names=tuple(names), ends=ends)
+            motion = None
+        try:
+            found = suggest(body, DOG, source_motion=motion)
+        except CorrespondenceError as error:
+            refused.add(error.message.partition(":")[0])
+        else:
+            maps += 1
+            assert found.root is not None
+    assert maps > 50
+    assert refused == {"Nothing but the root corresponds"}
+
+
+def test_names_that_contradict_the_tree_do_not_break_the_map() -> None:
+    """A neck that hangs from the tail on one body only: one of the two pairs is left out."""
+    one = build({"hips": ("", 0.0, 0.5, 0.0), "tail": ("hips", 0.0, 0.5, -0.2), "neck": ("tail", 0.0, 0.7, 0.3),
+                 "head": ("neck", 0.0, 0.8, 0.4)})  # fmt: skip
+    other = build({"hips": ("", 0.0, 0.5, 0.0), "neck": ("hips", 0.0, 0.7, 0.3), "tail": ("neck", 0.0, 0.5, -0.2),
+                   "head": ("tail", 0.0, 0.8, 0.4)})  # fmt: skip
+    found = said(suggest(one, other))
+    assert found["hips"] == "hips"
+    assert found["head"] == "head"
+    assert len({"neck", "tail"} & set(found)) <= 1
 
 
 @pytest.mark.parametrize("blind", [False, True])

@@ -117,7 +117,7 @@ def report(data: dict[str, Any]) -> list[str]:
         who = data[side]
         lines.append(f"{side:<10} {who['file']}: {count_of(who['bones'], 'bone')}, names: {who['names']}")
     rows = [
-        (", ".join(pair["source"]), ", ".join(pair["target"]), f"{pair['confidence']:.2f}", pair["reason"])
+        (", ".join(pair["source"]), ", ".join(pair["target"]), f"{pair['confidence']:.2f}", _short(pair["reason"]))
         for pair in data["pairs"]
     ]
     lines += ["", *_table(("source", "target", "sure", "why"), rows)]
@@ -126,6 +126,11 @@ def report(data: dict[str, Any]) -> list[str]:
         lines += ["", f"in no pair, of the {side}: {'none' if not left else ''}".rstrip()]
         lines += textwrap.wrap(", ".join(left), WIDTH, initial_indent="  ", subsequent_indent="  ")
     return lines
+
+
+def _short(reason: str) -> str:
+    """A reason without the names in brackets at its end, which the table shows."""
+    return reason.partition(" (")[0]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -13,12 +13,14 @@ from understudy.naming import side, words
 from understudy.roles import meet
 from understudy.skeleton import Skeleton
 from understudy.transfer.suggest_pairs import Sides, Stance, find_sides
-from understudy.transfer.suggest_parts import is_helper, main_path, reaches
+from understudy.transfer.suggest_parts import hanging, is_helper, main_path, reaches
 
 SHORT = 0.3
 """Share of the longest limb's reach below which a pair of branches is no limb: ears, eyes, palps."""
 STANDS = 0.15
 """Share of its height within which a limb comes to the ground that the body stands on."""
+LIMBS = {"leg", "arm", "wing", "fin"}
+"""Words that make a branch a limb, however short."""
 NEAR_TRUNK = 0.25
 """Share of its reach within which a branch that divides is several limbs with one root, not a hand with fingers."""
 NAMED = (("head", 1.0), ("tail", -1.0), ("abdomen", -1.0), ("jaw", 1.0), ("nose", 1.0), ("beak", 1.0))
@@ -66,7 +68,7 @@ def find_shape(skeleton: Skeleton, how: Stance) -> Shape:
     reach, sides = reaches(skeleton), find_sides(skeleton, how)
     branches = _branches(skeleton, sides, reach)
     root = _root(skeleton, sides, branches, reach)
-    kept = tuple(branch for branch in branches if skeleton.below(root)[branch.parent])
+    kept = tuple(branch for branch in branches if hanging(skeleton)[root, branch.parent])
     shape = Shape(skeleton=skeleton, how=how, sides=sides, reach=reach, branches=kept, root=root)
     ahead, sure = _ahead(shape)
     return replace(shape, ahead=ahead, sure=sure)
@@ -80,6 +82,8 @@ def _branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branch]:
     while stack:
         joint = stack.pop()
         for child in skeleton.children[joint]:
+            if is_helper(skeleton.names[child]):
+                continue
             if child not in other:
                 stack.append(child)
             elif child < other[child]:
@@ -87,7 +91,13 @@ def _branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branch]:
     if not found:
         return []
     longest = max(branch.reach for branch in found)
-    return [branch for branch in found if branch.reach >= SHORT * longest]
+    return [b for b in found if b.reach >= SHORT * longest or limb_words(skeleton, b.tops[0]) & LIMBS]
+
+
+def limb_words(skeleton: Skeleton, top: int) -> set[str]:
+    """All words that the names of a branch are made of, one of several in the singular."""
+    below = np.flatnonzero(hanging(skeleton)[top]).tolist()
+    return {word.removesuffix("s") for joint in below for word in words(skeleton.names[joint])}
 
 
 def _split(
@@ -133,9 +143,10 @@ def _root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: Array
 
 
 def stands_on(skeleton: Skeleton, how: Stance, top: int) -> bool:
-    """Whether a limb comes down to what the body stands on."""
-    low = float(how.low[skeleton.below(top)].min()) - how.ground
-    return low < STANDS * max(float(how.places[top, 1]) - how.ground, 1e-9)
+    """Whether a limb comes down to what the body stands on, or is called a leg."""
+    if "leg" in limb_words(skeleton, top):
+        return True
+    return bool(how.lows[hanging(skeleton)[top]].min() < STANDS * max(float(how.heights[top]), 1e-9))
 
 
 def middle_rows(skeleton: Skeleton, joint: int, leave: set[int], reach: Array) -> list[list[int]]:
@@ -206,7 +217,7 @@ def _feet_vote(shape: Shape, ahead: Array) -> float:
             continue
         long = np.linalg.norm(how.tips[row[-1]] - how.places[row[-1]]) > 0.02 * branch.reach
         foot = row[-1] if long or skeleton.children[row[-1]] else row[-2]
-        off = float((how.tips[skeleton.below(foot)].mean(axis=0) - how.places[foot]) @ ahead)
+        off = float((how.tips[hanging(skeleton)[foot]].mean(axis=0) - how.places[foot]) @ ahead)
         found += float(np.sign(off)) if abs(off) > 0.03 * branch.reach else 0.0
     return 2.0 * float(np.sign(found))
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from understudy.naming import words
 from understudy.skeleton import Skeleton
-from understudy.transfer.suggest_parts import is_helper
+from understudy.transfer.suggest_parts import hanging, is_helper
 
 FINGERS = ("thumb", "index", "middle", "ring", "pinky")
 SPOKEN = {
@@ -26,7 +26,7 @@ JOINTS = 3
 
 def digits(skeleton: Skeleton, hand: int) -> dict[str, tuple[int, ...]]:
     """The fingers below a hand by their names; a bone in the palm is `index metacarpal`."""
-    below = [j for j in range(hand + 1, skeleton.num_joints) if skeleton.below(hand)[j]]
+    below = [j for j in range(hand + 1, skeleton.num_joints) if hanging(skeleton)[hand, j]]
     spoken = {j: words(skeleton.names[j]) for j in below if not is_helper(skeleton.names[j])}
     first = _first_number(spoken.values())
     found: dict[str, list[int]] = {}
@@ -36,7 +36,7 @@ def digits(skeleton: Skeleton, hand: int) -> dict[str, tuple[int, ...]]:
             continue
         inside = bool(set(said) & IN_HAND) and not (finger == "thumb" and "metacarpal" in said)
         row = found.setdefault(f"{finger} metacarpal" if inside else finger, [])
-        if not row or skeleton.below(row[-1])[joint]:
+        if not row or hanging(skeleton)[row[-1], joint]:
             row.append(joint)
     if set(found) == {"mitten"}:
         return {"mitten": tuple(found["mitten"][:JOINTS])}

@@ -11,7 +11,7 @@ from understudy.naming import SIDES, words
 from understudy.skeleton import Skeleton
 from understudy.transfer.conventions import UNKNOWN, convention
 from understudy.transfer.correspondence import Pair
-from understudy.transfer.suggest_parts import PARTS, Limb, Plan
+from understudy.transfer.suggest_parts import PARTS, Limb, Plan, hanging
 
 BY_NAME, BY_BOTH, BY_PLACE = 0.95, 0.8, 0.7
 """How sure a pair is whose bones are both told by name, one by name and one by place, both by place."""
@@ -19,7 +19,7 @@ SAME_NAME = 0.9
 """How sure a pair is whose bones only have the same name and hang from bones that correspond."""
 UNEQUAL = 0.9
 """What is left of it where chains of different lengths share out the movement."""
-GUESSED_SIDES = 0.75
+GUESSED_SIDES = 0.65
 """What is left of it where nothing tells left from right."""
 UNLIKE = {
     frozenset(("arm", "leg")): 0.75, frozenset(("arm", "wing")): 0.75, frozenset(("leg", "wing")): 0.7,
@@ -53,16 +53,36 @@ class Matching:
         self.partner: dict[int, int] = {}
         self.taken: set[int] = set()
         """Joints of the target in pairs; those of the source are the keys of `partner`."""
+        self.joints: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        """The joints of both sides in pairs, each with the number of its pair."""
 
     def add(self, one: Sequence[int], other: Sequence[int], confidence: float, reason: str) -> None:
-        """Pair bones of both sides, unless one of them is in a pair already."""
+        """Pair bones of both sides, unless one of them is in a pair already or they would turn the tree over."""
         if not (one and other) or any(j in self.partner for j in one) or any(j in self.taken for j in other):
             return
+        if self._turns_over(one, other):
+            return
+        for joints, row in zip(self.joints, (one, other)):
+            joints += [(joint, len(self.pairs)) for joint in row]
         a, b = self.source.skeleton.names, self.target.skeleton.names
         same = tuple(a[j] for j in one), tuple(b[j] for j in other)
         self.pairs.append(Pair(source=same[0], target=same[1], confidence=round(confidence, 2), reason=reason))
         self.partner |= dict(zip_longest(one, other[: len(one)], fillvalue=other[-1]))
         self.taken |= set(other)
+
+    def _turns_over(self, one: Sequence[int], other: Sequence[int]) -> bool:
+        """Whether a pair would hang from another on one body and carry it on the other body."""
+        if not self.pairs:
+            return False
+        carried, carrying = [], []
+        for plan, joints, row in zip((self.source, self.target), self.joints, (one, other)):
+            known, numbers = np.array(joints, dtype=np.intp).T
+            below, found = hanging(plan.skeleton), np.zeros((2, len(self.pairs)), bool)
+            found[0, numbers[below[np.ix_(row, known)].any(axis=0)]] = True
+            found[1, numbers[below[np.ix_(known, row)].any(axis=1)]] = True
+            carried.append(found[0])
+            carrying.append(found[1])
+        return bool(np.any((carried[0] & carrying[1]) | (carrying[0] & carried[1])))
 
     def rows(self, one: Sequence[int], other: Sequence[int], confidence: float, what: str, how: str) -> None:
         """Pair two rows of bones: one to one if they are as many, else as two chains."""

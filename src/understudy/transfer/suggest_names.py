@@ -14,7 +14,7 @@ from understudy.roles import label, meet, roles
 from understudy.skeleton import Skeleton
 from understudy.transfer.suggest_digits import digits
 from understudy.transfer.suggest_pairs import Stance
-from understudy.transfer.suggest_parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
+from understudy.transfer.suggest_parts import Limb, Plan, grouped, hanging, is_helper, main_path, path, reaches
 
 NEEDED = tuple(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "upper_arm", "lower_arm"))
 """The parts that names must tell for a body to be taken apart by them alone."""
@@ -52,17 +52,17 @@ def _root(skeleton: Skeleton, found: dict[str, int], ends: Iterable[int]) -> int
     """The hips, or what carries legs and spine where the hips carry the legs alone."""
     together = reduce(lambda a, b: meet(skeleton, a, b), ends)
     hips = found.get("hips", together)
-    return hips if skeleton.below(hips)[together] else together
+    return hips if hanging(skeleton)[hips, together] else together
 
 
 def trunk_by_names(skeleton: Skeleton, root: int, found: dict[str, int]) -> dict[str, tuple[int, ...]]:
     """Spine, neck, head, jaw and tail as far as names tell them."""
     trunk: dict[str, tuple[int, ...]] = {}
     chest, head, neck = found.get("chest", root), found.get("head"), found.get("neck")
-    if skeleton.below(root)[chest] and chest != root:
+    if hanging(skeleton)[root, chest] and chest != root:
         trunk["spine"] = tuple(path(skeleton, root, chest)[1:])
     top = head if head is not None else neck
-    if top is not None and skeleton.below(root)[top] and top != root:
+    if top is not None and hanging(skeleton)[root, top] and top != root:
         above = [j for j in path(skeleton, root, top)[1:] if j not in trunk.get("spine", ())]
         if head is None:
             trunk["neck"] = tuple(above)
@@ -82,7 +82,7 @@ def trunk_by_names(skeleton: Skeleton, root: int, found: dict[str, int]) -> dict
 
 def _row(skeleton: Skeleton, root: int, said: set[str]) -> tuple[int, ...]:
     """The middle bones of a name that follow each other."""
-    below = skeleton.below(root)
+    below = hanging(skeleton)[root]
     row: list[int] = []
     for joint, name in enumerate(skeleton.names):
         fits = below[joint] and joint != root and not side(name) and not is_helper(name) and said & set(words(name))
@@ -97,9 +97,9 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
     known = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
     row = path(skeleton, upper, lower if end is None else end)
     # Bones beyond those that names tell: the paws of an animal, or nothing that matters on a human.
-    row += main_path(skeleton, row[-1], reaches(skeleton))[1:] if four or end is None else []
+    row += main_path(skeleton, row[-1], reaches(skeleton), least=1)[1:] if four or end is None else []
     stands = kind == "leg" or four
-    parts = grouped(row, how.places, how.ground, known, stands=stands)
+    parts = grouped(row, how.places, how.heights, known, stands=stands)
     if kind == "leg" and end is not None:
         parts |= _toes(skeleton, end, found.get(f"{which}_toe"))
     elif not four:
@@ -135,8 +135,8 @@ def _toes(skeleton: Skeleton, foot: int, toe: int | None) -> dict[str, tuple[int
     """The first joints of the toes: one that stands for all, or several side by side."""
     if toe is None:
         return {}
-    said = [j for j in np.flatnonzero(skeleton.below(foot)).tolist() if label(skeleton.names[j]) == "toe"]
-    tops = [j for j in said if not any(skeleton.below(k)[j] and k != j for k in said)]
+    said = [j for j in np.flatnonzero(hanging(skeleton)[foot]).tolist() if label(skeleton.names[j]) == "toe"]
+    tops = [j for j in said if not any(hanging(skeleton)[k, j] and k != j for k in said)]
     return {"tip": tuple(tops) if toe in tops else (toe,)}
 
 

@@ -20,8 +20,8 @@ FRAMES = 24
 """Frames of a motion that are looked at."""
 ALIKE = 0.08
 """How much the lengths of two branches may differ, as a share, that are mirror images."""
-MIRRORS = 40
-"""Pairs of branches, the longest first, that are tried as mirror images."""
+MIRRORS, TRIED = 40, 400
+"""Pairs of branches, the longest first, whose directions are tried for a mirror, and that are tried as its images."""
 ASTRAY = 0.35
 """How far, in its own reach, a branch may lie from its partner's mirror image."""
 
@@ -38,14 +38,15 @@ class Stance:
     """(3,) which way it goes, level; None where no motion tells."""
 
     @property
-    def low(self) -> Array:
-        """(J,) metres, the height of the lower end of each joint's own bone."""
-        return np.minimum(self.places[:, 1], self.tips[:, 1])
+    def lows(self) -> Array:
+        """(J,) metres above the ground, of the lower end of each joint's own bone."""
+        low = np.minimum(self.places[:, 1], self.tips[:, 1])
+        return low - low.min()
 
     @property
-    def ground(self) -> float:
-        """Metres, the height that the body stands at."""
-        return float(self.low.min())
+    def heights(self) -> Array:
+        """(J,) metres above the ground, of each joint."""
+        return self.places[:, 1] - min(float(self.places[:, 1].min()), float(self.tips[:, 1].min()))
 
 
 def stance(skeleton: Skeleton, motion: Motion | None = None) -> Stance:
@@ -55,20 +56,18 @@ def stance(skeleton: Skeleton, motion: Motion | None = None) -> Stance:
         return Stance(places=positions, tips=_tips(skeleton, positions, rotations))
     some = np.unique(np.linspace(0, motion.num_frames - 1, FRAMES).astype(int))
     pose = fk(motion[some])
+    ends = np.stack([_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
     turned, place = pose.rotations[:, :1], pose.positions[:, :1]
-    seen = unrotate(turned, pose.positions - place)
-    ends = unrotate(turned, np.stack([_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)]) - place)
     up = unrotate(turned[:, 0], np.array([0.0, 1.0, 0.0])).mean(axis=0)
     upright = between(up / max(float(np.linalg.norm(up)), 1e-9), np.array([0.0, 1.0, 0.0]))
-    steps = (
-        unrotate(turned[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0) if len(some) > 1 else np.zeros(3)
-    )
+    places = rotate(upright, unrotate(turned, pose.positions - place).mean(axis=0))
+    steps = unrotate(turned[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
     going = rotate(upright, steps) * [1.0, 0.0, 1.0]
     size = float(np.linalg.norm(going))
     return Stance(
-        places=rotate(upright, seen.mean(axis=0)),
-        tips=rotate(upright, ends.mean(axis=0)),
-        ahead=going / size if size > 0.2 * float(np.ptp(seen.mean(axis=0), axis=0).max()) else None,
+        places=places,
+        tips=rotate(upright, unrotate(turned, ends - place).mean(axis=0)),
+        ahead=going / size if size > 0.2 * float(np.ptp(places, axis=0).max()) else None,
     )
 
 
@@ -117,9 +116,9 @@ def find_sides(skeleton: Skeleton, how: Stance) -> Sides:
         length = float(np.linalg.norm(across))
         normal = across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
         return Sides(across=normal, pairs=tuple(named), named=True)
-    alike = _alike(skeleton, size)
-    best = max(_normals(alike, middle, size), key=lambda normal: _worth(skeleton, alike, normal, how, middle, size))
-    return Sides(across=best, pairs=tuple(_mirrored(alike, best, skeleton, how, middle, size)), named=False)
+    mirror = _Mirror(skeleton, how, middle, size)
+    best = max(mirror.normals(), key=mirror.worth)
+    return Sides(across=best, pairs=tuple(sorted(mirror.pairs(best))), named=False)
 
 
 def _sides_named(skeleton: Skeleton) -> bool:
@@ -158,53 +157,55 @@ def _alike(skeleton: Skeleton, size: Array) -> list[tuple[int, int]]:
     return found
 
 
-def _normals(alike: list[tuple[int, int]], middle: Array, size: Array) -> list[Array]:
-    """Level directions that a mirror could face: across x, across z, or from a branch to one like it."""
-    found = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
-    for j, k in sorted(alike, key=lambda pair: -size[pair[0]])[:MIRRORS]:
-        across = (middle[j] - middle[k]) * [1.0, 0.0, 1.0]
-        length = float(np.linalg.norm(across))
-        if length > 1e-9 and all(abs(float(across @ other)) < 0.9999 * length for other in found):
-            found.append(across / length)
-    return found
+class _Mirror:
+    """Tries mirrors on a body whose names do not tell its sides."""
 
+    def __init__(self, skeleton: Skeleton, how: Stance, middle: Array, size: Array) -> None:
+        self.skeleton, self.size = skeleton, size
+        alike = sorted(_alike(skeleton, size), key=lambda pair: (-size[pair[0]], pair))[:TRIED]
+        self.one, self.other = np.array(alike, dtype=np.intp).reshape(-1, 2).T
+        origin = how.places[skeleton.parents[self.one]]
+        self.from_one, self.from_other = middle[self.one] - origin, middle[self.other] - origin
+        self.off = middle - how.places[0]
 
-def _mirrored(
-    alike: list[tuple[int, int]], normal: Array, skeleton: Skeleton, how: Stance, middle: Array, size: Array
-) -> list[tuple[int, int]]:
-    """The branches that are mirror images at a mirror, each with the one that fits it best."""
-    scored = []
-    for j, k in alike:
-        origin = how.places[skeleton.parents[j]]
-        one, other = middle[j] - origin, middle[k] - origin
-        image = one - 2.0 * normal * float(one @ normal)
-        apart = abs(float((one - other) @ normal))
-        off = float(np.linalg.norm(image - other))
-        if off < ASTRAY * max(size[j], size[k]) and apart > 0.02 * size[j]:
-            scored.append((off / max(size[j], 1e-9), j, k))
-    taken: set[int] = set()
-    found = []
-    for _, j, k in sorted(scored):
-        if j not in taken and k not in taken:
-            taken |= {j, k}
-            found.append((j, k))
-    return sorted(found)
+    def normals(self) -> list[Array]:
+        """Level directions that a mirror could face: across x, across z, or from a branch to one like it."""
+        found = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
+        for across in (self.from_one - self.from_other)[:MIRRORS] * [1.0, 0.0, 1.0]:
+            length = float(np.linalg.norm(across))
+            if length > 1e-9 and all(abs(float(across @ other)) < 0.9999 * length for other in found):
+                found.append(across / length)
+        return found
 
+    def astray(self, normal: Array) -> Array:
+        """(P,) metres between each branch's mirror image and the one like it."""
+        image = self.from_one - 2.0 * (self.from_one @ normal)[:, None] * normal
+        return np.linalg.norm(image - self.from_other, axis=-1)
 
-def _worth(
-    skeleton: Skeleton, alike: list[tuple[int, int]], normal: Array, how: Stance, middle: Array, size: Array
-) -> float:
-    """How well a mirror explains a body: the length of what it mirrors, less what is off it and off its plane."""
-    pairs = _mirrored(alike, normal, skeleton, how, middle, size)
-    inside = {joint for pair in pairs for joint in pair}
-    sided = np.zeros(skeleton.num_joints, bool)
-    worth = 0.0
-    for j, k in pairs:
-        origin = how.places[skeleton.parents[j]]
-        one, other = middle[j] - origin, middle[k] - origin
-        worth += size[j] + size[k] - 2.0 * float(np.linalg.norm(one - 2.0 * normal * float(one @ normal) - other))
-    for joint in range(1, skeleton.num_joints):
-        sided[joint] = joint in inside or sided[skeleton.parents[joint]]
-        if not sided[joint]:
-            worth -= abs(float((middle[joint] - how.places[0]) @ normal))
-    return worth
+    def fitting(self, normal: Array) -> list[int]:
+        """Which of the pairs alike are mirror images, each branch with the one that fits it best."""
+        off, size = self.astray(normal), np.maximum(self.size[self.one], self.size[self.other])
+        apart = np.abs((self.from_one - self.from_other) @ normal)
+        fits = np.flatnonzero((off < ASTRAY * size) & (apart > 0.02 * size))
+        taken: set[int] = set()
+        found = []
+        for i in fits[np.argsort(off[fits] / size[fits], kind="stable")].tolist():
+            pair = {int(self.one[i]), int(self.other[i])}
+            if not pair & taken:
+                taken |= pair
+                found.append(i)
+        return found
+
+    def pairs(self, normal: Array) -> list[tuple[int, int]]:
+        """The tops of the branches that are mirror images."""
+        return [(int(self.one[i]), int(self.other[i])) for i in self.fitting(normal)]
+
+    def worth(self, normal: Array) -> float:
+        """How well a mirror explains a body: the length of what it mirrors, less what is off it and off its plane."""
+        chosen = self.fitting(normal)
+        sided = np.zeros(self.skeleton.num_joints, bool)
+        sided[self.one[chosen]] = sided[self.other[chosen]] = True
+        for level in self.skeleton.levels:
+            sided[level] |= sided[self.skeleton.parents[level]]
+        mirrored = self.size[self.one[chosen]] + self.size[self.other[chosen]] - 2.0 * self.astray(normal)[chosen]
+        return float(mirrored.sum() - np.abs(self.off[~sided] @ normal).sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,8 +21,11 @@ HELPERS = {
 }  # fmt: skip
 """Words of names that are no bones of a body."""
 
-NEAR_GROUND = 0.2
+NEAR_GROUND = 0.22
 """Share of a limb's height below which a joint of it counts as its foot."""
+
+NEARLY = 0.93
+"""Share of the longest that counts as long too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,41 +89,58 @@ def reaches(skeleton: Skeleton) -> Array:
     return out
 
 
+@lru_cache(maxsize=16)
+def hanging(skeleton: Skeleton) -> np.ndarray:
+    """(J, J) True where the joint of the column hangs from that of the row, or is it."""
+    found = np.eye(skeleton.num_joints, dtype=bool)
+    for joint in range(1, skeleton.num_joints):
+        found[:, joint] |= found[:, skeleton.parents[joint]]
+    found.setflags(write=False)
+    return found
+
+
 def path(skeleton: Skeleton, top: int, bottom: int) -> list[int]:
     """The joints from one down to another that hangs from it, both included."""
     chain = skeleton.chain(bottom)
     return chain[chain.index(top) :]
 
 
-def main_path(skeleton: Skeleton, top: int, reach: Array) -> list[int]:
-    """The joints of a limb along its longest branch, to where it branches into fingers or toes or ends."""
+def main_path(skeleton: Skeleton, top: int, reach: Array, *, least: int = 3) -> list[int]:
+    """The joints of a limb along its longest branch, to where it branches into fingers or toes or ends.
+
+    Args:
+        skeleton: The body.
+        top: The first joint.
+        reach: (J,) metres from each joint along the bones to the farthest end below it.
+        least: How many joints the limb has before it can branch.
+    """
     found = [top]
     while True:
         children = [c for c in skeleton.children[found[-1]] if not is_helper(skeleton.names[c])]
         if not children:
             return found
         full = sorted(((reach[c] + skeleton.lengths[c], c) for c in children), reverse=True)
-        if len(full) > 2 and full[1][0] > 0.5 * full[0][0] and len(found) > 2:
+        if len(full) > 2 and full[1][0] > 0.5 * full[0][0] and len(found) >= least:
             return found
         found.append(full[0][1])
 
 
 def grouped(
-    row: Sequence[int], places: Array, ground: float, known: Mapping[str, int], *, stands: bool, girdle: int = 0
+    row: Sequence[int], places: Array, heights: Array, known: Mapping[str, int], *, stands: bool, girdle: int = 0
 ) -> dict[str, tuple[int, ...]]:
     """A limb's joints in a row split into its parts.
 
     Args:
         row: The joints, from the body outwards.
         places: (J, 3) metres, where the joints are, Y up.
-        ground: Metres, the height that the body stands at.
+        heights: (J,) metres above the ground.
         known: Joints that names tell: `upper`, `lower`, `end`.
         stands: Whether the body stands on this limb.
         girdle: How many joints of the row are known to belong to what the limb hangs from.
     """
-    upper = row.index(known["upper"]) if "upper" in known else girdle + _longest(row[girdle:], places)
+    upper = row.index(known["upper"]) if "upper" in known else girdle + _longest(row[girdle:], places, stands)
     lower = row.index(known["lower"]) if "lower" in known else min(upper + 1, len(row))
-    end = row.index(known["end"]) if "end" in known else _end(row, upper, lower, places, ground, stands)
+    end = row.index(known["end"]) if "end" in known else _end(row, upper, lower, heights, stands)
     parts = {
         "girdle": row[:upper], "upper": row[upper:lower], "lower": row[lower:end],
         "end": row[end : end + 1], "tip": row[end + 1 :],
@@ -127,18 +148,18 @@ def grouped(
     return {name: tuple(joints) for name, joints in parts.items() if joints}
 
 
-def _longest(row: Sequence[int], places: Array) -> int:
-    """Where the two longest bones that follow each other begin."""
+def _longest(row: Sequence[int], places: Array, stands: bool) -> int:
+    """Where the two longest bones that follow each other begin; off the ground, the first that are nearly so."""
     if len(row) < 3:
         return 0
     lengths = np.linalg.norm(np.diff(places[list(row)], axis=0), axis=-1)
-    return int(np.argmax(lengths[:-1] + lengths[1:]))
+    both = lengths[:-1] + lengths[1:]
+    return int(np.argmax(both if stands else both >= NEARLY * both.max()))
 
 
-def _end(row: Sequence[int], upper: int, lower: int, places: Array, ground: float, stands: bool) -> int:
+def _end(row: Sequence[int], upper: int, lower: int, heights: Array, stands: bool) -> int:
     """Where the hand or foot begins: behind the forearm or, on a limb that carries the body, near the ground."""
     if not stands:
         return min(lower + 1, len(row))
-    high = NEAR_GROUND * max(float(places[row[upper], 1]) - ground, 1e-9)
-    low = [i for i in range(lower + 1, len(row)) if places[row[i], 1] - ground <= high]
+    low = [i for i in range(lower + 1, len(row)) if heights[row[i]] <= NEAR_GROUND * heights[row[upper]]]
     return low[0] if low else max(len(row) - 1, min(lower + 1, len(row)))

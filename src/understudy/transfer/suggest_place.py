@@ -15,7 +15,7 @@ from understudy.skeleton import Skeleton
 from understudy.transfer.suggest_branches import Branch, Shape, find_shape, middle_rows, stands_on
 from understudy.transfer.suggest_names import trunk_by_names
 from understudy.transfer.suggest_pairs import Stance
-from understudy.transfer.suggest_parts import Limb, Plan, grouped, main_path, path
+from understudy.transfer.suggest_parts import Limb, Plan, grouped, hanging, main_path, path
 
 FIN = 0.4
 """Share of a body's length below which a limb of one or two bones is a fin."""
@@ -38,27 +38,33 @@ def by_place(skeleton: Skeleton, how: Stance) -> Plan:
     pairs = [_limbs(shape, branch, several) for branch in branches]
     trunk = _trunk(shape)
     kind = _kind(shape, pairs, "tail" in trunk)
-    trunk = _for_kind(skeleton, trunk, kind)
     heads = {part: joint for part, joint in roles(skeleton).items() if part in ("neck", "head")}
     told = trunk_by_names(skeleton, shape.root, heads)
     named = {part: row for part, row in told.items() if part in ("neck", "head", "jaw", "tail")}
-    free = {part: row for part, row in trunk.items() if not _overlaps(row, named, part)}
+    whole = _for_kind(skeleton, _merged(_for_kind(skeleton, trunk, kind), named), kind)
     return Plan(
-        skeleton=skeleton, kind=kind, root=shape.root, trunk=free | named, named=False,
+        skeleton=skeleton, kind=kind, root=shape.root, trunk=whole, named=False,
         limbs=tuple(_of_kind(skeleton, pair, kind) for pair in pairs),
         named_trunk=frozenset(named), sure_sides=shape.sure or not pairs,
     )  # fmt: skip
 
 
-def _overlaps(row: tuple[int, ...], named: dict[str, tuple[int, ...]], part: str) -> bool:
-    return any(set(row) & set(other) for name, other in named.items() if name != part)
+def _merged(trunk: dict[str, tuple[int, ...]], named: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The parts that names tell, and of the others what comes before them."""
+    out = dict(named)
+    for part, row in trunk.items():
+        others = {joint for name, joints in named.items() if name != part for joint in joints}
+        cut = next((i for i, joint in enumerate(row) if joint in others), len(row))
+        if part not in named and row[:cut]:
+            out[part] = row[:cut]
+    return out
 
 
 def _station(shape: Shape, branch: Branch) -> tuple[float, bool, float]:
     """Where a limb is along the body: how far up the trunk it hangs, whether it is off the ground, how far ahead."""
     skeleton, places = shape.skeleton, shape.how.places
     far = float(sum(skeleton.lengths[j] for j in path(skeleton, shape.root, branch.parent)[1:]))
-    below = skeleton.below(branch.tops[0]) | skeleton.below(branch.tops[1])
+    below = hanging(skeleton)[branch.tops[0]] | hanging(skeleton)[branch.tops[1]]
     ahead = float((places[below].mean(axis=0) - places[shape.root]) @ shape.ahead)
     return round(far / (0.08 * shape.size)), not stands_on(skeleton, shape.how, branch.tops[0]), ahead
 
@@ -71,13 +77,13 @@ def _limbs(shape: Shape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
     if side(skeleton.names[branch.tops[0]]):
         order.sort(key=lambda i: side(skeleton.names[branch.tops[i]]))
     else:
-        order.sort(key=lambda i: -float(how.places[skeleton.below(branch.tops[i])].mean(axis=0) @ left))
+        order.sort(key=lambda i: -float(how.places[hanging(skeleton)[branch.tops[i]]].mean(axis=0) @ left))
     out = []
     for which, i in zip(("left", "right"), order):
         row = main_path(skeleton, branch.tops[i], shape.reach)
         stands = stands_on(skeleton, how, row[0])
         known, inside = _known(skeleton, row), _inside(shape, row, branch, stands)
-        parts = grouped(row, how.places, how.ground, known, stands=stands and several, girdle=inside)
+        parts = grouped(row, how.places, how.heights, known, stands=stands and several, girdle=inside)
         if branch.girdle[i]:
             parts["girdle"] = branch.girdle[i] + parts.get("girdle", ())
         out.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
@@ -94,25 +100,34 @@ def _inside(shape: Shape, row: list[int], branch: Branch, stands: bool) -> int:
 
 def _known(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
     """What names tell of the joints of a limb, where it is enough to go by."""
-    found: dict[str, int] = {}
-    for joint in row:
-        part = SPOKEN.get(label(skeleton.names[joint]))
-        if part is not None:
-            found.setdefault(part, joint)
-    places = [row.index(found[part]) for part in ("upper", "lower", "end") if part in found]
-    return found if len(places) == 3 and places == sorted(set(places)) else {}
+    found: dict[str, list[int]] = {}
+    for i, joint in enumerate(row):
+        found.setdefault(SPOKEN.get(label(skeleton.names[joint]), ""), []).append(i)
+    # An ankle and a foot: which of them stands on the ground is seen, not told.
+    parts = ("upper", "lower", "end") if len(found.get("end", ())) == 1 else ("upper", "lower")
+    places = [found[part][0] for part in parts if part in found]
+    if len(places) < len(parts) or places != sorted(set(places)):
+        return {}
+    return {part: row[place] for part, place in zip(parts, places)}
 
 
 def _kind(shape: Shape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
     """What a body is, by how many limbs it stands on."""
-    short = all(len(left.bones) <= 2 and shape.reach[left.bones[0]] < FIN * shape.size for left, _ in pairs)
-    if short and float(np.ptp(shape.how.places[:, 1])) < LEVEL * shape.size and shape.skeleton.num_joints > 2:
+    if _is_fish(shape):
         return "fish"
     legs = sum(left.stands for left, _ in pairs)
     if legs == 1:
         said = {word for left, _ in pairs for j in left.bones for word in words(shape.skeleton.names[j])}
         return "bird" if {"wing", "wings"} & said or (has_tail and len(pairs) > 1) else "biped"
     return "spider or insect" if legs > 2 else "quadruped" if legs == 2 else "other"
+
+
+def _is_fish(shape: Shape) -> bool:
+    """Whether a body lies level and has nothing but fins."""
+    rows = [main_path(shape.skeleton, branch.tops[0], shape.reach) for branch in shape.branches]
+    fins = all(len(row) <= 2 and shape.reach[row[0]] < FIN * shape.size for row in rows)
+    level = float(np.ptp(shape.how.places[:, 1])) < LEVEL * shape.size
+    return fins and level and shape.skeleton.num_joints > 2
 
 
 def _of_kind(skeleton: Skeleton, pair: tuple[Limb, Limb], kind: str) -> tuple[Limb, Limb]:
@@ -129,11 +144,14 @@ def _trunk(shape: Shape) -> dict[str, tuple[int, ...]]:
     """Spine, neck, head and tail: the middle branches ahead of the limbs and behind them."""
     skeleton, how, root, reach = shape.skeleton, shape.how, shape.root, shape.reach
     sided = {joint for pair in shape.sides.pairs for joint in pair}
-    front = max((b.parent for b in shape.branches), key=lambda j: len(path(skeleton, root, j)), default=root)
+    # Fins do not tell where a spine ends: a fish bends behind them.
+    ends = [] if _is_fish(shape) else [branch.parent for branch in shape.branches]
+    front = max(ends, key=lambda j: len(path(skeleton, root, j)), default=root)
     trunk: dict[str, tuple[int, ...]] = {}
     spine = path(skeleton, root, front)[1:]
-    heads = middle_rows(skeleton, front, sided, reach)
-    tails = middle_rows(skeleton, root, sided | set(spine), reach) if front != root else []
+    carrying = {joint for end in ends for joint in path(skeleton, root, end)}
+    heads = middle_rows(skeleton, front, sided | carrying, reach)
+    tails = middle_rows(skeleton, root, sided | carrying, reach) if front != root else []
     if len(heads) == 1 and not shape.branches:
         return {"spine": tuple(heads[0])}
     if front == root:
@@ -155,9 +173,9 @@ def _trunk(shape: Shape) -> dict[str, tuple[int, ...]]:
 
 
 def _worth(shape: Shape, row: Sequence[int]) -> float:
-    """How much a row of bones counts as a part of the middle: its length, less how far it lies to one side."""
-    off = (shape.how.places[row] - shape.how.places[shape.root]) @ shape.sides.across
-    return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]] - 4.0 * np.abs(off).mean())
+    """How much a row of bones counts as a part of the middle: its length, less how far to one side it begins."""
+    off = float((shape.how.places[row[0]] - shape.how.places[shape.root]) @ shape.sides.across)
+    return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]]) - 10.0 * abs(off)
 
 
 def _for_kind(skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], kind: str) -> dict[str, tuple[int, ...]]:
