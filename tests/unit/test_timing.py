@@ -14,8 +14,9 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.transfer.correspondence import Correspondence, Pair
+from understudy.transfer.features import Features, compare
 from understudy.transfer.limbs import limb_name, limb_of, standing_points
-from understudy.transfer.timing import Features, compare, find_match
+from understudy.transfer.timing import find_match
 from understudy.transfer.warping import warp
 
 

@@ -17,14 +17,15 @@ STIFF = 1e4
 """Stiffness of a second band-limited level."""
 
 
-def passes(spacing: float, fps: float) -> tuple[tuple[Level, ...], ...]:
-    """Two ways through the levels: the usual one, and one with a stiffer band-limited level before the last.
+def passes(spacing: float, fps: float) -> tuple[tuple[tuple[Level, ...], ...], ...]:
+    """Two ways to solve, each of one or more solves after each other, with their levels.
 
-    Where plants begin and end the last level, whose keys are the frames, changes suddenly: the less is left to it, the
-    better.
+    The usual one; and one with a stiffer band-limited level before the last. Where plants begin and end the last
+    level, whose keys are the frames, changes suddenly: the less is left to it, the better.
     """
     soft, last = levels(spacing, fps)
-    return (soft, last), (soft, replace(soft, stiffness=STIFF, rate=min(4.0 / spacing, fps), gain=0.02), last)
+    stiff = replace(soft, stiffness=STIFF, rate=min(4.0 / spacing, fps), gain=0.02)
+    return ((soft, last),), ((soft,), (stiff, last))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -111,18 +111,26 @@ class Correspondence:
 
     def _check_order(self) -> None:
         """Refuse what would hang a bone from one that hangs from it: the two trees must agree on who carries whom."""
-        for pair in self.pairs:
-            for other in self.pairs:
-                if pair is other:
-                    continue
-                over = [(a, b) for a in pair.source for b in other.source if carries(self.source, a, b)]
-                under = [(a, b) for a in pair.target for b in other.target if carries(self.target, b, a)]
-                if over and under:
-                    raise CorrespondenceError(
-                        f"The map is cyclic: `{over[0][0]}` carries `{over[0][1]}` on the source, but their partners "
-                        f"`{under[0][0]}` and `{under[0][1]}` hang the other way round on the target",
-                        hint=f"exchange the partners of {pair} and {other}, or take one of them out",
-                    )
+        over, under = (self._carrying(side) for side in ("source", "target"))
+        for first, second in np.argwhere(over & under.T):
+            pair, other = self.pairs[first], self.pairs[second]
+            a, b = next((a, b) for a in pair.source for b in other.source if carries(self.source, a, b))
+            c, d = next((c, d) for c in pair.target for d in other.target if carries(self.target, d, c))
+            raise CorrespondenceError(
+                f"The map is cyclic: `{a}` carries `{b}` on the source, but their partners "
+                f"`{c}` and `{d}` hang the other way round on the target",
+                hint=f"exchange the partners of {pair} and {other}, or take one of them out",
+            )
+
+    def _carrying(self, side: str) -> np.ndarray:
+        """(P, P) whether a bone of the row's pair carries one of the column's."""
+        skeleton: Skeleton = getattr(self, side)
+        held = np.zeros((len(self.pairs), skeleton.num_joints), bool)
+        for row, pair in enumerate(self.pairs):
+            held[row, [skeleton.index[bone] for bone in getattr(pair, side)]] = True
+        found = (held.astype(np.int32) @ hanging(skeleton) @ held.T) > 0
+        np.fill_diagonal(found, False)
+        return found
 
     def _check_root(self) -> None:
         if not self.pairs:
@@ -167,9 +175,19 @@ class Correspondence:
         return Correspondence(source=self.target, target=self.source, pairs=tuple(pairs), points=tuple(points))
 
 
+@lru_cache(maxsize=16)
+def hanging(skeleton: Skeleton) -> np.ndarray:
+    """(J, J) True where the joint of the column hangs from that of the row, or is it."""
+    found = np.eye(skeleton.num_joints, dtype=bool)
+    for joint in range(1, skeleton.num_joints):
+        found[:, joint] |= found[:, skeleton.parents[joint]]
+    found.setflags(write=False)
+    return found
+
+
 def carries(skeleton: Skeleton, upper: str, lower: str) -> bool:
     """Whether one bone hangs, at any distance, from another."""
-    return upper != lower and skeleton.index[upper] in skeleton.chain(skeleton.index[lower])
+    return upper != lower and bool(hanging(skeleton)[skeleton.index[upper], skeleton.index[lower]])
 
 
 def is_chain(skeleton: Skeleton, bones: Iterable[str]) -> bool:

@@ -32,7 +32,7 @@ class Meta:
 
     correspondence: Correspondence
     skeleton: Skeleton
-    """Both bodies' joints, then their end points as joints; bones of both are as long as the source's."""
+    """Both bodies' joints and, as joints too, their end points; bones that both have are as long as the source's."""
     joints: np.ndarray
     """(M, 2) the joint of the source and of the target that each joint stands for; -1 for none."""
     ends: np.ndarray
@@ -151,20 +151,21 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> Meta:
         multiply(conjugate(world[_numbers(joints[:, which])]), reference)
         for which, reference in enumerate((alignment.source_world, alignment.target_world))
     )
-    parents = np.concatenate([np.array(union.parents), homes]).astype(np.intp)
-    world = np.concatenate([world, world[homes]])
-    none = np.full((len(ends), 2), -1)
-    joints, ends = np.concatenate([joints, none]), np.concatenate([np.full((len(union.nodes), 2), -1), ends])
+    none = np.full((len(homes), 2), -1)
+    order, parents = _tree_order([*union.parents, *homes.tolist()])
+    world = np.concatenate([world, world[homes]])[order]
+    joints = np.concatenate([joints, none])[order]
+    ends = np.concatenate([np.full((len(union.nodes), 2), -1), ends])[order]
     names = _names(correspondence, joints, ends)
     rest = world.copy()
     rest[1:] = multiply(conjugate(world[parents[1:]]), world[1:])
-    num_joints = len(union.nodes)
+    kinds = [JointKind.FIXED if is_end else JointKind.BALL for is_end in (ends >= 0).any(axis=1)]
     skeleton = Skeleton(
         names=names,
         parents=parents,
         offsets=np.zeros((len(names), 3)),
         rest=rest,
-        kinds=(JointKind.FREE, *[JointKind.BALL] * (num_joints - 1), *[JointKind.FIXED] * len(homes)),
+        kinds=(JointKind.FREE, *kinds[1:]),
         name=_called(correspondence),
     )
     bare = Meta(
@@ -173,9 +174,22 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> Meta:
         joints=joints,
         ends=ends,
         turns=(turns[0], turns[1]),
-        loose=tuple(names[i] for i in union.loose),
+        loose=tuple(names[int(np.flatnonzero(order == i)[0])] for i in union.loose),
     )
     return replace(bare, skeleton=replace(skeleton, offsets=_bones(bare, alignment)))
+
+
+def _tree_order(parents: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """An order in which each joint is followed by all that hangs from it, and the parents in that order."""
+    children: dict[int, list[int]] = {}
+    for joint, parent in enumerate(parents):
+        children.setdefault(parent, []).append(joint)
+    order, pending = [], children[-1][::-1]
+    while pending:
+        order.append(pending.pop())
+        pending += children.get(order[-1], [])[::-1]
+    place = {joint: number for number, joint in enumerate(order)} | {-1: -1}
+    return np.array(order), np.array([place[parents[joint]] for joint in order], np.intp)
 
 
 def _check(motion: Motion, skeleton: Skeleton, who: str) -> None:

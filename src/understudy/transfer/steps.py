@@ -25,9 +25,9 @@ class Steps:
     """Leg lengths by which that differs from the frame before."""
 
     def over(self, other: Steps) -> float:
-        """The largest of these as a multiple of another's; 1 if none is larger. Steps of nothing count for nothing."""
+        """The largest of these as a multiple of another's: at most 1 if none is larger. No step is no multiple."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
-        return max(mine / theirs if theirs > 0.0 else np.inf for mine, theirs in pairs if mine > 1e-9)
+        return max((mine / theirs if theirs > 0.0 else np.inf for mine, theirs in pairs if mine > 1e-9), default=0.0)
 
 
 def worst_steps(motion: Motion, legs: Array | float) -> Steps:

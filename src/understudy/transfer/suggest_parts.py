@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -87,16 +86,6 @@ def reaches(skeleton: Skeleton) -> Array:
         parent = skeleton.parents[joint]
         out[parent] = max(out[parent], out[joint] + skeleton.lengths[joint])
     return out
-
-
-@lru_cache(maxsize=16)
-def hanging(skeleton: Skeleton) -> np.ndarray:
-    """(J, J) True where the joint of the column hangs from that of the row, or is it."""
-    found = np.eye(skeleton.num_joints, dtype=bool)
-    for joint in range(1, skeleton.num_joints):
-        found[:, joint] |= found[:, skeleton.parents[joint]]
-    found.setflags(write=False)
-    return found
 
 
 def path(skeleton: Skeleton, top: int, bottom: int) -> list[int]:

@@ -7,7 +7,9 @@ import numpy as np
 from understudy.geometry.quaternion import Array
 
 
-def warp(a: Array, b: Array, *, band: int | None = None, free_end: bool = False) -> tuple[np.ndarray, float]:
+def warp(
+    a: Array, b: Array, *, band: int | None = None, free_end: bool = False, stray: float = 0.0
+) -> tuple[np.ndarray, float]:
     """Dynamic time warping: the pairs of rows of a (N, C) and b (M, C) that coincide at the least mean difference.
 
     The path begins at both first rows and goes on by one and one, one and two, or two and one rows, so that neither
@@ -17,7 +19,8 @@ def warp(a: Array, b: Array, *, band: int | None = None, free_end: bool = False)
         a: Rows of features.
         b: Rows of features.
         band: How many rows the path may stray from an even pace; half the longer one if not given.
-        free_end: End at any row of b, not its last.
+        free_end: End at any row of b, not its last; an even pace is then one row for one.
+        stray: What straying from an even pace by all of a adds to the squared difference; it grows with the square.
 
     Returns:
         The path (K, 2), rising, and the mean squared difference along it; no path and infinity if none leads there.
@@ -25,35 +28,41 @@ def warp(a: Array, b: Array, *, band: int | None = None, free_end: bool = False)
     count, width = len(a), 2 * (band or max(len(a), len(b)) // 2 + 1) + 1
     pace = 1.0 if free_end or count < 2 else (len(b) - 1) / (count - 1)
     start = np.rint(np.arange(count) * pace).astype(int) - width // 2
-    total = np.full((2, width), np.inf)
     step = np.zeros((count, width), np.uint8)
-    costs = np.full((2, width), np.inf)
+    totals, costs = np.full((2, 2, width), np.inf)
     for i in range(count):
         cost = _row(a[i], b, start[i], width)
+        if stray:
+            cost = cost + stray * ((start[i] + np.arange(width) - pace * i) / count) ** 2
         if i == 0:
-            now = np.full(width, np.inf)
-            now[-start[0]] = cost[-start[0]]
+            now = np.where(np.arange(width) == -start[0], cost, np.inf)
         else:
-            even = _moved(total[1], start[i] - 1 - start[i - 1]) + cost
-            second = _moved(total[1], start[i] - 2 - start[i - 1]) + 0.75 * (cost + _moved(cost, -1))
-            first = np.full(width, np.inf)
-            if i > 1:
-                first = _moved(total[0], start[i] - 1 - start[i - 2]) + 0.75 * (
-                    cost + _moved(costs[1], start[i] - start[i - 1])
-                )
-            ways = np.stack([even, second, first])
-            step[i] = np.argmin(ways, axis=0)
-            now = np.min(ways, axis=0)
-        total, costs = np.stack([total[1], now]), np.stack([costs[1], cost])
-    if free_end:
-        rows = start[-1] + np.arange(width)
-        shares = total[1] / (0.5 * (count + np.clip(rows + 1, 1, None)))
-        column = int(np.argmin(shares))
-        return _traced(step, start, column), float(shares[column])
-    column = len(b) - 1 - int(start[-1])
-    if not (0 <= column < width and np.isfinite(total[1, column])):
+            now, step[i] = _best(cost, totals, costs, start[i] - start[max(i - 2, 0) : i])
+        totals, costs = np.stack([totals[1], now]), np.stack([costs[1], cost])
+    rows = start[-1] + np.arange(width)
+    shares = totals[1] / (0.5 * (count + np.clip(rows + 1, 1, None)))
+    column = int(np.argmin(shares)) if free_end else len(b) - 1 - int(start[-1])
+    if not (0 <= column < width and np.isfinite(shares[column])):
         return np.empty((0, 2), int), np.inf
-    return _traced(step, start, column), float(total[1, column] / (0.5 * (count + len(b))))
+    return _traced(step, start, column), float(shares[column])
+
+
+def _best(cost: Array, totals: Array, costs: Array, shifts: np.ndarray) -> tuple[Array, np.ndarray]:
+    """The least sums (width,) up to a row, and by which step: one and one (0), one and two (1), two and one (2).
+
+    Args:
+        cost: (width,) of the row itself.
+        totals: (2, width) sums up to the rows two and one before.
+        costs: (2, width) of these rows.
+        shifts: How many places further on the band begins than at those rows that there are.
+    """
+    even = _moved(totals[1], shifts[-1] - 1) + cost
+    second = _moved(totals[1], shifts[-1] - 2) + 0.75 * (cost + _moved(cost, -1))
+    first = np.full(len(cost), np.inf)
+    if len(shifts) > 1:
+        first = _moved(totals[0], shifts[0] - 1) + 0.75 * (cost + _moved(costs[1], shifts[-1]))
+    ways = np.stack([even, second, first])
+    return np.min(ways, axis=0), np.argmin(ways, axis=0)
 
 
 def _row(row: Array, b: Array, start: int, width: int) -> Array:
