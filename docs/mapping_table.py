@@ -15,7 +15,7 @@ from pathlib import Path
 
 from understudy import read
 from understudy.naming import side
-from understudy.transfer.conventions import convention
+from understudy.suggestion.conventions import convention
 from understudy.transfer.correspondence import Correspondence
 from understudy.transfer.suggest import suggest
 

@@ -16,9 +16,9 @@ from understudy.geometry.quaternion import Array, angle_between, from_axis_angle
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
-from understudy.transfer.meta_skeleton import Meta, meta_skeleton
-from understudy.transfer.shared import standing_alignment
 from understudy.transition import Transition, transition
+from understudy.transition.meta_skeleton import Meta, meta_skeleton
+from understudy.transition.shared import standing_alignment
 
 LIMBS = (
     ("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"),

@@ -14,7 +14,7 @@ import understudy
 from understudy import samples
 from understudy.io import Clip
 from understudy.skeleton import Point
-from understudy.transfer.conventions import convention
+from understudy.suggestion.conventions import convention
 from understudy.transfer.correspondence import Correspondence
 from understudy.transfer.suggest import suggest, take_apart
 

@@ -8,7 +8,7 @@ import pytest
 from understudy.naming import side, words
 from understudy.roles import roles
 from understudy.skeleton import Skeleton
-from understudy.transfer.conventions import CONVENTIONS, UNKNOWN, convention
+from understudy.suggestion.conventions import CONVENTIONS, UNKNOWN, convention
 
 MAIN = (
     "hips", "spine", "head",

@@ -17,8 +17,8 @@ from understudy.motion import Motion, rest_motion
 from understudy.skeleton import JointKind, Point, Skeleton
 from understudy.transfer.alignment import Alignment, align
 from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair, PointPair
-from understudy.transfer.meta_skeleton import Meta, meta_skeleton
-from understudy.transfer.union import matched, unite
+from understudy.transition.meta_skeleton import Meta, meta_skeleton
+from understudy.transition.union import matched, unite
 
 LEGS = (("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"))
 ARMS = (("Shoulder", "Scapula"), ("Arm", "UpperArm"), ("ForeArm", "Forearm"), ("Hand", "Metacarpus"))

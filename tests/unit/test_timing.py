@@ -14,10 +14,10 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.features import Features, compare
-from understudy.transfer.limbs import limb_name, limb_of, standing_points
-from understudy.transfer.timing import find_match
-from understudy.transfer.warping import warp
+from understudy.transition.features import Features, compare
+from understudy.transition.limbs import limb_name, limb_of, standing_points
+from understudy.transition.timing import find_match
+from understudy.transition.warping import warp
 
 
 def itself(motion: Motion) -> Correspondence:

@@ -24,14 +24,14 @@ from understudy.kinematics import fk
 from understudy.motion import Motion, rest_motion
 from understudy.problem import Actor, Problem
 from understudy.skeleton import Skeleton
-from understudy.transfer.between import Between
-from understudy.transfer.blending import blend_offsets, blend_rotations, ease, passage
 from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.holding import Still
-from understudy.transfer.shared import mergeable, one_body, share
-from understudy.transfer.steps import Steps, larger, worst_steps
-from understudy.transfer.timing import Match
 from understudy.transition import Transition, transition
+from understudy.transition.between import Between
+from understudy.transition.blending import blend_offsets, blend_rotations, ease, passage
+from understudy.transition.holding import Still
+from understudy.transition.shared import mergeable, one_body, share
+from understudy.transition.steps import Steps, larger, worst_steps
+from understudy.transition.timing import Match
 
 UP = np.array([0.0, 1.0, 0.0])
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from understudy.motion import Motion
 from understudy.skeleton import Skeleton
+from understudy.suggestion.match import match
+from understudy.suggestion.names import by_names
+from understudy.suggestion.pairs import stance
+from understudy.suggestion.parts import Plan
+from understudy.suggestion.place import by_place
 from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
-from understudy.transfer.suggest_match import match
-from understudy.transfer.suggest_names import by_names
-from understudy.transfer.suggest_pairs import stance
-from understudy.transfer.suggest_parts import Plan
-from understudy.transfer.suggest_place import by_place
 
 HINT = (
     "write a map to start from with `understudy map SOURCE TARGET -o map.toml`, add the pairs in an editor, and give "

@@ -12,8 +12,8 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
-from understudy.transfer.features import Features
-from understudy.transfer.warping import warp
+from understudy.transition.features import Features
+from understudy.transition.warping import warp
 
 RATE = 30.0
 """Frames a second at which motions are compared."""

@@ -12,10 +12,10 @@ from understudy.geometry.quaternion import Array
 from understudy.naming import side, words
 from understudy.roles import label, meet, roles
 from understudy.skeleton import Skeleton
+from understudy.suggestion.digits import digits
+from understudy.suggestion.pairs import Stance
+from understudy.suggestion.parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
 from understudy.transfer.correspondence import hanging
-from understudy.transfer.suggest_digits import digits
-from understudy.transfer.suggest_pairs import Stance
-from understudy.transfer.suggest_parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
 
 NEEDED = tuple(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "upper_arm", "lower_arm"))
 """The parts that names must tell for a body to be taken apart by them alone."""

@@ -25,7 +25,7 @@ from understudy.geometry.quaternion import (
     rotate,
 )
 from understudy.motion import Motion, frame_offsets
-from understudy.transfer.timing import Match
+from understudy.transition.timing import Match
 
 UP = np.array([0.0, 1.0, 0.0])
 SMOOTH = 0.15

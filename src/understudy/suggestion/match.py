@@ -9,9 +9,9 @@ import numpy as np
 
 from understudy.naming import SIDES, words
 from understudy.skeleton import Skeleton
-from understudy.transfer.conventions import UNKNOWN, convention
+from understudy.suggestion.conventions import UNKNOWN, convention
+from understudy.suggestion.parts import PARTS, Limb, Plan
 from understudy.transfer.correspondence import Pair, hanging
-from understudy.transfer.suggest_parts import PARTS, Limb, Plan
 
 BY_NAME, BY_BOTH, BY_PLACE = 0.95, 0.8, 0.7
 """How sure a pair is whose bones are both told by name, one by name and one by place, both by place."""

@@ -21,17 +21,17 @@ from understudy.motion import Motion, frame_offsets
 from understudy.problem import Actor, Problem
 from understudy.solvers.base import Solution, Watch
 from understudy.transfer.alignment import Alignment
-from understudy.transfer.between import Between, passes
-from understudy.transfer.blending import Blend, blend, passage
 from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.features import compare
-from understudy.transfer.holding import constraints, settled
-from understudy.transfer.limbs import limb_name, standing_points
-from understudy.transfer.meta_skeleton import SIDES, Meta
-from understudy.transfer.planting import Footing, Plant, plants
-from understudy.transfer.shared import Shared, share
-from understudy.transfer.steps import Steps, larger, worst_steps
-from understudy.transfer.timing import Match, find_match
+from understudy.transition.between import Between, passes
+from understudy.transition.blending import Blend, blend, passage
+from understudy.transition.features import compare
+from understudy.transition.holding import constraints, settled
+from understudy.transition.limbs import limb_name, standing_points
+from understudy.transition.meta_skeleton import SIDES, Meta
+from understudy.transition.planting import Footing, Plant, plants
+from understudy.transition.shared import Shared, share
+from understudy.transition.steps import Steps, larger, worst_steps
+from understudy.transition.timing import Match, find_match
 
 LEAST = (0.8, 1.2)
 """Seconds of a blend at least, if nobody says: of one body, and where a body turns into another."""

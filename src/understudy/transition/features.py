@@ -18,7 +18,7 @@ from understudy.geometry.quaternion import Array, from_axis_angle, rotate
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.limbs import limb_of, standing_points
+from understudy.transition.limbs import limb_of, standing_points
 
 SOFT = 0.04
 """Seconds over which a limb that lands or leaves counts as on its way."""

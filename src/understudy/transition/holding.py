@@ -15,8 +15,8 @@ from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.plants import SUNK
 from understudy.skeleton import Point
-from understudy.transfer.blending import Blend
-from understudy.transfer.planting import Plant, heights_of
+from understudy.transition.blending import Blend
+from understudy.transition.planting import Plant, heights_of
 
 SLIDES = 2e-3
 """Metres that a foot may be moved while it stands without being mentioned."""

@@ -12,9 +12,9 @@ from understudy.geometry.quaternion import Array, cross
 from understudy.naming import side, words
 from understudy.roles import meet
 from understudy.skeleton import Skeleton
+from understudy.suggestion.pairs import Sides, Stance, find_sides
+from understudy.suggestion.parts import is_helper, main_path, reaches
 from understudy.transfer.correspondence import hanging
-from understudy.transfer.suggest_pairs import Sides, Stance, find_sides
-from understudy.transfer.suggest_parts import is_helper, main_path, reaches
 
 SHORT = 0.3
 """Share of the longest limb's reach below which a pair of branches is no limb: ears, eyes, palps."""

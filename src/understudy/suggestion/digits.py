@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from understudy.naming import words
 from understudy.skeleton import Skeleton
+from understudy.suggestion.parts import is_helper
 from understudy.transfer.correspondence import hanging
-from understudy.transfer.suggest_parts import is_helper
 
 FINGERS = ("thumb", "index", "middle", "ring", "pinky")
 SPOKEN = {

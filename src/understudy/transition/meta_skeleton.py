@@ -21,7 +21,7 @@ from understudy.motion import Motion
 from understudy.skeleton import JointKind, Point, Skeleton
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.union import Union, unite
+from understudy.transition.union import Union, unite
 
 SIDES = ("source", "target")
 

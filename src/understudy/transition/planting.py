@@ -16,7 +16,7 @@ from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.skeleton import Point
-from understudy.transfer.blending import Blend, Passage
+from understudy.transition.blending import Blend, Passage
 
 SHORTEST = 0.06
 """Seconds that a point stands at least to be planted."""

@@ -12,7 +12,7 @@ from understudy.skeleton import Point, Skeleton
 from understudy.symmetry import partners
 from understudy.transfer.alignment import Alignment, align
 from understudy.transfer.correspondence import Correspondence, Pair, is_chain
-from understudy.transfer.meta_skeleton import SIDES, Meta, meta_skeleton
+from understudy.transition.meta_skeleton import SIDES, Meta, meta_skeleton
 
 SAME = 1e-6
 """Metres, or parts of a unit quaternion, below which two bodies are the same."""

@@ -12,11 +12,11 @@ from understudy.geometry.quaternion import cross
 from understudy.naming import side, words
 from understudy.roles import label, roles
 from understudy.skeleton import Skeleton
+from understudy.suggestion.branches import Branch, Shape, find_shape, middle_rows, stands_on
+from understudy.suggestion.names import trunk_by_names
+from understudy.suggestion.pairs import Stance
+from understudy.suggestion.parts import Limb, Plan, grouped, main_path, path
 from understudy.transfer.correspondence import hanging
-from understudy.transfer.suggest_branches import Branch, Shape, find_shape, middle_rows, stands_on
-from understudy.transfer.suggest_names import trunk_by_names
-from understudy.transfer.suggest_pairs import Stance
-from understudy.transfer.suggest_parts import Limb, Plan, grouped, main_path, path
 
 FIN = 0.4
 """Share of a body's length below which a limb of one or two bones is a fin."""

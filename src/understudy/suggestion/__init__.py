@@ -1,0 +1,1 @@
+"""How a body is taken apart, by names and by shape, so that bones of two bodies can be matched."""
