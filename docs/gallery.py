@@ -22,6 +22,7 @@ from understudy.motion import rest_motion
 from understudy.picture import draw
 from understudy.pipeline import retarget
 from understudy.samples import Scene
+from understudy.transition import transition
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 DOTS = 84.0
@@ -42,6 +43,26 @@ def draw_hero(path: Path) -> None:
     draw(
         scenes, path, labels=labels, style="filmstrip", views="side", count=9, frames=slice(15, 96),
         dots_per_inch=HERO_DOTS,
+    )  # fmt: skip
+
+
+def draw_march(path: Path) -> None:
+    """A human marches, and a dog performs the march on its four legs."""
+    march = samples.motion("march")
+    dog = retarget(march.motion, samples.character("dog"), contacts=march.contacts).motion
+    labels = ["A human marches", "A dog performs the march"]
+    draw(
+        [march.motion, dog], path, labels=labels, style="filmstrip", views="side", count=9, frames=slice(15, 96),
+        dots_per_inch=DOTS,
+    )  # fmt: skip
+
+
+def draw_transition(path: Path) -> None:
+    """A human that walks turns into a dog that walks."""
+    into = transition(samples.motion("walk").motion, samples.motion("dog_walk").motion)
+    draw(
+        into.motion, path, labels=["From one body into another"], style="filmstrip", views="side", count=10,
+        frames=slice(into.start - 12, into.end + 12), dots_per_inch=HERO_DOTS,
     )  # fmt: skip
 
 
@@ -70,7 +91,11 @@ def shrink(path: Path) -> None:
 
 def jobs() -> dict[str, tuple[Callable[[Path], None], str]]:
     """Everything there is to draw, by name: how, and into which file."""
-    found: dict[str, tuple[Callable[[Path], None], str]] = {"hero": (draw_hero, "hero.png")}
+    found: dict[str, tuple[Callable[[Path], None], str]] = {
+        "hero": (draw_hero, "hero.png"),
+        "march_dog": (draw_march, "march_dog.png"),
+        "transition": (draw_transition, "transition.png"),
+    }
     for name in samples.characters():
         found[name] = (partial(draw_character, name), f"samples/{name}.png")
     for name in samples.motions():
