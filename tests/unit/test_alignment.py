@@ -34,7 +34,12 @@ LIMBS = (
     ("Thigh", "UpLeg"), ("Shin", "Leg"), ("Metatarsus", "Foot"), ("HindPaw", "ToeBase"),
     ("UpperArm", "Arm"), ("Forearm", "ForeArm"), ("Metacarpus ForePaw", "Hand"),
 )  # fmt: skip
-TRUNK = (("Hips", "Hips"), ("Spine Spine1 Spine2 Chest", "LowerBack Spine Spine1"), ("Neck Neck1", "Neck"), ("Head", "Head"))
+TRUNK = (
+    ("Hips", "Hips"),
+    ("Spine Spine1 Spine2 Chest", "LowerBack Spine Spine1"),
+    ("Neck Neck1", "Neck"),
+    ("Head", "Head"),
+)
 
 
 def pair(a: str, b: str, **details: object) -> Pair:
@@ -192,7 +197,9 @@ def test_a_dog_can_be_made_to_point_as_a_human_does() -> None:
     assert degrees(trunks[0], trunks[1]) < 1e-5, "from the hips to the middle of what the trunk carries"
     for side in SIDES:
         assert degrees(line(adult, f"{side}UpLeg", f"{side}Leg"), line(dog, f"{side}Thigh", f"{side}Shin")) < 1e-5
-        assert degrees(line(adult, f"{side}Arm", f"{side}ForeArm"), line(dog, f"{side}UpperArm", f"{side}Forearm")) < 1e-5
+        assert (
+            degrees(line(adult, f"{side}Arm", f"{side}ForeArm"), line(dog, f"{side}UpperArm", f"{side}Forearm")) < 1e-5
+        )
 
 
 def test_humans_can_be_made_to_keep_their_stances() -> None:

@@ -109,7 +109,9 @@ def built(*bones: tuple[str, str, tuple[float, float, float]], ends: dict[str, t
 
 def column(count: int, height: float = 1.0) -> Skeleton:
     """Hips with a back of some bones, and a pair of legs that say what is left."""
-    back = [(f"Back{i}", f"Back{i - 1}" if i else "Hips", (0.0, height / count if i else 0.1, 0.0)) for i in range(count)]
+    back = [
+        (f"Back{i}", f"Back{i - 1}" if i else "Hips", (0.0, height / count if i else 0.1, 0.0)) for i in range(count)
+    ]
     return built(
         ("Hips", "", (0.0, 1.0, 0.0)),
         ("LeftThigh", "Hips", (0.1, 0.0, 0.0)),
@@ -413,10 +415,43 @@ def dog_onto_adult() -> tuple[Motion, Alignment]:
     motion = samples.motion("dog_walk", seconds=2.0).motion
     pairs = [("Hips", "Hips"), ("Spine Spine1 Spine2 Chest", "LowerBack Spine Spine1"), ("Neck Neck1", "Neck")]
     for side in ("Left", "Right"):
-        ends = [("Thigh", "UpLeg"), ("Shin", "Leg"), ("Metatarsus", "Foot"), ("UpperArm", "Arm"), ("Forearm", "ForeArm")]
+        ends = [
+            ("Thigh", "UpLeg"),
+            ("Shin", "Leg"),
+            ("Metatarsus", "Foot"),
+            ("UpperArm", "Arm"),
+            ("Forearm", "ForeArm"),
+        ]
         pairs += [(side + a, side + b) for a, b in ends]
     whole = mapped(motion.skeleton, samples.character("adult"), *pairs)
     return motion, align(whole)
+
+
+@pytest.mark.parametrize("heading", [0.0, 1.0])
+def test_in_stance_a_turn_about_a_limb_stays_one_about_the_limb(heading: float) -> None:
+    """A dog that rolls its level trunk about its length makes the adult turn its upright one about its own.
+
+    So it does whichever way the two face.
+    """
+    _, aligned = dog_onto_adult()
+    dog, adult = aligned.correspondence.source, aligned.correspondence.target
+    assert aligned.stance
+    chest, neck = dog.joint("Spine"), dog.joint("Neck")
+    pose = dog.rest_world
+    along = pose[0][neck] - pose[0][chest]
+    roll = from_axis_angle(along / np.linalg.norm(along), np.linspace(0.0, 0.5, 6))
+    motion = rest_motion(dog, num_frames=6)
+    rotations = motion.rotations.copy()
+    above = pose[1][dog.parents[chest]]
+    rotations[:, chest] = multiply(conjugate(above), multiply(roll, pose[1][chest]))
+    rotations[:, 0] = multiply(from_axis_angle(Y, np.full(6, heading)), rotations[:, 0])
+    found = carry(replace(motion, rotations=rotations), aligned, floor=LEVEL, ratio=1.0)
+    top = adult.joint("Spine1")
+    turn = multiply(fk(found).rotations[:, top], conjugate(fk(found).rotations[0, top]))
+    wanted = from_axis_angle(Y, np.linspace(0.0, 0.5, 6))
+    assert angle_between(turn, wanted).max() < 0.15, "about the vertical, as far as the trunks are straight"
+    across = from_axis_angle(rotate(from_axis_angle(Y, heading), Z), np.linspace(0.0, 0.5, 6))
+    assert angle_between(turn, across)[-1] > 0.5, "and not about the way it faces, as the dog's"
 
 
 def test_joints_of_few_axes_get_only_what_they_can_do() -> None:

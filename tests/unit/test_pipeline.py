@@ -24,6 +24,7 @@ from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.ik import Ik
 from understudy.start import Floor, leg_ratio
+from understudy.transfer.correspondence import CorrespondenceError
 
 
 @cache
@@ -193,8 +194,9 @@ def test_targets_that_cannot_be_are_refused() -> None:
         retarget(walk(), replace(body, offsets=np.zeros_like(body.offsets)))
     with pytest.raises(SkeletonError, match="expected finite numbers, got nan"):
         retarget(walk(), replace(body, offsets=np.full_like(body.offsets, np.nan)))
-    with pytest.raises(SkeletonError, match="The target is built differently"):
-        retarget(walk(), scene("dog_walk").motion.skeleton)
+    strange = Skeleton(names=("a", "b", "c"), parents=[-1, 0, 0], offsets=[[0, 1, 0], [0, -1, 0], [0, -1, 0.5]])
+    with pytest.raises(CorrespondenceError, match="Nothing but the root corresponds: the source is biped `adult`"):
+        retarget(walk(), strange)
     with pytest.raises(OptionError, match="target: expected three finite numbers"):
         Place(spot=Spot(point="Head"), target=np.array([0.0, np.nan, 0.0]))
 

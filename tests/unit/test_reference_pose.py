@@ -13,7 +13,7 @@ from understudy.geometry.quaternion import Array, angle_between, exp, identity, 
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
 from understudy.skeleton import Skeleton
-from understudy.transfer.reference import posed, reference_pose, stands_at_rest, with_arms_hanging
+from understudy.transfer.reference import posed, reference_pose, stands_at_rest, with_limbs_hanging
 
 DOWN = np.array([0.0, -1.0, 0.0])
 
@@ -105,17 +105,33 @@ def test_posed_is_the_pose_at_the_place_of_rest() -> None:
 def test_arms_hang_straight_down(name: str) -> None:
     body = samples.character(name)
     assert np.abs(arms(body, body.rest)[:, 1]).max() < 0.7, "they do not hang in the rest pose"
-    hung = with_arms_hanging(body, body.rest)
+    hung = with_limbs_hanging(body, body.rest)
     np.testing.assert_allclose(arms(body, hung), [DOWN, DOWN], atol=1e-9)
-    kept = [j for j, n in enumerate(body.names) if n not in ("LeftArm", "RightArm")]
+    kept = [j for j, n in enumerate(body.names) if n not in ("LeftArm", "RightArm", "LeftUpLeg", "RightUpLeg")]
     np.testing.assert_array_equal(hung[kept], body.rest[kept])
+
+
+def test_legs_are_brought_under_the_hips() -> None:
+    """A rest pose that straddles is no way to stand: seen from the front, ankles are below hip joints."""
+    body = samples.character("adult")
+    rest = body.rest.copy()
+    for name, turn in (("LeftUpLeg", 0.35), ("RightUpLeg", -0.35)):
+        joint = body.joint(name)
+        rest[joint] = multiply(exp(np.array([0.0, 0.0, turn])), rest[joint])
+    apart = np.ptp(posed(body, rest).points(["LeftFoot", "RightFoot"])[0, :, 0])
+    pose = posed(body, with_limbs_hanging(body, rest))
+    hips, feet = (pose.points([f"{s}{part}" for s in ("Left", "Right")])[0] for part in ("UpLeg", "Foot"))
+    np.testing.assert_allclose(feet[:, 0], hips[:, 0], atol=1e-9)
+    assert apart > np.ptp(feet[:, 0]) + 0.4
+    assert np.allclose(feet[0, 1:], feet[1, 1:], atol=1e-9)
+    assert angle_between(pose.rotations[0, body.joint("LeftFoot")], body.rest_world[1][body.joint("LeftFoot")]) < 0.06
 
 
 def test_arms_that_hang_stay_and_the_pose_given_is_not_changed() -> None:
     body = samples.character("adult")
     before = body.rest.copy()
-    hung = with_arms_hanging(body, body.rest)
-    again = with_arms_hanging(body, hung)
+    hung = with_limbs_hanging(body, body.rest)
+    again = with_limbs_hanging(body, hung)
     assert angle_between(again, hung).max() < 1e-7
     np.testing.assert_array_equal(body.rest, before)
 
@@ -123,4 +139,4 @@ def test_arms_that_hang_stay_and_the_pose_given_is_not_changed() -> None:
 @pytest.mark.parametrize("name", ["dog", "spider", "shark", "can"])
 def test_who_is_not_human_keeps_its_pose(name: str) -> None:
     body = samples.character(name)
-    assert with_arms_hanging(body, body.rest) is body.rest
+    assert with_limbs_hanging(body, body.rest) is body.rest

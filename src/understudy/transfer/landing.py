@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
-from understudy.body import facing, feet, is_humanoid
-from understudy.contacts import Contact, contact_points
-from understudy.geometry.quaternion import Array, rotate, unrotate
-from understudy.kinematics import Pose, fk
-from understudy.motion import Motion, rest_motion
+from understudy.body import is_humanoid
+from understudy.contacts import Contact
+from understudy.geometry.quaternion import rotate, unrotate
+from understudy.kinematics import fk
+from understudy.motion import Motion
 from understudy.naming import side
-from understudy.skeleton import Point, Skeleton
+from understudy.skeleton import Point
 from understudy.start import Floor, leg_ratio
 from understudy.transfer.alignment import Alignment
-from understudy.transfer.carry import anchors
-from understudy.transfer.layout import Layout
-from understudy.transfer.reference import posed
-
-LOW = 0.3
-"""Share of the hips' height below which a limb may stand on the floor too."""
+from understudy.transfer.correspondence import Correspondence, carries
+from understudy.transfer.soles import Soles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +35,7 @@ class Landing:
     rises: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By the same names, metres above the floor at which the source's point usually stands, and the target's."""
     soles: tuple[tuple[Point, float], ...] = ()
-    """Where the two stand differently: further points of the target's feet, and how far below what it stands on they
+    """Where not both are human: further points of the target's feet, and how far below what it stands on they
     may be, metres. They must not go into the floor either."""
     notes: tuple[str, ...] = ()
 
@@ -51,8 +48,8 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
     feet, as in a trot.
     """
     whole = alignment.correspondence
-    own = _Soles.of(alignment, "source", motion)
-    theirs = _Soles.of(alignment, "target", carried)
+    own = Soles.of(alignment, "source", motion)
+    theirs = Soles.of(alignment, "target", carried)
     given = {pair.source: [whole.target.point(p.target) for p in whole.points if p.source == pair.source]
              for pair in whole.points}  # fmt: skip
     table: dict[str, list[Point]] = {}
@@ -62,22 +59,25 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
             continue
         table[point.name] = given.get(point.name, []) or theirs.like(own.limb_of(point), own.along(point))
         if not table[point.name]:
-            spare = _carried_over(point, alignment)
-            table[point.name] = [p for p in spare if contact.on != "floor" or theirs.near_floor(p)]
+            table[point.name] = _carried_over(point, alignment)
+            if contact.on == "floor":
+                table[point.name] = [p for p in map(theirs.foremost, table[point.name]) if theirs.near_floor(p)]
     if not given and not is_humanoid(whole.target):
         _set_down_the_rest(table, theirs)
     lost = sorted(name for name, points in table.items() if not points)
-    said = (
+    notes = [
         f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
-    )
+    ][: len(lost)]
+    notes += _unnailed(table, {c.point.name: c.point.joint for c in contacts if c.point.name not in given}, whole)
     made, places = _expanded(contacts, table)
+    human = is_humanoid(whole.source) and is_humanoid(whole.target)
     return Landing(
         contacts=made,
         points=places,
         ratio=step_ratio(alignment),
         rises=_rises(made, places, theirs, (motion, carried), floor),
-        soles=theirs.others({point.name for point in places.values()}) if alignment.stance else (),
-        notes=(said,) if lost else (),
+        soles=() if human else theirs.others({point.name for point in places.values()}),
+        notes=tuple(notes),
     )
 
 
@@ -93,14 +93,17 @@ def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
     bone = pair.target[-1]
     target = whole.target.index[bone]
     ends = [end for end in whole.target.ends if end.joint == bone]
-    if above[0] != joint and ends:
-        return ends[:1]
+    if above[0] != joint:
+        inner = whole.source.names[above[0]]
+        branches = any(carries(whole.source, inner, other) for each in whole.pairs for other in each.source)
+        # From where others hang as well, a limb that the target has not is no part of the bone's own end.
+        return [] if branches else ends[:1]
     lever = rotate(alignment.frames[target], rotate(alignment.source_world[joint], point.offset))
     offset = leg_ratio(whole.source, whole.target) * unrotate(alignment.target_world[target], lever)
     return [Point(name=f"{bone} for {point.name}", joint=bone, offset=offset)]
 
 
-def _set_down_the_rest(table: dict[str, list[Point]], theirs: _Soles) -> None:
+def _set_down_the_rest(table: dict[str, list[Point]], theirs: Soles) -> None:
     """Give feet that no contact goes to the contacts of others, so that neighbours take turns as in a trot.
 
     Feet of one side are counted from front to back: every second one goes with the source's foot of the same side,
@@ -109,7 +112,8 @@ def _set_down_the_rest(table: dict[str, list[Point]], theirs: _Soles) -> None:
     landed = {point.name: name for name, points in table.items() for point in points}
     rows: dict[str, list[list[Point]]] = {"left": [], "right": []}
     for points in theirs.limbs.values():
-        if side(points[0].joint) in rows:
+        # A dog that rises like a human stands on its hind feet alone.
+        if side(points[0].joint) in rows and all(theirs.near_floor(point) for point in points):
             rows[side(points[0].joint)].append(points)
     for row in rows.values():
         row.sort(key=lambda points: -float(theirs.pose.points(points[:1])[0, 0] @ theirs.forward))
@@ -126,10 +130,26 @@ def _set_down_the_rest(table: dict[str, list[Point]], theirs: _Soles) -> None:
             other = which if same else {"left": "right", "right": "left"}[which]
             at = reached[other]
             if at is not None:
-                leading = [p for p in rows[other][at] if p.name in landed]
-                for point in points:
-                    nearest = min(leading, key=lambda p: abs(theirs.along(p) - theirs.along(point)))
-                    table[landed[nearest.name]].append(point)
+                # All of it at once, with the ball of the other: rolling over a heel is for a foot that the source has.
+                front = max((p for p in rows[other][at] if p.name in landed), key=theirs.along)
+                table[landed[front.name]].extend(points)
+
+
+def _unnailed(table: dict[str, list[Point]], joints: dict[str, str], whole: Correspondence) -> list[str]:
+    """Take out landings that several limbs of the source share: taking turns, they would nail the target down."""
+    users: dict[str, list[str]] = {}
+    for name, bone in joints.items():
+        for landing in table[name]:
+            users.setdefault(landing.name, []).append(bone)
+    chains = {bone: set(whole.source.chain(whole.source.index[bone])) for bone in joints.values()}
+    shared = [
+        landing
+        for landing, bones in users.items()
+        if not all(chains[a] <= chains[b] or chains[b] <= chains[a] for a, b in combinations(bones, 2))
+    ]
+    for name in joints:
+        table[name] = [point for point in table[name] if point.name not in shared]
+    return [f"Several limbs of the source would stand on `{landing}`: not planted." for landing in shared]
 
 
 def _expanded(
@@ -151,7 +171,7 @@ def _expanded(
 
 
 def _rises(
-    contacts: Sequence[Contact], places: dict[str, Point], theirs: _Soles, motions: tuple[Motion, Motion], floor: Floor
+    contacts: Sequence[Contact], places: dict[str, Point], theirs: Soles, motions: tuple[Motion, Motion], floor: Floor
 ) -> dict[str, tuple[float, float]]:
     """How high points usually stand: the source's as they do, the target's in a foot of its own shape.
 
@@ -185,7 +205,8 @@ def _rises(
             ):
                 path = pose.points(spots)[flat]
                 heights = np.median(path[..., 1] - floor.heights(path), axis=0)
-                shape += sign * (heights - heights.mean())
+                # Its lowest point is what a foot stands on: a foot set down steeply must not sink by half its length.
+                shape += sign * (heights - heights.min())
         found |= {name: (float(a), float(b)) for name, a, b in zip(points, usual, ratio * usual + shape, strict=True)}
     return found
 
@@ -206,94 +227,8 @@ def _joined(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     return tuple(sorted(out, key=lambda c: c.start))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Soles:
-    """What one of two aligned bodies stands on, limb by limb of the map."""
-
-    pose: Pose
-    forward: Array
-    limbs: dict[int, list[Point]]
-    """Points by the number of their limb; -1 for limbs without a partner."""
-    layout: Layout
-    alignment: Alignment
-    which: str
-    stood: list[Point]
-    """What of them the reference pose stands on."""
-
-    @staticmethod
-    def of(alignment: Alignment, which: str, motion: Motion | None = None) -> _Soles:
-        skeleton: Skeleton = getattr(alignment.correspondence, which)
-        local: Array = getattr(alignment, which)
-        layout = Layout(
-            correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
-        )
-        still = replace(rest_motion(skeleton), rotations=local[None])
-        soles = _Soles(
-            pose=posed(skeleton, local),
-            forward=facing(still)[0],
-            limbs={},
-            layout=layout,
-            alignment=alignment,
-            which=which,
-            stood=[],
-        )
-        for point in contact_points(motion or still):
-            soles.limbs.setdefault(soles.limb_of(point), []).append(point)
-        soles.stood.extend(point for point in contact_points(still) if soles.limb_of(point) >= 0)
-        return soles
-
-    def limb_of(self, point: Point) -> int:
-        """The number of the limb that a point is on; -1 for one without a partner."""
-        skeleton = self.pose.skeleton
-        for joint in reversed(skeleton.chain(skeleton.index[point.joint])):
-            pair = self.layout.correspondence.pair_of(self.which, skeleton.names[joint])
-            if pair is not None:
-                return next((i for i, run in enumerate(self.layout.limbs) if pair in run), -1)
-        return -1
-
-    def along(self, point: Point) -> float:
-        """Where a point is on its sole: 0 at its back, 1 at its front."""
-        places = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
-        spread = float(np.ptp(places))
-        return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
-
-    def like(self, limb: int, along: float) -> list[Point]:
-        """The point of a limb that lies as far along its sole."""
-        points = self.limbs.get(limb, []) if limb >= 0 else []
-        return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
-
-    def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
-        """The tips of a human's feet if they are not known, and how far below the soles they are in the reference pose.
-
-        Below an animal's paws rigs hang joints of all sorts, which are no part of the body.
-        """
-        if not self.stood or not known or not is_humanoid(self.pose.skeleton):
-            return ()
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
-        tips: dict[int, Point] = {}
-        for point in sorted(feet(self.pose.skeleton), key=lambda p: float(self.pose.points([p])[0, 0] @ self.forward)):
-            tips[self.limb_of(point)] = point
-        more = [point for limb, point in tips.items() if limb >= 0 and point.name not in known]
-        heights = self.pose.points(more)[0, :, 1] - floor
-        return tuple((point, min(float(height), 0.0)) for point, height in zip(more, heights, strict=True))
-
-    def near_floor(self, point: Point) -> bool:
-        """Whether a point hangs so low in the reference pose that it may stand on the floor."""
-        if not self.stood:
-            return True
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
-        return bool(self.pose.points([point])[0, 0, 1] - floor < LOW * self.height())
-
-    def height(self) -> float:
-        """Metres from what the body stands on up to its hip joints."""
-        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
-        if not self.stood:
-            return 0.0
-        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
-
-
 def step_ratio(alignment: Alignment) -> float:
     """How much larger the target's steps are: by the height of its hips where both stand, else by its legs."""
     ratio = leg_ratio(alignment.correspondence.source, alignment.correspondence.target)
-    a, b = (_Soles.of(alignment, side).height() for side in ("source", "target"))
+    a, b = (Soles.of(alignment, side).height() for side in ("source", "target"))
     return b / a if a > 0.0 and b > 0.0 and 0.5 < b / a / ratio < 2.0 else ratio

@@ -12,7 +12,7 @@ from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, 
 from understudy.kinematics import Pose
 from understudy.symmetry import partners
 from understudy.transfer.correspondence import Correspondence, Pair, is_chain
-from understudy.transfer.reference import posed, with_arms_hanging
+from understudy.transfer.reference import posed, with_limbs_hanging
 
 ALIKE = np.radians(45.0)
 """How far apart two bodies' trunks and limbs may point in their reference poses and still stand alike."""
@@ -39,8 +39,8 @@ class Layout:
         """The same bodies as they stand when they do nothing."""
         return Layout(
             correspondence=self.correspondence,
-            source=with_arms_hanging(self.correspondence.source, self.source),
-            target=with_arms_hanging(self.correspondence.target, self.target),
+            source=with_limbs_hanging(self.correspondence.source, self.source),
+            target=with_limbs_hanging(self.correspondence.target, self.target),
             upright=self.upright,
             level=self.level,
         )

@@ -16,6 +16,7 @@ from understudy.skeleton import Skeleton
 SETTLING = 0.2
 """Seconds that a moving foot is taken to need to come to rest."""
 DOWN = np.array([0.0, -1.0, 0.0])
+LEVEL = np.array([1.0, 0.0, 1.0])
 
 
 def posed(skeleton: Skeleton, local: Array) -> Pose:
@@ -66,18 +67,23 @@ def _tilt(v: Array) -> Array:
     return np.arccos(np.clip(_unit(v)[:, 1], -1.0, 1.0))
 
 
-def with_arms_hanging(skeleton: Skeleton, local: Array) -> Array:
-    """(J, 4) a human's pose with the arms let down, as it stands when it does nothing; other bodies' as it is."""
+def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
+    """(J, 4) a human's pose with the arms let down and the legs brought under the hips, as it stands when it does
+    nothing; other bodies' as it is."""
     if not is_humanoid(skeleton):
         return local
     found, pose = roles(skeleton), posed(skeleton, local)
+    across = _unit((pose.positions[0, found["left_upper_leg"]] - pose.positions[0, found["right_upper_leg"]]) * LEVEL)
     out = local.copy()
     for side in ("left", "right"):
         upper, hand = found[f"{side}_upper_arm"], found.get(f"{side}_hand", found[f"{side}_lower_arm"])
-        chord = pose.positions[0, hand] - pose.positions[0, upper]
-        above = multiply(pose.rotations[0, upper], conjugate(local[upper]))
-        turned = multiply(between(_unit(chord), DOWN), pose.rotations[0, upper])
-        out[upper] = multiply(conjugate(above), turned)
+        thigh, foot = found[f"{side}_upper_leg"], found[f"{side}_foot"]
+        leg = pose.positions[0, foot] - pose.positions[0, thigh]
+        arm = pose.positions[0, hand] - pose.positions[0, upper]
+        for joint, chord, wanted in ((upper, arm, DOWN), (thigh, leg, leg - (leg @ across) * across)):
+            above = multiply(pose.rotations[0, joint], conjugate(local[joint]))
+            turned = multiply(between(_unit(chord), _unit(wanted)), pose.rotations[0, joint])
+            out[joint] = multiply(conjugate(above), turned)
     return out
 
 

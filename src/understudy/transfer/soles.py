@@ -1,0 +1,126 @@
+"""Soles: what two aligned bodies stand on, limb by limb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.body import facing, feet, is_humanoid
+from understudy.contacts import contact_points
+from understudy.geometry.quaternion import Array
+from understudy.kinematics import Pose
+from understudy.motion import Motion, rest_motion
+from understudy.skeleton import Point, Skeleton
+from understudy.transfer.alignment import Alignment
+from understudy.transfer.carry import anchors
+from understudy.transfer.layout import Layout
+from understudy.transfer.reference import posed
+
+LOW = 0.3
+"""Share of the hips' height below which a limb may stand on the floor too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Soles:
+    """What one of two aligned bodies stands on, limb by limb of the map."""
+
+    pose: Pose
+    forward: Array
+    limbs: dict[int, list[Point]]
+    """Points by the number of their limb; -1 for limbs without a partner."""
+    layout: Layout
+    alignment: Alignment
+    which: str
+    stood: list[Point]
+    """What of them the reference pose stands on."""
+
+    @staticmethod
+    def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
+        skeleton: Skeleton = getattr(alignment.correspondence, which)
+        local: Array = getattr(alignment, which)
+        layout = Layout(
+            correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
+        )
+        still = replace(rest_motion(skeleton), rotations=local[None])
+        soles = Soles(
+            pose=posed(skeleton, local),
+            forward=facing(still)[0],
+            limbs={},
+            layout=layout,
+            alignment=alignment,
+            which=which,
+            stood=[],
+        )
+        # A body that keeps its own stance shows there what it stands on; what is carried to it may wave a paw for good.
+        shown = still if motion is None or (alignment.stance and which == "target") else motion
+        for point in contact_points(shown):
+            soles.limbs.setdefault(soles.limb_of(point), []).append(point)
+        soles.stood.extend(soles.lowest([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
+        return soles
+
+    def lowest(self, points: list[Point]) -> list[Point]:
+        """Those of some points that are down where the body stands: what hangs high in the pose is not stood on."""
+        if not points:
+            return []
+        heights = self.pose.points(points)[0, :, 1]
+        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
+        above = max(float(self.pose.positions[0, hips, 1].mean() - heights.min()), 0.0)
+        return [point for point, at in zip(points, heights, strict=True) if at <= heights.min() + LOW * above]
+
+    def foremost(self, point: Point) -> Point:
+        """What hangs lowest in the reference pose of a point and all that is beyond it on its limb."""
+        skeleton = self.pose.skeleton
+        below = skeleton.below(skeleton.index[point.joint])
+        beyond = [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
+        beyond += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+        return min([point, *beyond], key=lambda p: float(self.pose.points([p])[0, 0, 1]))
+
+    def limb_of(self, point: Point) -> int:
+        """The number of the limb that a point is on; -1 for one without a partner."""
+        skeleton = self.pose.skeleton
+        for joint in reversed(skeleton.chain(skeleton.index[point.joint])):
+            pair = self.layout.correspondence.pair_of(self.which, skeleton.names[joint])
+            if pair is not None:
+                return next((i for i, run in enumerate(self.layout.limbs) if pair in run), -1)
+        return -1
+
+    def along(self, point: Point) -> float:
+        """Where a point is on its sole: 0 at its back, 1 at its front."""
+        places = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
+        spread = float(np.ptp(places))
+        return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
+
+    def like(self, limb: int, along: float) -> list[Point]:
+        """The point of a limb that lies as far along its sole."""
+        points = self.limbs.get(limb, []) if limb >= 0 else []
+        return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
+
+    def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
+        """The tips of a human's feet if they are not known, and how far below the soles they are in the reference pose.
+
+        Below an animal's paws rigs hang joints of all sorts, which are no part of the body.
+        """
+        if not self.stood or not known or not is_humanoid(self.pose.skeleton):
+            return ()
+        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        tips: dict[int, Point] = {}
+        for point in sorted(feet(self.pose.skeleton), key=lambda p: float(self.pose.points([p])[0, 0] @ self.forward)):
+            tips[self.limb_of(point)] = point
+        more = [point for limb, point in tips.items() if limb >= 0 and point.name not in known]
+        heights = self.pose.points(more)[0, :, 1] - floor
+        return tuple((point, min(float(height), 0.0)) for point, height in zip(more, heights, strict=True))
+
+    def near_floor(self, point: Point) -> bool:
+        """Whether a point hangs so low in the reference pose that it may stand on the floor."""
+        if not self.stood:
+            return True
+        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        return bool(self.pose.points([point])[0, 0, 1] - floor < LOW * self.height())
+
+    def height(self) -> float:
+        """Metres from what the body stands on up to its hip joints."""
+        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
+        if not self.stood:
+            return 0.0
+        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
