@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.body import is_humanoid
 from understudy.contacts import Contact
-from understudy.geometry.quaternion import rotate, unrotate
+from understudy.geometry.quaternion import Array, rotate, unrotate
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.naming import side
@@ -175,8 +175,8 @@ def _rises(
 ) -> dict[str, tuple[float, float]]:
     """How high points usually stand: the source's as they do, the target's in a foot of its own shape.
 
-    A foot of the target stands as high as the source's, scaled; how its points lie in it is seen in the motions of
-    both, source and target, while all of the foot's points are down.
+    A foot of the target stands as high as the source's, scaled. How its points lie in it is seen in its own stance or,
+    where bones point alike, in the motions of both, source and target, while all of the foot's points are down.
     """
     ratio = step_ratio(theirs.alignment)
     standing = [c for c in contacts if c.on == "floor" and c.place is not None]
@@ -197,18 +197,22 @@ def _rises(
                 down[contact.frames(motions[0].fps, frames)] = True
             flat &= down
             usual[row] = np.median([float(c.place[1] - floor.heights(c.place)) for c in mine if c.place is not None])
-        shape = np.zeros(len(points))
-        if flat.any():
-            for pose, spots, sign in (
-                (poses[0], list(points.values()), -ratio),
-                (poses[1], [places[n] for n in points], 1.0),
-            ):
-                path = pose.points(spots)[flat]
-                heights = np.median(path[..., 1] - floor.heights(path), axis=0)
-                # Its lowest point is what a foot stands on: a foot set down steeply must not sink by half its length.
-                shape += sign * (heights - heights.min())
-        found |= {name: (float(a), float(b)) for name, a, b in zip(points, usual, ratio * usual + shape, strict=True)}
+        landed = [places[name] for name in points]
+        if theirs.alignment.stance:
+            own = ratio * usual.mean() + _shape(theirs.pose.points(landed), floor)
+        elif flat.any():
+            own = ratio * usual + _shape(poses[1].points(landed)[flat], floor)
+            own -= ratio * _shape(poses[0].points(list(points.values()))[flat], floor)
+        else:
+            own = ratio * usual
+        found |= {name: (float(a), float(b)) for name, a, b in zip(points, usual, own, strict=True)}
     return found
+
+
+def _shape(path: Array, floor: Floor) -> Array:
+    """(P,) metres: how high points (F, P, 3) usually lie above the lowest of them, which is what a foot stands on."""
+    heights = np.median(path[..., 1] - floor.heights(path), axis=0)
+    return heights - heights.min()
 
 
 def _joined(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
