@@ -403,8 +403,13 @@ def test_the_demo_retargets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("sample:walk", "sample:dog"), 1, "sample:walk onto sample:dog: The target is built differently: it lacks"),
-        (("sample:walk", "sample:dog"), 1, "hint: characters of other structures are not supported yet"),
+        (("sample:walk", "sample:dog", "--map", "gone.toml"), 1, "gone.toml: "),
+        (
+            ("sample:walk", "sample:other", "--source-reference", "500"),
+            1,
+            "no frame 500 to take the reference pose from",
+        ),
+        (("sample:walk", "sample:other", "--target-reference", "0"), 1, "it holds no motion"),
         (("sample:walk", "sample:chld"), 2, "There is no sample `chld`; nearest: `child`"),
         (("sample:wlk", "sample:child"), 2, "There is no sample motion `wlk`; nearest: `walk`"),
         (

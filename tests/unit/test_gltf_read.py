@@ -316,8 +316,8 @@ def test_an_animation_is_chosen_by_name(tmp_path: Path) -> None:
         maker.animate(name, (0, "translation", [0, 1], [[0, 0, 0], [far, 0, 0]], "LINEAR"))
     path = tmp_path / "made.glb"
     path.write_bytes(maker.glb())
-    assert read(path).clips == ("Walk", "animation1", "Walk_2")
-    for name, far in (("Walk", 1.0), ("animation1", 2.0), ("Walk_2", 3.0)):
+    assert read(path).clips == ("Walk", "animation0", "Walk_2")
+    for name, far in (("Walk", 1.0), ("animation0", 2.0), ("Walk_2", 3.0)):
         for clip in (read(path, clip=name), read(f"{path}#{name}")):
             assert clip.motion is not None
             assert (clip.motion.name, clip.motion.root[-1, 0]) == (name, far)

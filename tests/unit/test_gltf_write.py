@@ -170,6 +170,30 @@ def test_every_channel_has_the_same_keys_and_translations_only_where_needed(char
     assert sorted(moved) == [0, clip.layout.character.joints.nodes[5]]
 
 
+def test_places_are_exact_below_uneven_scales(walk: Motion) -> None:
+    document = document_of(made(Clip.of(walk)))
+    tree = copy.deepcopy(document.tree)
+    tree["nodes"][1]["scale"] = [1.0, 2.0, 0.5]
+    tree["nodes"][2]["scale"] = [-1.0, 1.0, 1.0]
+    del tree["animations"]
+    out = io.BytesIO()
+    Builder(tree, document.buffers).write(out, text=False)
+    clip = again(out.getvalue())
+    assert "joints are scaled unevenly" in clip.notes[0]
+    motion = turned(replace(rest_motion(clip.skeleton, num_frames=20)), "Dance")
+    back = again(made(replace(clip, motion=motion))).motion
+    assert back is not None
+    assert np.abs(fk(back).positions - fk(motion).positions).max() < 5e-6
+
+
+def test_other_bones_without_a_motion_are_not_kept_and_it_is_said(character: bytes, tmp_path: Path) -> None:
+    clip = again(character)
+    longer = replace(clip, skeleton=clip.skeleton.scaled(1.5), motion=None)
+    assert write(longer, tmp_path / "longer.glb") == (
+        "without a motion the character's own file is written as it is: bones of other lengths are not kept",
+    )
+
+
 def test_a_plain_character_comes_back_whole(walk: Motion) -> None:
     data = made(Clip.of(walk))
     clip = again(data)

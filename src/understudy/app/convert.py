@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from understudy.app.options import FrameRange, json_option, reading_options
+from understudy.app.options import FrameRange, clip_option, json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @reading_options
+@clip_option
 @click.option("--fps", type=float, help="Frames per second of the output; the movement stays as fast as it is.")
 @click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B not included.")
 @click.option("--drop-reference", is_flag=True, help="Leave out a first frame that only shows a reference pose.")
@@ -34,6 +35,7 @@ def convert(
     up: str | None,
     lenient: bool,
     skeleton: str | None,
+    clip: str | None,
     fps: float | None,
     frames: slice | None,
     drop_reference: bool,
@@ -47,16 +49,16 @@ def convert(
     """
     from understudy.io import read, write
 
-    clip = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton)
-    changed, remarks = recut(clip, frames=frames, fps=fps, drop_reference=drop_reference)
+    found = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
+    changed, remarks = recut(found, frames=frames, fps=fps, drop_reference=drop_reference)
     lost = write(changed, target, unit=to_unit, up=to_up)
     count = 0 if changed.motion is None else changed.motion.num_frames
     note(remarks)
-    note(clip.dropped, "left out")
+    note(found.dropped, "left out")
     note(lost, "not kept")
     if as_json:
         rate = None if changed.motion is None else changed.motion.fps
-        remarks = [*remarks, *clip.dropped]
+        remarks = [*remarks, *found.dropped]
         print_json({"file": target, "frames": count, "fps": rate, "notes": remarks, "not_kept": list(lost)})
     else:
         click.echo(f"{target}: {count_of(count, 'frame')}, {count_of(changed.skeleton.num_joints, 'joint')}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, reading_options
+from understudy.app.options import clip_option, json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 @click.command(short_help="Show what a file holds.", epilog="Example: understudy info walk.bvh --unit cm")
 @click.argument("file")
 @reading_options
+@clip_option
 @json_option
-def info(file: str, unit: str | None, up: str | None, lenient: bool, skeleton: str | None, as_json: bool) -> None:
-    """Show what a character or motion FILE holds: joints, frames, unit, size, oddities."""
+def info(
+    file: str,
+    unit: str | None,
+    up: str | None,
+    lenient: bool,
+    skeleton: str | None,
+    clip: str | None,
+    as_json: bool,
+) -> None:
+    """Show what a character or motion FILE holds: joints, frames, animations, meshes, unit, size, oddities."""
     from understudy.io import read
 
-    clip = read(file, unit=unit, up=up, lenient=lenient, skeleton=skeleton)
-    data = describe(clip, file)
+    data = describe(read(file, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip), file)
     if as_json:
         print_json(data)
         return
@@ -45,6 +53,11 @@ def describe(clip: Clip, name: str) -> dict[str, Any]:
         "frames": 0 if motion is None else motion.num_frames,
         "fps": None if motion is None else motion.fps,
         "duration": None if motion is None else motion.duration,
+        "clips": list(clip.clips),
+        "clip": motion.name if motion is not None and motion.name in clip.clips else None,
+        "meshes": [
+            {"name": mesh.name, "vertices": mesh.num_vertices, "triangles": len(mesh.triangles)} for mesh in clip.meshes
+        ],
         "unit": {"metres": clip.unit, "reason": clip.unit_reason},
         "up": {"axis": clip.up, "reason": clip.up_reason},
         "height": height(clip.skeleton),
@@ -107,6 +120,10 @@ def summary(data: dict[str, Any]) -> str:
         "rest pose": data["rest_pose"],
         "joints": f"{len(data['joints'])}, and {count_of(ends, 'end')}",
     }
+    if data["clips"]:
+        lines["clips"] = ", ".join(f"{name} (shown here)" if name == data["clip"] else name for name in data["clips"])
+    if data["meshes"]:
+        lines["meshes"] = ", ".join(f"{m['name']} ({m['vertices']} vertices)" for m in data["meshes"])
     return "\n".join(f"{key:<10} {value}" for key, value in lines.items())
 
 

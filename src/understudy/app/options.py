@@ -39,6 +39,13 @@ def reading_options(command: Command) -> Command:
     return command
 
 
+def clip_option(command: Command) -> Command:
+    """The option that names one of a file's animations."""
+    return click.option(
+        "--clip", metavar="NAME", help="Which animation, where the file holds several [the first]; also as FILE#NAME."
+    )(command)
+
+
 def json_option(command: Command) -> Command:
     """The flag that makes a command print JSON."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, and nothing else there.")(

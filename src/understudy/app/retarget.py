@@ -106,8 +106,9 @@ def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[l
 
 
 def clip_of(loaded: Loaded, motion: Motion) -> Clip:
-    """A result in the conventions of the file that its character came from."""
-    return replace(loaded.clip, skeleton=motion.skeleton, motion=motion, notes=(), dropped=())
+    """A result in the conventions of the file that its character came from, called as the source's motion is."""
+    named = replace(motion, name=loaded.motion.name)
+    return replace(loaded.clip, skeleton=motion.skeleton, motion=named, notes=(), dropped=())
 
 
 def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:

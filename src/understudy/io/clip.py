@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from understudy.errors import MotionError
+from understudy.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.motion import Motion
 from understudy.skeleton import Skeleton
+from understudy.skin import Mesh
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,6 +33,10 @@ class Clip:
     """What is odd about the file, a sentence each."""
     dropped: tuple[str, ...] = ()
     """What was left out in reading, a sentence each."""
+    clips: tuple[str, ...] = ()
+    """The names of all animations in the file, for formats that hold several; the motion is one of them."""
+    meshes: tuple[Mesh, ...] = ()
+    """The surfaces that the skeleton's joints carry."""
     layout: Any = None
     """What the format's own writer keeps: channel orders, original angles, comments."""
 
@@ -61,6 +66,8 @@ class ReadOptions:
     """Read a damaged motion up to the damage, and say what was dropped."""
     skeleton: str | None = None
     """The file with the skeleton, for formats that keep it apart (AMC); None to look beside the motion."""
+    clip: str | None = None
+    """The animation to read by name, for formats that hold several; None for the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +78,8 @@ class WriteOptions:
     """Metres in one unit; None for the clip's own."""
     up: str | None = None
     """The up axis; None for the clip's own."""
+    path: str = ""
+    """The file being written, for formats with several endings; empty for the first of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +93,25 @@ class Format:
     read: Callable[[BinaryIO, str, ReadOptions], Clip] | None = None
     write: Callable[[Clip, BinaryIO, WriteOptions], tuple[str, ...]] | None = None
     """Returns what the format could not hold, a sentence each."""
+    meshes: bool = False
+    """Whether files of this kind hold meshes."""
+
+
+def choose_clip(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:
+    """The number of the animation that is asked for: the first if none is named, None where there are none.
+
+    Args:
+        names: The file's animations.
+        wanted: The name asked for.
+        name: The file, for errors.
+    """
+    if wanted is None:
+        return 0 if names else None
+    if wanted in names:
+        return names.index(wanted)
+    if not names:
+        raise OptionError(f"{name}: holds no named animations, so there is no `{wanted}` to choose")
+    raise UnknownNameError(
+        f"{name}: holds no animation `{wanted}`; {nearest_names(wanted, names)}",
+        hint=f"`understudy info {name}` lists them",
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from understudy.errors import FileError, OptionError
-from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions
+from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip
 from understudy.io.units import parse_unit, parse_up
 from understudy.motion import Motion
 from understudy.plugins import scan
@@ -41,27 +41,34 @@ def read(
     up: str | None = None,
     lenient: bool = False,
     skeleton: str | Path | None = None,
+    clip: str | None = None,
 ) -> Clip:
     """Read a character or motion file.
 
     Args:
-        path: The file; its ending tells the format.
+        path: The file; its ending tells the format. An animation may be named behind it: `fox.glb#Walk`.
         unit: The file's unit, a name ("cm") or metres; guessed if not given and the file does not say.
         up: The file's up axis ("Y", "Z"); guessed likewise.
         lenient: Read a damaged motion up to the damage; `clip.dropped` says what was left out.
         skeleton: The skeleton's file, for formats that keep it apart (AMC).
+        clip: The animation to read by name, where a file holds several; the first if not given.
     """
+    path, named = split_clip(path)
+    clip = named if clip is None else clip
     options = ReadOptions(
         unit=None if unit is None else parse_unit(str(unit)),
         up=None if up is None else parse_up(up),
         lenient=lenient,
         skeleton=None if skeleton is None else str(skeleton),
+        clip=clip,
     )
     found = format_of(path)
     if found.read is None:
         raise FileError(str(path), None, f"{found.title} files can be written, not read")
     with open_to_read(path) as stream:
-        return found.read(stream, str(path), options)
+        result = found.read(stream, str(path), options)
+    choose_clip(result.clips, clip, str(path))
+    return result
 
 
 def write(
@@ -83,13 +90,41 @@ def write(
         What the format could not hold, a sentence each.
     """
     options = WriteOptions(
-        unit=None if unit is None else parse_unit(str(unit)), up=None if up is None else parse_up(up)
+        unit=None if unit is None else parse_unit(str(unit)),
+        up=None if up is None else parse_up(up),
+        path=str(path),
     )
     found = format_of(path)
     if found.write is None:
         raise OptionError(f"{found.title} files can be read, not written: `{path}`")
+    clip = Clip.of(thing)
     with open_to_write(path) as stream:
-        return found.write(Clip.of(thing), stream, options)
+        lost = found.write(clip, stream, options)
+    return (*lost, *_not_held(clip, found))
+
+
+def split_clip(path: str | Path) -> tuple[Path, str | None]:
+    """A file and the animation named behind it, as in `fox.glb#Walk`; a file that has such a name is just itself."""
+    text = str(path)
+    if "#" in text and not Path(text).exists():
+        for place in (i for i, letter in enumerate(text) if letter == "#"):
+            if Path(text[:place]).is_file():
+                return Path(text[:place]), text[place + 1 :]
+    return Path(text), None
+
+
+def _not_held(clip: Clip, found: Format) -> list[str]:
+    """What a file of another format had besides the motion that is written, a sentence each."""
+    if found.name == clip.format:
+        return []
+    said = []
+    if clip.meshes and not found.meshes:
+        count = len(clip.meshes)
+        said.append(f"{found.title} holds no meshes: {'one is' if count == 1 else f'{count} are'} left out")
+    others = [name for name in clip.clips if clip.motion is None or name != clip.motion.name]
+    if others:
+        said.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
+    return said
 
 
 def open_to_read(path: str | Path) -> BinaryIO:

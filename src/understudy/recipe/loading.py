@@ -11,6 +11,7 @@ from understudy.contacts import Contact
 from understudy.errors import FileError, MotionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.io import Clip, read
+from understudy.io.files import split_clip
 from understudy.io.guess import reference_frame
 from understudy.motion import Motion
 from understudy.recipe.model import Cast, Reading
@@ -129,7 +130,7 @@ def _target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | N
 
 def _path(name: str, folder: Path) -> Path:
     path = folder / name
-    if not path.exists():
+    if not split_clip(path)[0].exists():
         known = sorted(each.name for each in path.parent.glob("*") if each.is_file())
         hint = f"files there: {', '.join(known[:5])}" if known else ""
         raise FileError(str(path), None, "there is no such file", hint=hint)
@@ -171,6 +172,7 @@ def shifted(contacts: tuple[Contact, ...], start: float, duration: float) -> tup
 def _remarks(clip: Clip, name: str) -> list[str]:
     """What a user should know about a file: what was guessed and what was left out."""
     said = [f"{name}: {sentence}" for sentence in clip.dropped]
-    if clip.format and clip.unit_reason and not clip.unit_reason.endswith("given"):
+    known = clip.unit_reason.endswith(("given", "by definition of glTF"))
+    if clip.format and clip.unit_reason and not known:
         said.append(f"{name}: unit {clip.unit_reason}")
     return said

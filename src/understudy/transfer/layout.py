@@ -75,11 +75,15 @@ class Layout:
         index = pose.skeleton.index
         starts = [[index[getattr(p, side)[0]] for p in run[:2]] for run in self.limbs]
         if self.upright:
-            twins = [(a, b) for a, b in self._twins for _ in starts[a][: len(starts[b])]]
-            lines = [pose.positions[0, starts[a][k]] - pose.positions[0, starts[b][k]]
-                     for a, b in dict.fromkeys(twins) for k in range(min(len(starts[a]), len(starts[b])))]  # fmt: skip
-            if lines and np.linalg.norm(np.sum(lines, axis=0)[[0, 2]]) > 1e-6:
-                return np.sum(lines, axis=0)[None]
+            lines = [
+                pose.positions[0, starts[a][k]] - pose.positions[0, starts[b][k]]
+                for a, b in self._twins
+                for k in range(min(len(starts[a]), len(starts[b])))
+            ]
+            # Kept apart: which of two limbs comes first may differ from pair to pair, and a sum would cancel.
+            found = np.array(lines).reshape(-1, 3)
+            if np.linalg.norm(found[:, [0, 2]]) > SHORT:
+                return found
         bones = [bones[end] for end in (0, -1) for bones in (getattr(p, side) for p in self.correspondence.pairs)]
         place = pose.positions[0, [index[bone] for bone in bones]]
         around = place - place.mean(0)
