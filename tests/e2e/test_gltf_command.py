@@ -77,7 +77,7 @@ def test_a_motion_is_retargeted_into_the_characters_own_file(hero: Path, tmp_pat
     assert report["not_kept"] == []
     assert report["unmet"] == []
     clip = read(out)
-    assert clip.clips == ("hero_step", "Stroll", "Walk")
+    assert clip.clips == ("walk", "Stroll", "Walk")
     assert clip.motion is not None
     assert clip.motion.num_frames == 45
     assert clip.meshes[0].num_vertices == read(hero).meshes[0].num_vertices
