@@ -18,12 +18,12 @@ REAL_TIME = 100.0
 """How many times faster than real time free-plant retargeting of the captures has to be."""
 PLANTS = ("same_place", "place")
 PARTS = {
-    "evaluation": (("evaluation.py", "evaluate"),),
-    "derivatives": (("rows.py", "jacobian"),),
-    "band": (("dual.py", "band"), ("dual.py", "compliance_band")),
-    "factor": (("dual.py", "solve_forces"),),
+    "evaluation": (("evaluation.py", "measure"),),
+    "derivatives": (("layout.py", "jacobian"),),
+    "band": (("dual.py", "band"), ("dual.py", "soften")),
+    "factor": (("dual.py", "factor"), ("dual.py", "solve_factored")),
     "forces to keys": (("dual.py", "keys_of_forces"),),
-    "layout of rows": (("rows.py", "of"), ("rows.py", "active_rows")),
+    "layout of rows": (("layout.py", "of"), ("rows.py", "active_rows")),
     "motion from keys": (("evaluation.py", "merged"),),
     "body and its costs": (("problem.py", "bodies"), ("problem.py", "metric")),
 }

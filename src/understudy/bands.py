@@ -8,7 +8,8 @@ rate has the same bands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,21 +62,30 @@ class Pyramid:
     @property
     def shares(self) -> Array:
         """(L,) each level's share of the energy of all; zeros if nothing moves."""
-        energy = self.energy
-        total = float(energy.sum())
-        return energy / total if total > STILL else np.zeros_like(energy)
+        return _shares(self.energy)
+
+
+def _shares(energy: Array) -> Array:
+    total = float(energy.sum())
+    return energy / total if total > STILL else np.zeros_like(energy)
 
 
 def pyramid(curves: Array, levels: int = LEVELS) -> Pyramid:
     """The band-pass pyramid of curves (F, C), with every level at all frames: no reduction, kernels spread instead."""
     if levels < 1:
         raise OptionError(f"Expected at least one level, got {levels}")
-    smooth, found = np.asarray(curves, float), []
+    found = list(_taken_apart(np.asarray(curves, float), levels))
+    return Pyramid(levels=np.stack(found[:-1]), rest=found[-1])
+
+
+def _taken_apart(curves: Array, levels: int) -> Iterator[Array]:
+    """(F, C) the levels of a pyramid one after another, then the rest."""
+    smooth = curves
     for level in range(levels):
         smoother = _smoothed(smooth, 2**level)
-        found.append(smooth - smoother)
+        yield smooth - smoother
         smooth = smoother
-    return Pyramid(levels=np.stack(found), rest=smooth)
+    yield smooth
 
 
 def motion_curves(motion: Motion) -> Array:
@@ -108,10 +118,24 @@ def _slowed(motion: Motion) -> Motion:
     group = round(motion.fps / RATE)
     if group >= 2 and abs(motion.fps / group - RATE) < 0.1 * RATE and motion.num_frames >= 4 * group:
         count = motion.num_frames // group
-        turns = continuous(motion.rotations[: count * group]).reshape(count, group, -1, 4).sum(axis=1)
+        # Added frame by frame: numpy sums over an axis in the middle more slowly.
+        frames = _on_one_side(motion.rotations[: count * group])
+        turns = sum((frames[i::group] for i in range(1, group)), start=frames[::group])
         places = motion.root[: count * group].reshape(count, group, 3).mean(axis=1)
         return replace(motion, fps=motion.fps / group, root=places, rotations=normalize(turns), offsets=None)
     return motion if abs(motion.fps - RATE) < 1e-6 else motion.resampled(RATE)
+
+
+def _on_one_side(rotations: Array) -> Array:
+    """Rotations (F, J, 4) with signs such that neighbouring frames are on one hemisphere; only joints that need it are
+    touched."""
+    flip = np.einsum("fji,fji->fj", rotations[1:], rotations[:-1]) < 0.0
+    joints = np.flatnonzero(flip.any(axis=0))
+    if len(joints) == 0:
+        return rotations
+    out = rotations.copy()
+    out[:, joints] = continuous(rotations[:, joints])
+    return out
 
 
 def choose_spacing(motion: Motion) -> float:
@@ -120,7 +144,9 @@ def choose_spacing(motion: Motion) -> float:
     The spacing goes with the fastest level of the pyramid at which more than `SHARE` of the energy of all levels is
     reached.
     """
-    shares = np.cumsum(motion_pyramid(motion).shares)
+    # Level by level: all of them at once would be many times the motion.
+    levels = itertools.islice(_taken_apart(motion_curves(_slowed(motion)), LEVELS), LEVELS)
+    shares = np.cumsum(_shares(np.array([np.vdot(level, level) / len(level) for level in levels])))
     fastest = next((level for level, share in enumerate(shares) if share > SHARE), LEVELS)
     # What is faster than the densest keys can follow speaks for them too, and what is slower for the widest.
     return SPACINGS[int(np.clip(fastest, min(SPACINGS), max(SPACINGS)))] / RATE
@@ -185,9 +211,11 @@ def rms_jerk(motion: Motion) -> float:
 
 def _smoothed(curves: Array, gap: int) -> Array:
     """Curves (F, C) smoothed by the kernel with taps that many frames apart."""
-    extended, out = _extended(curves, 2 * gap), np.zeros_like(curves)
-    for tap, weight in enumerate(KERNEL):
-        out += weight * extended[tap * gap : tap * gap + len(curves)]
+    extended, count = _extended(curves, 2 * gap), len(curves)
+    # The kernel is the same from either end.
+    out = KERNEL[2] * curves
+    for tap in (0, 1):
+        out += KERNEL[tap] * (extended[tap * gap : tap * gap + count] + extended[(4 - tap) * gap :][:count])
     return out
 
 
@@ -199,9 +227,9 @@ def _extended(curves: Array, reach: int) -> Array:
     count = len(curves)
     if count == 1:
         return np.repeat(curves, 2 * reach + 1, axis=0)
-    period = 2 * (count - 1)
-    laps, place = np.divmod(np.arange(-reach, count + reach), period)
-    back = (place >= count)[:, None]
-    first, last = curves[:1], curves[-1:]
-    inside = curves[np.where(place >= count, period - place, place)]
-    return np.where(back, 2.0 * last - inside, inside) + 2.0 * laps[:, None] * (last - first)
+    once = min(reach, count - 1)
+    before = 2.0 * curves[:1] - curves[once:0:-1]
+    after = 2.0 * curves[-1:] - curves[-2 : -2 - once : -1]
+    whole = np.concatenate([before, curves, after])
+    # Turned as a whole it goes on where one turn was not enough, each time about what are the ends by then.
+    return whole if once == reach else _extended(whole, reach - once)

@@ -157,6 +157,13 @@ def _length(vectors: Array) -> Array:
     return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
+def _within(places: Array, centres: Array, radius: float) -> np.ndarray:
+    """(N, C) whether places (N, 3) are within a radius of centres (C, 3), by products: many places cost little."""
+    a, b = places - places[0], centres - places[0]
+    squares = np.einsum("ni,ni->n", a, a)[:, None] + np.einsum("ci,ci->c", b, b) - 2.0 * (a @ b.T)
+    return squares <= radius**2
+
+
 def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
     """First and last frames of the intervals in which a path (F, 3) stays in one place."""
     half = max(round(0.5 * how.window * fps), 1)
@@ -191,7 +198,7 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         part = path[a : b + 1]
         some = part[np.unique(np.linspace(0, b - a, PLACES).astype(int))]
         centres = np.concatenate([some, np.median(part, axis=0)[None]])
-        near = _length(part[:, None] - centres) <= radius
+        near = _within(part, centres, radius)
         centre = np.median(part[near[:, int(np.argmax(near.sum(axis=0)))]], axis=0)
         if _length(places - centre).min(initial=np.inf) < STEP * radius:
             continue

@@ -16,7 +16,7 @@ import numpy as np
 from understudy.angles import joint_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, cross, exp, from_axis_angle, multiply, right_jacobian, rotate
-from understudy.kinematics import forward, locate
+from understudy.kinematics import BLOCK, forward, locate
 from understudy.motion import Motion
 from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
@@ -49,6 +49,14 @@ class Body:
         """(R,) the joint of each turning coordinate, in order."""
         assert self.joints is not None
         return np.array([j for j in self.joints for _ in range(NUM_AXES[self.skeleton.kinds[j]])], dtype=np.intp)
+
+    @cached_property
+    def above(self) -> np.ndarray:
+        """(J, J) whether a joint, the second, carries another or is it."""
+        found = np.eye(self.skeleton.num_joints, dtype=bool)
+        for joint, parent in enumerate(self.skeleton.parents[1:].tolist(), start=1):
+            found[joint] |= found[parent]
+        return found
 
     @property
     def num_shifts(self) -> int:
@@ -83,34 +91,36 @@ class Body:
 
     @cached_property
     def _second_angles(self) -> Array:
-        """(F, U) angles about the second axis of the universal joints in the base motion."""
-        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
-        return joint_angles(self.skeleton, self.motion.rotations)[:, universal, 1]
+        """(F, J) angles about the second axis of the joints in the base motion."""
+        return joint_angles(self.skeleton, self.motion.rotations)[..., 1]
 
     def moved(self, d: Array) -> tuple[Array, Array]:
         """The root's path (F, 3) and local rotations (F, J, 4) displaced by coordinates d (F, D)."""
         base, skeleton = self.motion, self.skeleton
         if d.shape != (base.num_frames, self.num_coordinates):
             raise OptionError(f"Expected coordinates of shape {(base.num_frames, self.num_coordinates)}, got {d.shape}")
+        if not d.any():
+            return base.root, base.rotations
         root = base.root + d[:, :3] if self.root_moves else base.root
-        turns = d[:, self.num_shifts :]
         rotations = base.rotations.copy()
-        for count, joints, first in self._groups:
-            angles = turns[:, first[:, None] + np.arange(count)]
-            if count == 3:
-                turn = exp(angles)
-            elif count == 1:
-                turn = from_axis_angle(skeleton.axes[joints, 0], angles[..., 0])
-            else:
-                turn = self._turn_universal(joints, angles)
-            rotations[:, joints] = multiply(base.rotations[:, joints], turn)
+        for start in range(0, len(d), BLOCK):
+            part = slice(start, start + BLOCK)
+            turns = d[part, self.num_shifts :]
+            for count, joints, first in self._groups:
+                angles = turns[:, first[:, None] + np.arange(count)]
+                if count == 3:
+                    turn = exp(angles)
+                elif count == 1:
+                    turn = from_axis_angle(skeleton.axes[joints, 0], angles[..., 0])
+                else:
+                    turn = self._turn_universal(joints, angles, part)
+                rotations[part, joints] = multiply(base.rotations[part, joints], turn)
         return root, rotations
 
     def displaced(self, d: Array) -> Posture:
         """The body displaced by coordinates d (F, D)."""
         root, rotations = self.moved(d)
-        positions, world = forward(self.skeleton, root, rotations, self.motion.offsets)
-        return Posture(body=self, d=d, root=root, local=rotations, positions=positions, rotations=world)
+        return Posture(body=self, d=d, root=root, local=rotations)
 
     def local_axes(self, d: Array) -> Array:
         """(F, R, 3) the axes about which turning coordinates turn at d (F, D), in their joints' own frames."""
@@ -125,23 +135,18 @@ class Body:
             else:
                 # The first axis is seen from behind the second's turn.
                 a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
-                back = from_axis_angle(b, -(self._seconds(joints) + turns[:, columns[:, 1]]))
+                back = from_axis_angle(b, -(self._second_angles[:, joints] + turns[:, columns[:, 1]]))
                 out[:, columns[:, 0]] = rotate(back, a)
                 out[:, columns[:, 1]] = b
         return out
 
-    def _seconds(self, joints: np.ndarray) -> Array:
-        """(F, U) angles about the second axis of universal joints in the base motion."""
-        universal = [j for j, kind in enumerate(self.skeleton.kinds) if kind is JointKind.UNIVERSAL]
-        return self._second_angles[:, np.searchsorted(universal, joints)]
-
-    def _turn_universal(self, joints: np.ndarray, angles: Array) -> Array:
+    def _turn_universal(self, joints: np.ndarray, angles: Array, part: slice) -> Array:
         """A universal joint turned further about both its axes, seen from its own frame.
 
         `turn(a, s) turn(b, t)` becomes `turn(a, s + d) turn(b, t + e)`: from the joint's own frame that is
         undoing t, turning by d about a, and turning by t + e about b.
         """
-        second = self._seconds(joints)
+        second = self._second_angles[part, joints]
         a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
         undo = from_axis_angle(b, -second)
         redo = from_axis_angle(b, second + angles[..., 1])
@@ -159,14 +164,26 @@ class Posture:
     """(F, 3) the root's path."""
     local: Array
     """(F, J, 4) local rotations."""
-    positions: Array
-    """(F, J, 3) joints in the world."""
-    rotations: Array
-    """(F, J, 4) joint frames to the world."""
+
+    @cached_property
+    def _world(self) -> tuple[Array, Array]:
+        return forward(self.body.skeleton, self.root, self.local, self.body.motion.offsets)
+
+    @property
+    def positions(self) -> Array:
+        """(F, J, 3) joints in the world."""
+        return self._world[0]
+
+    @property
+    def rotations(self) -> Array:
+        """(F, J, 4) joint frames to the world."""
+        return self._world[1]
 
     @cached_property
     def local_axes(self) -> Array:
         """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
+        if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.d.any():
+            return np.broadcast_to(self.body.local_axes(self.d[:1]), (len(self.d), len(self.body.joint_of), 3))
         return self.body.local_axes(self.d)
 
     @cached_property
@@ -184,45 +201,32 @@ class Posture:
 
     def point_jacobian(self, joints: np.ndarray, places: Array) -> Array:
         """(F, P, 3, D) how points at world places (F, P, 3), moving with joints (P,), move with the coordinates."""
-        point, turn = np.nonzero(self._carries(joints))
+        point, turn = np.nonzero(self.carries(joints))
         out = self._turning(joints, point, turn, places[:, point] - self.positions[:, self.body.joint_of[turn]])
         if self.body.root_moves:
             out[..., :3] = np.eye(3)
         return out
 
-    def point_jacobian_at(self, frames: np.ndarray, joint: int, offset: Array) -> Array:
-        """(n, 3, D) how a point at a local offset (3,) of a joint moves with the coordinates at some frames (n,)."""
-        turn = np.flatnonzero(self._carries(np.array([joint]))[0])
-        place = self.positions[frames, joint] + rotate(self.rotations[frames, joint], offset)
-        arms = place[:, None] - self.positions[frames[:, None], self.body.joint_of[turn]]
-        out = np.zeros((len(frames), 3, self.body.num_coordinates))
-        out[:, :, self.body.num_shifts + turn] = np.swapaxes(cross(self.axes[frames[:, None], turn], arms), 1, 2)
-        if self.body.root_moves:
-            out[:, :, :3] = np.eye(3)
-        return out
-
     def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
         """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
-        point, turn = np.nonzero(self._carries(joints))
+        point, turn = np.nonzero(self.carries(joints))
         return self._turning(joints, point, turn, directions[:, point])
 
     def angular_jacobian(self, joints: np.ndarray) -> Array:
         """(F, P, 3, D) the world angular velocity of joints (P,) for each coordinate's."""
         out = np.zeros((len(self.root), len(joints), 3, self.body.num_coordinates))
-        turned = np.swapaxes(self.axes, 1, 2)[:, None] * self._carries(joints)[:, None]
+        turned = np.swapaxes(self.axes, 1, 2)[:, None] * self.carries(joints)[:, None]
         out[..., self.body.num_shifts :] = turned
         return out
 
     def motion(self) -> Motion:
         """The displaced motion."""
+        self.local.setflags(write=False)
         return replace(self.body.motion, root=self.root, rotations=self.local)
 
-    def _carries(self, joints: np.ndarray) -> np.ndarray:
+    def carries(self, joints: np.ndarray) -> np.ndarray:
         """(P, R) whether a turning coordinate carries each joint: the one walk up the tree."""
-        above = np.zeros((len(joints), self.body.skeleton.num_joints), bool)
-        for row, joint in zip(above, joints.tolist(), strict=True):
-            row[self.body.skeleton.chain(joint)] = True
-        return above[:, self.body.joint_of]
+        return self.body.above[joints][:, self.body.joint_of]
 
     def _turning(self, joints: np.ndarray, point: np.ndarray, turn: np.ndarray, arms: Array) -> Array:
         """(F, P, 3, D) how the ends of arms (F, N, 3) move, for pairs (N,) of a point and a turn that carries it."""

@@ -6,7 +6,7 @@ A solver never sees a skeleton: it asks for residuals and derivatives at some fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import numpy as np
 from understudy.constraints.base import Rows, View
 from understudy.coordinates import Body, Ensemble, Places, Posture
 from understudy.geometry.quaternion import Array
+from understudy.kinematics import move_points
 from understudy.problem import Problem, Target
 
 
@@ -60,16 +61,25 @@ class Sample:
         held = [position[self.problem.held[i]] for i in which]
         return tuple(at[at >= 0] for at in held)
 
+    @cached_property
+    def _windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
+        """For each constraint, with what it names: the positions and the points it sees, as slices where they follow
+        one another, which are seen without copying; and its times."""
+        found = []
+        for target, at in zip(self.targets, self.holds, strict=True):
+            span = slice(at[0], at[-1] + 1) if len(at) and at[-1] - at[0] == len(at) - 1 else at
+            few = target.points if len(target.points) != 1 else slice(target.points[0], target.points[0] + 1)
+            found.append((target, span, few, self.times[span]))
+        return found
+
     def views(self, postures: tuple[Posture, ...]) -> list[View]:
         """What each constraint sees of postures."""
-        positions = self.ensemble.points(postures, self.places)
+        # Joint limits alone need no places, and so no walk down the body.
+        seen = any(len(target.points) for target in self.targets)
+        positions = self.ensemble.points(postures, self.places) if seen else np.empty((len(self.frames), 0, 3))
         return [
-            View(
-                times=self.times[at],
-                points=positions[at][:, target.points],
-                turns=_turns(self.bodies, postures, target, at),
-            )
-            for target, at in zip(self.targets, self.holds, strict=True)
+            View(times=times, points=positions[at][:, points], turns=_turns(self.bodies, postures, target, at))
+            for target, at, points, times in self._windows
         ]
 
     def evaluate(self, d: Array) -> Evaluation:
@@ -77,7 +87,15 @@ class Sample:
         postures = self.ensemble.displaced(d)
         views = self.views(postures)
         rows = tuple(t.constraint.rows(view) for t, view in zip(self.targets, views, strict=True))
-        return Evaluation(sample=self, postures=postures, rows=rows)
+        return Evaluation(sample=self, postures=postures, views=tuple(views), rows=rows)
+
+    def measure(self, d: Array | None = None) -> Evaluation:
+        """Everything at coordinates d (N, D), zero if not given; dear derivatives are found only when asked for."""
+        d = np.zeros((len(self.frames), self.ensemble.num_coordinates)) if d is None else d
+        postures = self.ensemble.displaced(d)
+        views = self.views(postures)
+        rows = tuple(t.constraint.measure(view) for t, view in zip(self.targets, views, strict=True))
+        return Evaluation(sample=self, postures=postures, views=tuple(views), rows=rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,50 +104,100 @@ class Evaluation:
 
     sample: Sample
     postures: tuple[Posture, ...]
+    views: tuple[View, ...]
+    """What each constraint sees."""
     rows: tuple[Rows, ...]
-    """One for each constraint, at the frames where it holds."""
+    """One for each constraint, at the frames where it holds; some without derivatives."""
+
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies displaced, at the frames looked at."""
+        pairs = zip(self.sample.ensemble.bodies, self.postures, strict=True)
+        return tuple(replace(body, motion=posture.motion()) for body, posture in pairs)
 
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
         at, row = entries
-        rows, target = self.rows[which], self.sample.targets[which]
+        target = self.sample.targets[which]
         out = np.zeros((len(at), self.sample.ensemble.num_coordinates))
         needed, place = np.unique(at, return_inverse=True)
         frames = self.sample.holds[which][needed]
-        if rows.by_points is not None:
+        by_points, by_turns = self.derivatives(which, needed)
+        if by_points is not None:
             for column, point in enumerate(target.points):
-                body, moved = self._point_jacobian(int(point), frames)
-                by = rows.by_points[needed, :, column]
-                out[:, self.sample.ensemble.columns(body)] += (by @ moved)[place, row]
-        if rows.by_turns is not None:
+                moved = self._moves_of(int(point))[frames]
+                out += (by_points[:, :, column] @ moved)[place, row]
+        if by_turns is not None:
             for column, (actor, name) in enumerate(target.joints):
                 body_ = self.sample.bodies[actor]
                 mine = np.flatnonzero(body_.joint_of == body_.skeleton.index[name])
                 start = self.sample.ensemble.columns(actor).start + body_.num_shifts
                 axes = self.postures[actor].local_axes[frames][:, mine]
-                turned = np.einsum("nri,nci->nrc", rows.by_turns[needed, :, column], axes)
+                turned = np.einsum("nri,nci->nrc", by_turns[:, :, column], axes)
                 out[:, start + mine] += turned[place, row]
         return out
 
+    def derivatives(self, which: int, at: slice | np.ndarray) -> tuple[Array | None, Array | None]:
+        """A constraint's derivatives by points (n, R, P, 3) and by turns (n, R, T, 3) at some of its frames (n,)."""
+        rows = self.rows[which]
+        if rows.by_points is None and rows.by_turns is None:
+            rows = self.sample.targets[which].constraint.rows(self.views[which].some(at))
+            return rows.by_points, rows.by_turns
+        by_points, by_turns = (None if by is None else by[at] for by in (rows.by_points, rows.by_turns))
+        return by_points, by_turns
+
+    def point_moves(self, points: np.ndarray) -> Iterator[tuple[slice, Array]]:
+        """How points (P,) of the problem, body by body, move (n, P, 3, D) with the coordinates, some frames at a time.
+
+        What is given for one piece is gone with the next: their place is used again.
+        """
+        places, ensemble, count = self.sample.places, self.sample.ensemble, len(self.sample.frames)
+        whole = np.zeros((min(count, BLOCK), len(points), 3, ensemble.num_coordinates))
+        of = [np.flatnonzero(places.bodies[points] == body) for body in range(len(self.postures))]
+        for start in range(0, count, BLOCK):
+            part = slice(start, min(start + BLOCK, count))
+            out = whole[: part.stop - start]
+            for body, (posture, mine) in enumerate(zip(self.postures, of, strict=True)):
+                if len(mine):
+                    joints, offsets = places.joints[points[mine]], places.offsets[points[mine]]
+                    first, last = mine[0], mine[-1] + 1
+                    _fill_moves(posture, part, joints, offsets, out[:, first:last, :, ensemble.columns(body)])
+            yield part, out
+
     @cached_property
     def _moves(self) -> dict[int, Array]:
-        """How points asked for so far move (N, 3, d) with their body's coordinates; constraints share points."""
         return {}
 
-    def _point_jacobian(self, point: int, frames: np.ndarray) -> tuple[int, Array]:
-        """The body of one of the problem's points, and how it moves (n, 3, d) with that body's coordinates."""
-        places = self.sample.places
-        body = int(places.bodies[point])
+    def _moves_of(self, point: int) -> Array:
+        """(N, 3, D) how one of the problem's points moves with the coordinates; kept: constraints share points."""
         if point not in self._moves:
-            every = np.arange(len(self.sample.frames))
-            joint, offset = int(places.joints[point]), places.offsets[point]
-            self._moves[point] = self.postures[body].point_jacobian_at(every, joint, offset)
-        return body, self._moves[point][frames]
+            parts = [moved[:, 0].copy() for _, moved in self.point_moves(np.array([point]))]
+            self._moves[point] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return self._moves[point]
 
 
-def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: Target, at: np.ndarray) -> Array:
+BLOCK = 192
+"""Frames at a time whose derivatives are worked on."""
+
+
+def _fill_moves(posture: Posture, frames: slice, joints: np.ndarray, offsets: Array, out: Array) -> None:
+    """Fill in how points (P,) of a body move (n, P, 3, d) with its coordinates at some frames.
+
+    `out` is zero, or as it was left for the same points at other frames.
+    """
+    body = posture.body
+    turned = posture.rotations[frames], posture.positions[frames], posture.local_axes[frames], body.joint_of
+    move_points(*turned, joints, offsets, posture.carries(joints), out[..., body.num_shifts :])
+    if body.root_moves:
+        out[..., :3] = np.eye(3)
+
+
+def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: Target, at: slice | np.ndarray) -> Array:
     if not target.joints:
-        return np.empty((len(at), 0, 4))
+        return postures[0].local[at, :0]
+    if len(target.joints) == 1:
+        which, name = target.joints[0]
+        joint = bodies[which].skeleton.index[name]
+        return postures[which].local[at, joint : joint + 1]
     return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
 
 

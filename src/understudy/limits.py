@@ -15,7 +15,7 @@ from understudy.anatomy import BALLS, HINGES, NECK, SPINE, Normal
 from understudy.body import chain_length, feet, is_humanoid, leg_length, rest_pose_kind
 from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
-from understudy.constraints.turning import twist
+from understudy.constraints.turning import twist_angles
 from understudy.geometry import quaternion
 from understudy.geometry.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.kinematics import Pose, fk
@@ -241,7 +241,7 @@ class _Stance:
         axis = _single_axis(from_neutral, bends)
         spot = Spot(point=skeleton.names[joint], actor=self.actor)
         if axis is not None:
-            angles = np.unwrap(twist(from_neutral, axis)[0])
+            angles = np.unwrap(twist_angles(from_neutral, axis))
             straight = float(np.median((angles - bends)[bends >= np.median(bends)]))
             straight -= 2.0 * np.pi * np.round(straight / (2.0 * np.pi))
             limits = straight + np.array([-over, bend])
@@ -263,11 +263,12 @@ class _Stance:
 def _single_axis(turns: Array, bends: Array) -> Array | None:
     """The axis (3,) that rotations (F, 4) are all about, turning so as to bend; None if there is no such one."""
     vectors = quaternion.log(turns)
-    _, sizes, axes = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
-    spread = np.ptp(vectors @ axes[0])
-    if spread < np.radians(10.0) or (sizes[0] ** 2) < 0.95 * (sizes**2).sum() or np.ptp(bends) < np.radians(10.0):
+    around = vectors - vectors.mean(0)
+    squares, axes = np.linalg.eigh(around.T @ around)
+    axis = axes[:, 2]
+    spread = np.ptp(vectors @ axis)
+    if spread < np.radians(10.0) or squares[2] < 0.95 * squares.sum() or np.ptp(bends) < np.radians(10.0):
         return None
-    axis = axes[0]
     fit = float(np.corrcoef(vectors @ axis, bends)[0, 1])
     return None if abs(fit) < 0.8 else axis if fit > 0.0 else -axis
 

@@ -141,7 +141,7 @@ class Problem:
             skeleton = actor.motion.skeleton
             felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
             turned = {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
-            small, kept = _as_used(actor.motion).pruned(felt | turned)
+            small, kept = _as_used(actor.motion, felt | turned)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
             motion = replace(actor.motion, skeleton=small, rotations=actor.motion.rotations[:, kept], offsets=offsets)
             moving: set[int] = set()
@@ -200,26 +200,37 @@ def still_joints(motion: Motion) -> set[int]:
     return still if len(still) < motion.skeleton.num_joints - 1 else set()
 
 
-def _as_used(motion: Motion) -> Skeleton:
-    """The skeleton with knees and elbows that the motion only ever turns about one axis taken as hinges.
+def _as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarray]:
+    """The skeleton of some joints and all above them, without limits, and which joints (N,) of the whole they are.
 
-    Files without joint kinds (BVH) hold them as balls; the motion itself tells that they are not.
+    Knees and elbows that the motion only ever turns about one axis are taken as hinges: files without joint kinds (BVH)
+    hold them as balls; the motion itself tells that they are not.
     """
-    skeleton = motion.skeleton
-    found = roles(skeleton)
+    whole = motion.skeleton
+    small, kept = whole.pruned(joints)
+    kinds, axes = list(small.kinds), small.axes.copy()
+    found = roles(whole)
     bending = {found[f"{s}_{part}"] for s in ("left", "right") for part in BENDING if f"{s}_{part}" in found}
-    kinds, axes = list(skeleton.kinds), skeleton.axes.copy()
-    for joint in bending:
-        if kinds[joint] is not JointKind.BALL:
-            continue
-        some = motion.rotations[:: max(motion.num_frames // SEEN, 1), joint]
-        turns = log(multiply(conjugate(some[:1]), some))
-        sizes, directions = np.linalg.svd(turns, full_matrices=False)[1:]
-        if len(sizes) > 1 and np.ptp(turns @ directions[0]) > 0.1 and sizes[1] < ONE_AXIS * sizes[0]:
-            kinds[joint] = JointKind.HINGE
-            axes[joint] = 0.0
-            axes[joint, 0] = directions[0]
-    return replace(skeleton, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2)))
+    for number, joint in enumerate(kept.tolist()):
+        axis = _only_axis(motion, joint) if joint in bending and kinds[number] is JointKind.BALL else None
+        if axis is not None:
+            kinds[number] = JointKind.HINGE
+            axes[number] = 0.0
+            axes[number, 0] = axis
+    return replace(small, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2))), kept
+
+
+def _only_axis(motion: Motion, joint: int) -> Array | None:
+    """(3,) the axis that a joint only ever turns about; None if there is no such one."""
+    some = motion.rotations[:: max(motion.num_frames // SEEN, 1), joint]
+    turns = log(multiply(conjugate(some[:1]), some))
+    # What the turns' singular values would say, of a matrix of three rows.
+    squares, directions = np.linalg.eigh(turns.T @ turns)
+    first = directions[:, 2]
+    sizes = np.sqrt(np.maximum(squares[::-1], 0.0))
+    if len(turns) < 2 or np.ptp(turns @ first) <= 0.1 or sizes[1] >= ONE_AXIS * sizes[0]:
+        return None
+    return np.asarray(first)
 
 
 def _metric(actor: Actor, body: Body) -> Array:

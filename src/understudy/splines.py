@@ -33,15 +33,28 @@ class Basis:
         """(N, 4) the keys of each time."""
         return self.first[:, None] + np.arange(self.weights.shape[1])
 
+    @cached_property
+    def _each(self) -> bool:
+        """Whether every time has a key of its own."""
+        return self.weights.shape[1] == 1 and self.num_keys == len(self.first)
+
     def values(self, keys: Array) -> Array:
         """(N, D) the curve's values of keys (K, D)."""
-        return np.einsum("na,nad->nd", self.weights, keys[self.keys])
+        if self._each:
+            return self.weights * keys
+        out = self.weights[:, :1] * keys[self.first]
+        for a in range(1, self.weights.shape[1]):
+            out += self.weights[:, a, None] * keys[self.first + a]
+        return out
 
     def gather(self, values: Array) -> Array:
         """(K, D) what values (N, D) add to each key: the transpose of `values`."""
+        if self._each:
+            return self.weights * values
+        starts = np.flatnonzero(np.diff(self.first, prepend=-1))
         out = np.zeros((self.num_keys, values.shape[1]))
         for a in range(self.weights.shape[1]):
-            np.add.at(out, self.first + a, self.weights[:, a, None] * values)
+            out[self.first[starts] + a] += np.add.reduceat(self.weights[:, a, None] * values, starts, axis=0)
         return out
 
     @cached_property

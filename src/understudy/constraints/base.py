@@ -44,6 +44,10 @@ class View:
     turns: Array
     """(N, T, 4) local rotations of its joints."""
 
+    def some(self, at: slice | np.ndarray) -> View:
+        """Some of its frames."""
+        return View(times=self.times[at], points=self.points[at], turns=self.turns[at])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rows:
@@ -52,7 +56,7 @@ class Rows:
     values: Array
     """(N, R) residuals."""
     by_points: Array | None = None
-    """(N, R, P, 3) derivative by each point's place."""
+    """(N, R, P, 3) derivative by each point's place; `numpy.broadcast_to` says that it is the same whatever happens."""
     by_turns: Array | None = None
     """(N, R, T, 3) derivative by a small turn of each joint about its own axes."""
     linked: np.ndarray | None = None
@@ -102,6 +106,10 @@ class Constraint(ABC):
     def rows(self, view: View) -> Rows:
         """Its residuals and their derivatives at the frames in view."""
 
+    def measure(self, view: View) -> Rows:
+        """Its residuals at the frames in view, without derivatives where that is cheaper."""
+        return self.rows(view)
+
     def pull(self, view: View) -> Array | None:
         """(N, 3) metres: how far the body would have to be shifted at each frame for it to hold, nan along axes it
         leaves open; None for constraints that fix nothing in the world [Gleicher98, sec. 3.8]."""
@@ -135,9 +143,13 @@ class Constraint(ABC):
         if self.instants:
             inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
             return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
-        held = (times >= self.start - 1e-6) & (times <= self.end + 1e-6)
+        first, last = np.searchsorted(times, self.start - 1e-6), np.searchsorted(times, self.end + 1e-6, side="right")
+        if not self.pauses:
+            return np.arange(first, last)
+        held = np.zeros(len(times), bool)
+        held[first:last] = True
         for begin, end in self.pauses:
-            held &= (times < begin - 1e-6) | (times > end + 1e-6)
+            held[np.searchsorted(times, begin - 1e-6) : np.searchsorted(times, end + 1e-6, side="right")] = False
         return np.flatnonzero(held)
 
 

@@ -16,8 +16,17 @@ import numpy as np
 from understudy.angles import SQUARE, joint_angles
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
 from understudy.constraints.course import check_turns
-from understudy.constraints.ranges import beyond_cone, middle, near, outside, reaching, reaching_cone
-from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
+from understudy.constraints.ranges import (
+    beyond_cone,
+    how_far_beyond_cone,
+    how_far_outside,
+    middle,
+    near,
+    outside,
+    reaching,
+    reaching_cone,
+)
+from understudy.constraints.turning import across, by_three_angles, swing, twist, twist_angles, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
@@ -134,8 +143,7 @@ class JointRange(Constraint):
     def rows(self, view: View) -> Rows:
         turns = multiply(conjugate(self.rest), view.turns[:, 0])
         if self.axes is not None and self.ranges is not None:
-            angles, by = self.angles(turns)
-            values, by_turns = outside(angles, by, self.ranges)
+            values, by_turns = outside(*self.angles(turns), self.ranges)
             return Rows(values=values, by_turns=by_turns[:, :, None])
         assert self.axis is not None
         assert self.reference is not None
@@ -149,8 +157,55 @@ class JointRange(Constraint):
         values, by_turns = (np.concatenate(each, 1) for each in zip(*parts, strict=True))
         return Rows(values=values, by_turns=by_turns[:, :, None])
 
+    def measure(self, view: View) -> Rows:
+        if self.ranges is not None:
+            turns = multiply(conjugate(self.rest), view.turns[:, 0])
+            return Rows(values=how_far_outside(self._angles(turns), self.ranges))
+        lean, turned = self._swing_and_twist(view.turns[:, 0])
+        parts = [] if self.swing is None else [how_far_beyond_cone(lean, self.swing)]
+        if self.twist is not None:
+            parts.append(how_far_outside(turned, self.twist[None]))
+        return Rows(values=np.concatenate(parts, 1))
+
+    def _swing_and_twist(self, turns: Array) -> tuple[Array, Array]:
+        """(N, 2) swing and (N, 1) twist, next to the middle of its range, of local rotations (N, 4)."""
+        x, y, z, w = (turns @ self._upright).T
+        across, along = np.hypot(x, y), np.hypot(z, w)
+        angle, sine = 2.0 * np.arctan2(across, along), across * along
+        # The bone is taken to (2 (xz + wy), 2 (yz - wx), cosine); turned all the way round it leans the first way.
+        some = sine > 1e-12
+        ratio = angle / np.where(some, sine, 1.0)
+        lean = np.stack([np.where(some, (w * x - y * z) * ratio, angle), (x * z + w * y) * ratio], -1)
+        return lean, near(2.0 * np.arctan2(z, w)[:, None], self._centre)
+
+    @cached_property
+    def _upright(self) -> Array:
+        """(4, 4) what local rotations are multiplied by to see them from rest, as x, y, z, w, with the bone along z and
+        the reference along x: quaternion products with constants are linear."""
+        assert self.axis is not None
+        assert self.reference is not None
+        seen = multiply(conjugate(self.rest), np.eye(4))
+        frame = np.stack([self.reference, cross(self.axis, self.reference), self.axis], -1)
+        return np.concatenate([seen[:, 1:] @ frame, seen[:, :1]], 1)
+
+    @cached_property
+    def _centre(self) -> Array:
+        return np.zeros(1) if self.twist is None else middle(self.twist[None])
+
+    def _by_turns(self, turns: Array, angles: Array) -> Array:
+        """(N, A, 3) derivatives of angles (N, A) about its axes."""
+        assert self.axes is not None
+        if len(self.axes) == 1:
+            return twist(turns, self.axes[0])[1][:, None]
+        return two_angles(turns, self.axes)[1] if len(self.axes) == 2 else by_three_angles(angles, self.axes)
+
     def angles(self, turns: Array) -> tuple[Array, Array]:
-        """(N, A) angles about its axes of rotations (N, 4) from rest, and their derivatives (N, A, 3).
+        """(N, A) angles about its axes of rotations (N, 4) from rest, and their derivatives (N, A, 3)."""
+        angles = self._angles(turns)
+        return angles, self._by_turns(turns, angles)
+
+    def _angles(self, turns: Array) -> Array:
+        """(N, A) angles about its axes of rotations (N, 4) from rest.
 
         Angles repeat, and a ball has two triples of them: those that break the ranges least are taken.
         """
@@ -158,32 +213,31 @@ class JointRange(Constraint):
         assert self.ranges is not None
         centre = middle(self.ranges)
         if len(self.axes) == 1:
-            angle, by = twist(turns, self.axes[0])
-            return near(angle[:, None], centre), by[:, None]
+            return near(twist_angles(turns, self.axes[0])[:, None], centre)
         if len(self.axes) == 2:
-            angles, by = two_angles(turns, self.axes)
-            return near(angles, centre), by
+            return near(two_angles(turns, self.axes)[0], centre)
         angles = near(joint_angles(self._ball, turns[:, None], centre)[:, 0], centre)
         first, second, third = self.axes
         lean = np.arctan2(-third @ cross(first, second), third @ first)
         other = near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), centre)
         worse = [np.maximum(each - self.ranges[:, 1], self.ranges[:, 0] - each) for each in (angles, other)]
         total = [np.maximum(each, 0.0).sum(-1) for each in worse]
-        angles = np.where((total[1] < total[0])[:, None], other, angles)
-        return angles, by_three_angles(angles, self.axes)
+        return np.where((total[1] < total[0])[:, None], other, angles)
 
     def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
         """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
-        turned = multiply(conjugate(self.rest), turns)
         changes: dict[str, Any] = {}
         if self.ranges is not None:
-            changes["ranges"] = reaching(self.ranges, self.angles(turned)[0], margin)
-        if self.twist is not None and self.axis is not None:
-            angles = near(twist(turned, self.axis)[0][:, None], middle(self.twist[None]))
+            turned = multiply(conjugate(self.rest), turns)
+            changes["ranges"] = reaching(self.ranges, self._angles(turned), margin)
+        if self.axis is not None:
+            lean, angles = self._swing_and_twist(turns)
+        if self.twist is not None:
             changes["twist"] = reaching(self.twist[None], angles, margin)[0]
-        if self.swing is not None and self.axis is not None and self.reference is not None:
-            changes["swing"] = reaching_cone(self.swing, swing(turned, self.axis, self.reference)[0], margin)
-        return replace(self, **changes)
+        if self.swing is not None:
+            changes["swing"] = reaching_cone(self.swing, lean, margin)
+        wide = all(np.array_equal(getattr(self, key), value) for key, value in changes.items())
+        return self if wide else replace(self, **changes)
 
     @cached_property
     def _ball(self) -> Skeleton:

@@ -6,6 +6,9 @@ import numpy as np
 
 from understudy.geometry.quaternion import Array
 
+STILL = 1e-9
+"""Radians below which a swing has no direction."""
+
 
 def middle(ranges: Array) -> Array:
     """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
@@ -23,8 +26,15 @@ def near(angles: Array, centre: Array) -> Array:
 def outside(angles: Array, by: Array, ranges: Array) -> tuple[Array, Array]:
     """Rows for every finite limit: how far angles (N, A), with derivatives (N, A, 3), are outside."""
     low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
-    values = np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
-    return values, np.concatenate([-by[:, low], by[:, high]], 1)
+    return how_far_outside(angles, ranges), np.concatenate([-by[:, low], by[:, high]], 1)
+
+
+def how_far_outside(angles: Array, ranges: Array) -> Array:
+    """For every finite limit, how far angles (N, A) are outside."""
+    if np.all(np.isfinite(ranges)):
+        return np.concatenate([ranges[:, 0] - angles, angles - ranges[:, 1]], -1)
+    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
+    return np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
 
 
 def beyond_cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
@@ -32,16 +42,27 @@ def beyond_cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
 
     Well inside the cone next to its middle the row says how far away the nearest side is.
     """
+    half, size, share, values = _cone(angles, cone)
+    by_size = angles / np.where(size < STILL, 1.0, size)[:, None]
+    by_share = angles / half**2 / share[:, None]
+    gradient = by_size * (1.0 - 1.0 / share)[:, None] + (size / share**2)[:, None] * by_share
+    return values[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
+
+
+def how_far_beyond_cone(angles: Array, cone: Array) -> Array:
+    """(N, 1) how far a swing (N, 2) leans beyond the cone."""
+    return _cone(angles, cone)[-1][:, None]
+
+
+def _cone(angles: Array, cone: Array) -> tuple[Array, Array, Array, Array]:
+    """The cone's half-angles (N, 2) towards a swing (N, 2), the swing's size (N,), its share (N,) of the way to the
+    cone's edge (1 for none), and how far (N,) it leans beyond."""
     half = np.where(angles < 0.0, -cone[:, 0], cone[:, 1])
-    size = np.linalg.norm(angles, axis=-1)
-    share = np.linalg.norm(angles / half, axis=-1)
-    still = size < 1e-9
-    safe_size, safe_share = np.where(still, 1.0, size), np.where(still, 1.0, share)
-    edge = np.where(still, np.min(np.abs(cone)), size / safe_share)
-    by_size = angles / safe_size[:, None]
-    by_share = angles / half**2 / safe_share[:, None]
-    gradient = by_size * (1.0 - 1.0 / safe_share)[:, None] + (size / safe_share**2)[:, None] * by_share
-    return (size - edge)[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
+    parts = angles / half
+    size = np.sqrt(np.einsum("nk,nk->n", angles, angles))
+    still = size < STILL
+    share = np.where(still, 1.0, np.sqrt(np.einsum("nk,nk->n", parts, parts)))
+    return half, size, share, size - np.where(still, np.min(np.abs(cone)), size / share)
 
 
 def reaching(ranges: Array, angles: Array, margin: float) -> Array:

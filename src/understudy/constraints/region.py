@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, 
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 
+UP = np.array([0.0, 1.0, 0.0])
 SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
 
 
@@ -55,11 +57,10 @@ class Region(Constraint):
         return (self.spot,)
 
     def rows(self, view: View) -> Rows:
-        away = view.points[:, 0] - self.centre
-        count = len(away)
+        count = len(view.times)
         if self.shape in ("above", "half_space"):
-            normal = np.array([0.0, 1.0, 0.0]) if self.normal is None or self.shape == "above" else self.normal
-            return Rows(values=-(away @ normal)[:, None], by_points=np.broadcast_to(-normal, (count, 1, 1, 3)))
+            return replace(self.measure(view), by_points=np.broadcast_to(-self._up, (count, 1, 1, 3)))
+        away = view.points[:, 0] - self.centre
         assert self.size is not None
         if self.shape == "box":
             half = 0.5 * self.size
@@ -68,6 +69,16 @@ class Region(Constraint):
         sign = 1.0 if self.shape == "sphere" else -1.0
         distance = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-12)
         return Rows(values=sign * (distance - self.size[0]), by_points=sign * (away / distance)[:, None, None])
+
+    def measure(self, view: View) -> Rows:
+        if self.shape not in ("above", "half_space"):
+            return self.rows(view)
+        return Rows(values=(self.centre @ self._up - view.points[:, 0] @ self._up)[:, None])
+
+    @cached_property
+    def _up(self) -> Array:
+        """(3,) towards the allowed side of a floor or half-space."""
+        return UP if self.normal is None or self.shape == "above" else self.normal
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Region:

@@ -5,13 +5,18 @@ With a height it also keeps that height [Gleicher98, sec. 3.5, kind 4].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.constraints.base import Constraint, Rows, Spot, View
 from understudy.geometry.quaternion import Array
+
+EACH = np.eye(3)[:, None]
+"""(3, 1, 3) derivatives of a point's three coordinates."""
+ANYWHERE, AT_HEIGHT = np.array([True, True, True]), np.array([True, False, True])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,13 +33,16 @@ class SamePlace(Constraint):
         return (self.spot,)
 
     def rows(self, view: View) -> Rows:
-        values = view.points[:, 0].copy()
-        linked = np.ones(3, bool)
-        if self.height is not None:
-            values[:, 1] -= self.height
-            linked[1] = False
-        by_points = np.broadcast_to(np.eye(3)[:, None], (len(values), 3, 1, 3))
-        return Rows(values=values, by_points=by_points, linked=linked)
+        return replace(self.measure(view), by_points=np.broadcast_to(EACH, (len(view.times), 3, 1, 3)))
+
+    def measure(self, view: View) -> Rows:
+        if self.height is None:
+            return Rows(values=view.points[:, 0], linked=ANYWHERE)
+        return Rows(values=view.points[:, 0] - self._level, linked=AT_HEIGHT)
+
+    @cached_property
+    def _level(self) -> Array:
+        return np.array([0.0, self.height or 0.0, 0.0])
 
     def pull(self, view: View) -> Array | None:
         if self.height is None:

@@ -35,8 +35,7 @@ def tilt(direction: Array, centre: Array, pair: Array) -> tuple[Array, Array]:
     Returns:
         (N, 2) radians and their derivatives (N, 2, 3) by the directions.
     """
-    pair = np.broadcast_to(pair, (len(direction), 2, 3))
-    centre = np.broadcast_to(centre, direction.shape)
+    pair, centre = np.broadcast_to(pair, (len(direction), 2, 3)), np.broadcast_to(centre, direction.shape)
     parts = np.einsum("nki,ni->nk", pair, direction)
     sine = np.sqrt(np.einsum("nk,nk->n", parts, parts))
     cosine = np.einsum("ni,ni->n", centre, direction)
@@ -64,6 +63,11 @@ def swing(turns: Array, axis: Array, reference: Array) -> tuple[Array, Array]:
     matrices = to_matrix(turns)
     angles, by_direction = tilt(matrices @ axis, axis, np.stack([-second, reference]))
     return angles, by_direction @ (-matrices @ skew(axis))
+
+
+def twist_angles(turns: Array, axis: Array) -> Array:
+    """(N,) radians: what `twist` gives, without derivatives."""
+    return 2.0 * np.arctan2(turns[:, 1:] @ axis, turns[:, 0])
 
 
 def twist(turns: Array, axis: Array) -> tuple[Array, Array]:

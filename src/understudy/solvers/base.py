@@ -111,7 +111,7 @@ class Solver(ABC):
 def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: int, seconds: float) -> Solution:
     """The solution that moved bodies are, with every constraint measured at every frame."""
     whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)))
-    evaluation = whole.evaluate(np.zeros((len(problem.times), whole.ensemble.num_coordinates)))
+    evaluation = whole.measure()
     outcomes, missed = [], []
     for number, (target, held, off) in enumerate(zip(problem.targets, whole.holds, violation(evaluation), strict=True)):
         by_frame = off.max(axis=1) if off.shape[1] else np.zeros(len(held))

@@ -11,15 +11,19 @@ Residuals that only have to equal their value one frame before (a footplant anyw
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from understudy.geometry.quaternion import Array
 from understudy.splines import Basis
+
+BLOCK = 2**15
+"""Numbers worked on at a time, so that what is being computed stays in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +38,8 @@ class Curves:
 
     def values(self, keys: tuple[Array, ...]) -> Array:
         """(N, D) coordinates at each time of keys, one array (K, d) for each group."""
+        if len(self.groups) == 1:
+            return self.bases[0].values(keys[0])
         out = np.zeros((len(self.bases[0].first), len(self.cost)))
         for basis, group, part in zip(self.bases, self.groups, keys, strict=True):
             out[:, group] = basis.values(part)
@@ -41,6 +47,8 @@ class Curves:
 
     def gather(self, values: Array) -> tuple[Array, ...]:
         """What values (N, D) add to the keys of each group."""
+        if len(self.groups) == 1:
+            return (self.bases[0].gather(values),)
         return tuple(b.gather(values[:, g]) for b, g in zip(self.bases, self.groups, strict=True))
 
     def size(self, keys: tuple[Array, ...]) -> float:
@@ -88,52 +96,36 @@ class Pattern:
     @cached_property
     def _overlaps(self) -> tuple[Array, ...]:
         """For each group (A, width): the spline's overlap between each row's time and that of the row o further."""
-        other = np.arange(len(self.times))[:, None] + np.arange(self._own_width)
-        real = other < len(self.times)
-        gap = self.times[np.minimum(other, len(self.times) - 1)] - self.times[:, None]
-        found = []
-        for basis in self.curves.bases:
-            place = np.minimum(gap, basis.reach) * len(basis.first) + self.times[:, None]
-            found.append(np.take(basis.overlaps.ravel(), place, mode="clip") * (real & (gap <= basis.reach)))
-        return tuple(found)
+        count, own = len(self.times), self._own_width
+        found = tuple(np.empty((count, own)) for _ in self.curves.bases)
+        later = np.append(self.times, np.full(own, self.times[-1] + self._reach + 1))
+        for part in self._parts(own):
+            here = self.times[part, None]
+            gap = sliding_window_view(later[part.start : part.stop + own - 1], own) - here
+            for basis, out in zip(self.curves.bases, found, strict=True):
+                place = np.minimum(gap, basis.reach) * len(basis.first) + here
+                out[part] = np.take(basis.overlaps.ravel(), place, mode="clip") * (gap <= basis.reach)
+        return found
 
-    @cached_property
-    def _lookup(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where in a band of rows the three terms that comparing adds to each entry lie; past the end for none."""
-        count, width = len(self.times), self.width
-        row = np.arange(count)[:, None]
-        other = row + np.arange(width)
-        inside = other < count
-        before = self.before[:, None]
-        other_before = self.before[np.minimum(other, count - 1)]
-        linked, other_linked = inside & (before >= 0), inside & (other_before >= 0)
-        return (
-            self._place(before, other, linked),
-            self._place(row, other_before, other_linked),
-            self._place(before, other_before, linked & other_linked),
-        )
-
-    def _place(self, a: np.ndarray, b: np.ndarray, real: np.ndarray) -> np.ndarray:
-        gap = np.abs(a - b)
-        real = real & (gap < self._own_width)
-        return np.where(real, np.minimum(a, b) * self._own_width + gap, self._own_width * len(self.times))
+    def _parts(self, width: int) -> Iterator[slice]:
+        """Pieces of the rows, such that so many numbers for each of them stay in the processor's cache."""
+        size = max(BLOCK // width, 1)
+        for start in range(0, len(self.times), size):
+            yield slice(start, min(start + size, len(self.times)))
 
     def band(self, jacobian: Array) -> Array:
         """(A, width) band of J M^-1 J', for rows of derivatives (A, D): entry (i, o) is that of rows i and i + o."""
-        own, rows = self._own_width, len(self.times)
-        blocks = -(-rows // own)
-        out = np.zeros((rows, own))
+        own = self._own_width
+        out = np.zeros((len(self.times), own))
+        size = own * min(max(BLOCK // (own * jacobian.shape[1]), 1), -(-len(out) // own))
         for overlap, group in zip(self._overlaps, self.curves.groups, strict=True):
-            scaled = np.zeros(((blocks + 1) * own, len(group)))
-            scaled[:rows] = jacobian[:, group] / np.sqrt(self.curves.cost[group])
-            # Every block against itself and the next: two neighbouring blocks are one longer piece of the same rows.
-            line, item = scaled.strides
-            pairs = as_strided(scaled, (blocks, 2 * own, len(group)), (own * line, line, item), writeable=False)
-            product = pairs[:, :own] @ np.swapaxes(pairs, 1, 2)
-            # Entry (i, i + o) of every block, seen in place as (block, i, o).
-            block, line, item = product.strides
-            near = as_strided(product, (blocks, own, own), (block, line + item, item), writeable=False)
-            out += near.reshape(blocks * own, own)[:rows] * overlap
+            scaled, every = np.empty((size + own, len(group))), len(group) == jacobian.shape[1]
+            for start in range(0, len(out), size):
+                rows = jacobian[start : start + size + own]
+                rows, part = rows if every else rows[:, group], out[start : start + size]
+                np.multiply(rows, self.curves.cost[group] ** -0.5, out=scaled[: len(rows)])
+                scaled[len(rows) :] = 0.0
+                part += _near_products(scaled, own)[: len(part)] * overlap[start : start + size]
         return self._compared(out)
 
     def compliance_band(self, compliance: Array) -> Array:
@@ -142,22 +134,40 @@ class Pattern:
         A chain of rows that must all equal an unknown value, each softly, becomes differences of neighbours
         whose softness is shared: eliminating the unknown is exact. Rows that ask for nothing are made trivial.
         """
-        own = np.zeros((len(self.times), self._own_width))
-        own[:, 0] = compliance
-        out = self._compared(own)
-        out[~self.counts, 0] = 1.0
-        return out
+        return self.soften(np.zeros((len(self.times), self.width)), compliance)
+
+    def soften(self, band: Array, compliance: Array) -> Array:
+        """A band (A, width) with `compliance_band` added to it; `band` is used up."""
+        here = np.flatnonzero(self._linked)
+        before = self.before[here]
+        band[:, 0] += np.where(self.counts, compliance, 1.0)
+        band[here, 0] += compliance[before]
+        shared = self.counts[before]
+        band[before[shared], (here - before)[shared]] -= compliance[before[shared]]
+        return band
 
     def _compared(self, own: Array) -> Array:
         """The band of a symmetric matrix of rows as the residuals feel it, zero where a row asks for nothing."""
         if not self._linked.any():
             return own
-        flat = np.append(own.ravel(), 0.0)
-        left, right, both = self._lookup
-        out = np.take(flat, both, mode="clip")
-        out -= np.take(flat, left, mode="clip")
-        out -= np.take(flat, right, mode="clip")
-        out[:, : own.shape[1]] += own
+        width, count = self.width, len(own)
+        # Past either end of the rows nothing is felt, and far before the first is what rows without one compare with.
+        before = np.where(self._linked, self.before, -count - width)
+        later = np.append(before, np.full(width, before[0]))
+        earliest = np.minimum.accumulate(np.where(self._linked, self.before, np.arange(count))[::-1])[::-1]
+        out = np.zeros((count, width))
+        out[:, : own.shape[1]] = own
+        for part in self._parts(width):
+            first = earliest[part.start]
+            full = _both_sides(own, first, part.stop)
+            here = np.arange(part.start, part.stop)[:, None]
+            other_before = sliding_window_view(later[part.start : part.stop + width - 1], width)
+            out[part] -= _entries(full, first, here, other_before)
+            linked = part.start + np.flatnonzero(self._linked[part])
+            mine = before[linked, None]
+            both = _entries(full, first, mine, other_before[linked - part.start])
+            both -= _entries(full, first, mine, linked[:, None] + np.arange(width))
+            out[linked] += both
         return self.left_out(out, ~self.counts)
 
     def left_out(self, band: Array, rows: np.ndarray) -> Array:
@@ -181,20 +191,73 @@ class Pattern:
     def spread(self, forces: Array) -> Array:
         """(A,) forces on rows from forces (A,) on residuals: the transpose of `compare`."""
         out = np.where(self.counts, forces, 0.0)
-        np.subtract.at(out, self.before[self._linked], out[self._linked].copy())
+        # No two rows are compared with the same one.
+        out[self.before[self._linked]] -= out[self._linked]
         return out
+
+
+def _both_sides(band: Array, first: int, last: int) -> Array:
+    """(n, 2 width + 1) some rows of a symmetric band (A, width) with its other half: entry (i, width + o) is that of
+    rows i and i + o for o of either sign, and zero in the first and last columns."""
+    width = band.shape[1]
+    out = np.zeros((last - first, 2 * width + 1))
+    out[:, width : 2 * width] = band[first:last]
+    above = band[max(first - width, 0) : last]
+    padded = np.concatenate([np.zeros((width - (first - max(first - width, 0)), width)), above])
+    line, item = padded.strides
+    back = as_strided(padded[width:], (last - first, width), (line, item - line), writeable=False)
+    out[:, width:0:-1] = back
+    return out
+
+
+def _entries(full: Array, first: int, a: np.ndarray, b: np.ndarray) -> Array:
+    """The entries of rows a and b of a symmetric matrix, as `_both_sides` lays it out from the first row on; zero far
+    from its diagonal."""
+    width = full.shape[1] // 2
+    place = np.minimum(b - a, width)
+    np.maximum(place, -width, out=place)
+    place += (a - first) * full.shape[1] + width
+    return np.take(full, place, mode="clip")
+
+
+def _near_products(rows: Array, width: int) -> Array:
+    """(n, width) entry (i, o) is the product of rows i and i + o, for a number of rows (n + width, D)."""
+    blocks = len(rows) // width - 1
+    line, item = rows.strides
+    # Every block against itself and the next: two neighbouring blocks are one longer piece of the same rows.
+    pairs = as_strided(rows, (blocks, 2 * width, rows.shape[1]), (width * line, line, item), writeable=False)
+    product = pairs[:, :width] @ np.swapaxes(pairs, 1, 2)
+    # Entry (i, i + o) of every block, seen in place as (block, i, o).
+    block, line, item = product.strides
+    near = as_strided(product, (blocks, width, width), (block, line + item, item), writeable=False)
+    return near.reshape(blocks * width, width)
+
+
+def factor(band: Array) -> Array:
+    """The Cholesky factor of a band (A, width), for `solve_factored`; `band` is used up."""
+    return cholesky_banded(band.T, lower=True, overwrite_ab=True, check_finite=False)
+
+
+def solve_factored(factored: Array, residuals: Array) -> Array:
+    """(A,) forces f with `band f = residuals`, for a band that has been factored."""
+    return cho_solve_banded((factored, True), residuals, check_finite=False)
 
 
 def solve_forces(band: Array, residuals: Array) -> Array:
     """(A,) forces f with `band f = residuals`, for a band (A, width); `band` is used up."""
-    factor = cholesky_banded(band.T, lower=True, overwrite_ab=True, check_finite=False)
-    return cho_solve_banded((factor, True), residuals, check_finite=False)
+    return solve_factored(factor(band), residuals)
 
 
 def keys_of_forces(pattern: Pattern, jacobian: Array, forces: Array) -> tuple[Array, ...]:
     """The change of the keys that forces (M,) on the residuals bring about: -M^-1 J' f."""
     spread = pattern.spread(forces)
     pushed = np.zeros((len(pattern.curves.bases[0].first), jacobian.shape[1]))
-    starts = np.flatnonzero(np.r_[True, np.diff(pattern.times) > 0])
-    pushed[pattern.times[starts]] = np.add.reduceat(spread[:, None] * jacobian, starts, axis=0)
-    return pattern.curves.gather(-pushed / pattern.curves.cost)
+    starts = np.append(np.flatnonzero(np.diff(pattern.times, prepend=-1)), len(spread))
+    size = max(BLOCK // jacobian.shape[1] // max(int(np.diff(starts).max()), 1), 1)
+    for at in range(0, len(starts) - 1, size):
+        some = starts[at : at + size + 1]
+        rows = slice(some[0], some[-1])
+        summed = np.add.reduceat(spread[rows, None] * jacobian[rows], some[:-1] - some[0], axis=0)
+        pushed[pattern.times[some[:-1]]] = summed
+    pushed /= -pattern.curves.cost
+    return pattern.curves.gather(pushed)

@@ -20,7 +20,8 @@ from understudy.evaluation import Evaluation, Sample, merged
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
-from understudy.solvers.rows import Layout, active_rows, stiffness
+from understudy.solvers.layout import Layout
+from understudy.solvers.rows import active_rows, stiffness
 
 LARGEST = 0.7
 """Metres or radians that a step changes a coordinate by at most."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
-from understudy.solvers.dual import Curves, Pattern, keys_of_forces, solve_forces
-from understudy.solvers.rows import Active, Layout, active_rows, penalty, stiffness, within_tolerance
+from understudy.solvers.dual import BLOCK, Curves, Pattern, factor, keys_of_forces, solve_factored
+from understudy.solvers.layout import Layout
+from understudy.solvers.rows import Active, active_rows, penalty, stiffness, within_tolerance
 
 Keys = tuple[Array, ...]
 """The unknowns: for each group of coordinates (K, d) keys."""
@@ -20,6 +21,12 @@ LARGEST = 0.7
 """Leg lengths or radians that a step changes a key by at most."""
 AHEAD = 200.0
 """Residuals are laid out from this many margins below zero, so that few steps need a new layout."""
+CLOSE_AHEAD = 50.0
+"""The same for the last level, whose steps are small."""
+KEPT = 0.9
+"""Gain of a step of the last level from which on the next one takes the same derivatives."""
+EXCHANGES = 8
+"""How often at most a step is solved again without the residuals that would be pulled."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 
@@ -41,35 +48,45 @@ class Descent:
     tries: int = 6
     """How often a step is damped further before it is given up."""
 
-    def run(self, steps: int) -> tuple[Keys, int]:
-        """The keys reached from zero in so many steps at most, and the steps taken."""
-        keys: Keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
-        now = self.sample.evaluate(self.curves.values(keys))
-        merit, damping, held, plan = self.merit(now, keys), 0.0, None, None
+    def run(self, steps: int, keys: Keys | None = None) -> tuple[Keys, Evaluation, int]:
+        """The keys reached from some, or zero, in so many steps at most, what they make of it, and the steps taken."""
+        if keys is None:
+            keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
+        now = self.sample.measure(self.curves.values(keys))
+        merit, damping, held, plan, linear = self.merit(now, keys), 0.0, None, None, None
         for number in range(steps):
             active = active_rows(now, self.margin, held)
             if plan is None or not plan.covers(active):
-                plan = Plan.of(now, active_rows(now, AHEAD * self.margin, held), self.curves, self.heavy(now))
+                ahead = (CLOSE_AHEAD if self.exact else AHEAD) * self.margin
+                plan = Plan.of(now, active_rows(now, ahead, held), self.curves, self.heavy(now))
+                linear = None
             if len(plan.layout.times) == 0:
-                return keys, number
-            linear = plan.linearize(now, self.curves.values(keys), active)
-            for _ in range(self.tries):
+                return keys, now, number
+            kept = linear is not None
+            d = self.curves.values(keys)
+            linear = linear.around(now, d, active) if linear else plan.linearize(now, d, active)
+            for _ in range(1 if kept else self.tries):
                 forces, trial = linear.step(keys, damping)
                 trial = self._shortened(keys, trial)
-                then = self.sample.evaluate(self.curves.values(trial))
+                then = self.sample.measure(self.curves.values(trial))
                 reached = self.merit(then, trial)
                 if reached <= merit:
                     break
                 damping = max(10.0 * damping, 10.0)
             else:
-                return keys, number
+                if not kept:
+                    return keys, now, number
+                damping, linear = 0.0, None
+                continue
             gain = (merit - reached) / max(merit, 1e-30)
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
+            if not (self.exact and gain > KEPT and damping == 0.0):
+                linear = None
             if gain < self.gain or (self.exact and within_tolerance(now, CLOSE)):
-                return keys, number + 1
-        return keys, steps
+                return keys, now, number + 1
+        return keys, now, steps
 
     def _shortened(self, old: Keys, new: Keys) -> Keys:
         """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
@@ -92,19 +109,19 @@ class Plan:
 
     layout: Layout
     pattern: Pattern
-    soft: Array
-    """(A, width) the compliance of the residuals, as a band."""
+    compliance: Array
+    """(A,) of each row."""
 
     @staticmethod
     def of(evaluation: Evaluation, active: Active, curves: Curves, heavy: Array) -> Plan:
         layout = Layout.of(evaluation, active)
         pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        soft = pattern.compliance_band(1.0 / heavy[layout.constraint]) if len(layout.times) else np.zeros((0, 0))
-        return Plan(layout=layout, pattern=pattern, soft=soft)
+        return Plan(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
 
     def covers(self, active: Active) -> bool:
         """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
-        return all(np.all(mine | ~asked) for asked, mine in zip(active, self.layout.active, strict=True))
+        layout = self.layout
+        return all(np.all(layout.active[which] | ~active[which]) for which in layout.one_sided_constraints)
 
     def linearize(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
         """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now."""
@@ -114,9 +131,19 @@ class Plan:
             jacobian=jacobian,
             band=self.pattern.band(jacobian),
             values=self.pattern.compare(self.layout.values(evaluation)),
-            moved=self.pattern.compare(np.einsum("ad,ad->a", jacobian, d[self.layout.times])),
-            idle=self.layout.one_sided & ~self.layout.chosen(active),
+            moved=self.moved(jacobian, d),
+            idle=self.layout.idle(active),
         )
+
+    def moved(self, jacobian: Array, d: Array) -> Array:
+        """(A,) how much of the residuals coordinates d (N, D) account for, to first order."""
+        if not d.any():
+            return np.zeros(len(jacobian))
+        out, size = np.empty(len(jacobian)), max(BLOCK // jacobian.shape[1], 1)
+        for start in range(0, len(out), size):
+            part = slice(start, start + size)
+            out[part] = np.einsum("ad,ad->a", jacobian[part], d[self.layout.times[part]])
+        return self.pattern.compare(out)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,29 +159,42 @@ class Linear:
     """(A,) how much of them the current keys account for, to first order."""
     idle: np.ndarray
     """(A,) residuals that are laid out in case they are needed, and are not now."""
+    solved: list[tuple[np.ndarray, float, Array]] = field(default_factory=list)
+    """The last matrix factored: the residuals (A,) left out of it, the damping, and its factor."""
+
+    def around(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
+        """The same derivatives with the residuals of another evaluation: near by they hardly change."""
+        pattern, layout = self.plan.pattern, self.plan.layout
+        values = pattern.compare(layout.values(evaluation))
+        idle = layout.idle(active)
+        if self.solved:
+            # What was left out, and has not come to be violated for it, can stay out without factoring again.
+            idle = idle | (self.solved[-1][0] & (values <= 0.0))
+        return replace(self, values=values, moved=self.plan.moved(self.jacobian, d), idle=idle)
 
     def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
         pattern = self.plan.pattern
         kept = damping / (1.0 + damping)
         residuals = self.values - (1.0 - kept) * self.moved
-        matrix = self.band / (1.0 + damping) + self.plan.soft
         out = self.idle
-        for _ in range(2):
-            forces = self._forces(matrix, residuals, out)
-            # A residual that may be below zero is never pulled up: solve again without those that would be.
+        for _ in range(EXCHANGES):
+            forces = self._forces(residuals, damping, out)
+            # A residual that may be below zero is never pulled up: solve again without those that would be. Taking
+            # their forces away without solving again would leave all that they hold on to without balance.
             pulling = self.plan.layout.one_sided & (forces < 0.0)
             if not pulling.any():
                 break
             out = out | pulling
-            forces = np.where(pulling, 0.0, forces)
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
         return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
 
-    def _forces(self, matrix: Array, residuals: Array, out: np.ndarray) -> Array:
+    def _forces(self, residuals: Array, damping: float, out: np.ndarray) -> Array:
         """Forces (A,) with some residuals left out."""
-        if not out.any():
-            return solve_forces(matrix.copy(), residuals)
-        rest = self.plan.pattern.left_out(matrix.copy(), out)
-        rest[out, 0] = 1.0
-        return solve_forces(rest, np.where(out, 0.0, residuals))
+        if not (self.solved and self.solved[-1][1] == damping and np.array_equal(self.solved[-1][0], out)):
+            matrix = self.plan.pattern.soften(self.band / (1.0 + damping), self.plan.compliance)
+            if out.any():
+                matrix = self.plan.pattern.left_out(matrix, out)
+                matrix[out, 0] = 1.0
+            self.solved[:] = [(out, damping, factor(matrix))]
+        return solve_factored(self.solved[-1][2], np.where(out, 0.0, residuals))

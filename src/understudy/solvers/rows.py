@@ -1,10 +1,8 @@
-"""Residuals of all constraints laid out in time, as a linear step wants them."""
+"""Residuals of all constraints at some frames: which take part, how heavily they count, how far off they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,103 +14,7 @@ from understudy.problem import Problem
 Active = tuple[np.ndarray, ...]
 """For each constraint (n, R): which of its residuals take part."""
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
-    """Which residuals take part, in order of time."""
-
-    sample: Sample
-    active: Active
-    times: np.ndarray
-    """(A,) position among the sample's frames."""
-    constraint: np.ndarray
-    """(A,) which constraint."""
-    at: np.ndarray
-    """(A,) which of the constraint's own frames."""
-    row: np.ndarray
-    """(A,) which of its residuals there."""
-    before: np.ndarray
-    """(A,) the row one of its frames earlier, for linked residuals; -1 for others."""
-    counts: np.ndarray
-    """(A,) False for the first of a chain of linked residuals, which is only compared with."""
-    heavy: Array
-    """(C,) how heavily each constraint's squared residuals count."""
-
-    @staticmethod
-    def of(evaluation: Evaluation, active: Active) -> Layout:
-        """Lay out the residuals that take part."""
-        parts, before, total = [], [], 0
-        for which, (rows, mask, held) in enumerate(zip(evaluation.rows, active, evaluation.sample.holds, strict=True)):
-            at, row = np.nonzero(mask)
-            linked = np.zeros(rows.values.shape[1], bool) if rows.linked is None else rows.linked
-            number = np.full((rows.values.shape[0] + 1, rows.values.shape[1]), -2)
-            number[at + 1, row] = total + np.arange(len(at))
-            parts.append(np.stack([held[at], np.full(len(at), which), at, row, linked[row]]))
-            before.append(np.where(linked[row], number[at, row], -1))
-            total += len(at)
-        if not parts:
-            none = np.zeros(0, dtype=np.intp)
-            return Layout(
-                sample=evaluation.sample, active=active, times=none, constraint=none, at=none, row=none, before=none,
-                counts=none.astype(bool), heavy=np.zeros(0),
-            )  # fmt: skip
-        flat, previous = np.concatenate(parts, axis=1), np.concatenate(before)
-        order = np.argsort(flat[0], kind="stable")
-        place = np.empty(total + 2, dtype=np.intp)
-        place[order] = np.arange(total)
-        place[-1], place[-2] = -1, -1
-        counts = previous[order] != -2
-        times, constraint, at, row, _ = flat[:, order]
-        return Layout(
-            sample=evaluation.sample, active=active, times=times, constraint=constraint, at=at, row=row,
-            before=place[previous[order]], counts=counts, heavy=stiffness(evaluation.sample, evaluation.rows),
-        )  # fmt: skip
-
-    @cached_property
-    def _members(self) -> list[tuple[int, np.ndarray]]:
-        return [(int(c), np.flatnonzero(self.constraint == c)) for c in np.unique(self.constraint)]
-
-    def values(self, evaluation: Evaluation) -> Array:
-        """(A,) the rows' values."""
-        out = np.empty(len(self.times))
-        for which, mine in self._members:
-            out[mine] = evaluation.rows[which].values[self.at[mine], self.row[mine]]
-        return out
-
-    def jacobian(self, evaluation: Evaluation) -> Array:
-        """(A, D) derivatives of the rows by the coordinates at their own frame."""
-        out = np.empty((len(self.times), evaluation.sample.ensemble.num_coordinates))
-        for which, mine in self._members:
-            out[mine] = evaluation.jacobian(which, (self.at[mine], self.row[mine]))
-        return out
-
-    @cached_property
-    def compliance(self) -> Array:
-        """(A,) how soft each row is against one of weight one."""
-        return 1.0 / self.heavy[self.constraint]
-
-    @cached_property
-    def one_sided(self) -> np.ndarray:
-        """(A,) True for rows that only must not be above zero."""
-        kinds = [t.constraint.relation is Relation.AT_MOST for t in self.sample.targets]
-        return np.array(kinds, bool)[self.constraint]
-
-    def chosen(self, masks: Active) -> np.ndarray:
-        """(A,) the rows that masks of each constraint's residuals choose."""
-        out = np.zeros(len(self.times), bool)
-        for which, mine in self._members:
-            out[mine] = masks[which][self.at[mine], self.row[mine]]
-        return out
-
-    def masks(self, rows: np.ndarray) -> Active:
-        """Some of the rows (A,), as masks of each constraint's residuals."""
-        out = tuple(np.zeros(mask.shape, bool) for mask in self.active)
-        for which, mine in self._members:
-            chosen = mine[rows[mine]]
-            out[which][self.at[chosen], self.row[chosen]] = True
-        return out
-
-
+ALWAYS, NEVER = np.array(True), np.array(False)
 ROWS = 3.0
 """Residuals of a constraint on a point's place, against which others are counted."""
 
@@ -138,7 +40,7 @@ def active_rows(evaluation: Evaluation, margin: float, previous: Active | None =
     found = []
     for which, (target, rows) in enumerate(zip(evaluation.sample.targets, evaluation.rows, strict=True)):
         if target.constraint.relation is Relation.EQUAL:
-            found.append(np.ones(rows.values.shape, bool))
+            found.append(np.broadcast_to(ALWAYS, rows.values.shape))
         else:
             near = rows.values > -margin
             found.append(near if previous is None else near | previous[which])
@@ -160,16 +62,49 @@ def violation(evaluation: Evaluation) -> tuple[Array, ...]:
     return tuple(found)
 
 
+def worst_violation(evaluation: Evaluation) -> Array:
+    """(C,) the worst violation of each constraint."""
+    off, starts, which = _side_by_side(evaluation)
+    out = np.zeros(len(evaluation.rows))
+    if len(off):
+        np.maximum.at(out, which, np.maximum.reduceat(off, starts))
+    return out
+
+
 def within_tolerance(evaluation: Evaluation, share: float) -> bool:
     """Whether every constraint is met within a share of its tolerance."""
-    pairs = zip(evaluation.sample.targets, violation(evaluation), strict=True)
-    return all(off.max(initial=0.0) <= share * target.constraint.tolerance for target, off in pairs)
+    most = share * np.array([target.constraint.tolerance for target in evaluation.sample.targets])
+    return bool(np.all(worst_violation(evaluation) <= most))
 
 
 def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
     """Half the sum of all squared violations, each as heavy (C,) as its constraint, by its own weight if not given."""
     heavy = stiffness(evaluation.sample, evaluation.rows) if heavy is None else heavy
-    return 0.5 * sum(float(h * (v**2).sum()) for h, v in zip(heavy, violation(evaluation), strict=True))
+    off, starts, which = _side_by_side(evaluation)
+    return 0.5 * float(heavy[which] @ np.add.reduceat(off**2, starts)) if len(off) else 0.0
+
+
+def _side_by_side(evaluation: Evaluation) -> tuple[Array, np.ndarray, np.ndarray]:
+    """What `violation` gives, as one array (T,): residual after residual, each with all its frames; where each residual
+    starts (S,), and of which constraint it is (S,). Many constraints are looked at as quickly as one."""
+    values, lengths, which = [np.zeros(0)], [], []
+    linked: list[bool] = []
+    one_sided: list[bool] = []
+    for number, (target, rows) in enumerate(zip(evaluation.sample.targets, evaluation.rows, strict=True)):
+        frames, count = rows.values.shape
+        if frames:
+            values.append(rows.values.T.ravel())
+            lengths += [frames] * count
+            which += [number] * count
+            linked += [False] * count if rows.linked is None else rows.linked.tolist()
+            one_sided += [target.constraint.relation is Relation.AT_MOST] * count
+    off, sizes = np.concatenate(values), np.array(lengths, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    if any(linked):
+        means = np.add.reduceat(off, starts) / sizes
+        off -= np.repeat(np.where(linked, means, 0.0), sizes)
+    off = np.where(np.repeat(np.array(one_sided, bool), sizes), np.maximum(off, 0.0), np.abs(off))
+    return off, starts, np.array(which, dtype=np.intp)
 
 
 def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:

@@ -22,30 +22,12 @@ from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
 from understudy.solvers.dual import Curves
-from understudy.solvers.newton import AHEAD, Descent
-from understudy.solvers.rows import sampled_frames, violation
-from understudy.solvers.watching import CHECKED, near_broken
+from understudy.solvers.levels import STEPS, Level, closer, levels, stiffened
+from understudy.solvers.newton import AHEAD, Descent, Keys
+from understudy.solvers.rows import sampled_frames, worst_violation
+from understudy.solvers.watching import CHECKED, near_broken, newly_broken
 from understudy.splines import Knots, every_frame
 
-
-@dataclass(frozen=True, kw_only=True)
-class Level:
-    """One pass over the motion."""
-
-    spacing: float
-    """Seconds between keys; 0 for a key of its own at each frame."""
-    rate: float
-    """Frames a second at which constraints are looked at, besides the ends of their intervals."""
-    stiffness: float
-    """How heavily a squared metre of violation counts against change."""
-    steps: int
-    """Steps at most."""
-    gain: float = 0.02
-    """Share of what is left below which a step is the last."""
-
-
-COARSE = 1e3
-"""Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
 RETRY = 4
 """Steps at most of each further try."""
 YIELDS = 6
@@ -54,29 +36,14 @@ BROKEN = (0.035, 0.15)
 """Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
 UNFINISHED = (0.015, 0.05)
 """Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
-ROUGHLY = 0.15
-"""Gain at which the first level hands over to the next, which finishes what is left."""
 REACHING = 0.3
 """What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
+REACHED = 0.005
+"""Gain at which reaching for them ends: most of what is left of them cannot be gained."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
-FINISH = 1e6
-"""Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
-
-
-def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
-    """A band-limited level at a spacing in seconds, then one with a key at every frame.
-
-    The band-limited level carries the change of the motion: coarser ones before it only make feet swing wider than
-    they need to [Gleicher98, fig. 7]. The last level removes what is left: fractions of a millimetre in clean
-    motion, and in captured motion the shaking of planted feet.
-    """
-    return (
-        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=12, gain=ROUGHLY),
-        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
-    )
 
 
 @dataclass(kw_only=True)
@@ -91,6 +58,18 @@ class Budget:
     @property
     def spent(self) -> bool:
         return self.steps >= self.iterations or time.perf_counter() - self.began >= self.seconds
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reached:
+    """What a level has made of the motion."""
+
+    bodies: tuple[Body, ...]
+    keys: Keys
+    seen: Array
+    """(C,) the worst violation of each of the problem's constraints at the frames looked at; zero if it was not."""
+    worst: Array
+    """(C,) its worst violation between them too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +103,7 @@ class Spacetime(Solver):
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         watched = near_broken(problem, bodies, (), AHEAD * self.margin)
         for _ in range(ROUNDS):
-            bodies = self._solve(problem, bodies, watched, passes, watch, budget)
+            bodies, watched = self._solve(problem, bodies, watched, passes, watch, budget)
             broken = near_broken(problem, bodies, watched, self.margin)
             if not broken or budget.spent:
                 break
@@ -139,70 +118,96 @@ class Spacetime(Solver):
         passes: tuple[Level, ...],
         watch: Watch,
         budget: Budget,
-    ) -> tuple[Body, ...]:
-        """All levels, with some of the constraints looked at."""
-        ease = np.ones(len(watched))
-        broken, unfinished = (allowed(problem, watched, most) for most in (BROKEN, UNFINISHED))
+    ) -> tuple[tuple[Body, ...], tuple[int, ...]]:
+        """All levels, with some of the constraints looked at: the bodies moved, and what was looked at in the end."""
+        ease = np.ones(len(problem.constraints))
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
-            if not level.spacing:
+            if level.spacing:
+                bodies, watched, ease = self._band_limited(problem, bodies, watched, level, budget)
+            else:
                 # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
-                holding = tuple(i for i, weight in zip(watched, ease, strict=True) if weight > HOLDING)
-                bodies, taken, _ = self._level(problem, bodies, holding, level, np.ones(len(holding)))
-                budget.steps += taken
+                holding = tuple(i for i in watched if ease[i] > HOLDING)
+                bodies = self._level(problem, bodies, holding, level, np.ones(len(ease)), budget).bodies
+        return bodies, watched
+
+    def _band_limited(
+        self, problem: Problem, start: tuple[Body, ...], watched: tuple[int, ...], level: Level, budget: Budget
+    ) -> tuple[tuple[Body, ...], tuple[int, ...], Array]:
+        """A band-limited level, solved as often as it takes: the bodies moved, the constraints looked at in the end,
+        and which of all (C,) hold."""
+        ease = np.ones(len(problem.constraints))
+        broken, unfinished = (allowed(problem, most) for most in (BROKEN, UNFINISHED))
+        begun: Reached | None = None
+        for _ in range(YIELDS):
+            found = self._level(problem, start, watched, level, ease, budget, begun)
+            fresh = newly_broken(problem, watched, found.worst, self.margin)
+            unseen = level.rate < CHECKED and np.any((found.worst > broken) & (found.seen <= broken))
+            if (fresh or unseen) and not budget.spent:
+                # What breaks only where the level did not look is looked at before anything gives way.
+                watched, begun = tuple(sorted({*watched, *fresh})), found
+                level = closer(level) if unseen else level
                 continue
-            start = bodies
-            for _ in range(YIELDS):
-                bodies, taken, worst = self._level(problem, start, watched, level, ease)
-                budget.steps += taken
-                eased = yielding(worst / broken)
-                if np.allclose(eased, ease, rtol=0.1) or budget.spent:
-                    break
-                ease, level = eased, replace(level, steps=min(level.steps, RETRY))
-            if np.any(ease < HOLDING):
-                # Now that it is known what gives way, all of that is reached for alike, however far off it is.
-                ease = np.where(ease < HOLDING, REACHING * broken / np.maximum(worst, broken), 1.0)
-                bodies, taken, worst = self._level(problem, start, watched, level, ease)
-                budget.steps += taken
-            for more, stiffer in enumerate(stiffened(level)):
-                if not np.any((worst > unfinished)[ease > HOLDING]) or budget.spent:
-                    break
-                # Looking closer begins anew: what was made of too few frames is no start.
-                bodies, taken, worst = self._level(problem, bodies if more else start, watched, stiffer, ease)
-                budget.steps += taken
-            ease = np.where(worst > broken, 0.0, 1.0)
-        return bodies
+            eased = ease.copy()
+            eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
+            if np.allclose(eased, ease, rtol=0.1) or budget.spent:
+                break
+            ease, level, begun = eased, replace(level, steps=min(level.steps, RETRY)), None
+        if np.any(ease < HOLDING):
+            # Now that it is known what gives way, all of that is reached for alike, however far off it is.
+            ease = np.where(ease < HOLDING, REACHING * broken / np.maximum(found.worst, broken), 1.0)
+            reaching = replace(level, steps=STEPS, gain=REACHED)
+            found = self._level(problem, start, watched, reaching, ease, budget, found)
+        for more, stiffer in enumerate(stiffened(level)):
+            looked = np.isin(np.arange(len(ease)), watched)
+            if not np.any((found.worst > unfinished) & (ease > HOLDING) & looked) or budget.spent:
+                break
+            # Looking closer begins anew: what was made of too few frames is no start.
+            found = self._level(problem, found.bodies if more else start, watched, stiffer, ease, budget)
+        return found.bodies, watched, np.where(found.worst > broken, 0.0, 1.0)
 
     def _level(
-        self, problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, ...], level: Level, ease: Array
-    ) -> tuple[tuple[Body, ...], int, Array]:
-        """One level: the bodies moved, the steps taken, and the worst violation (C,) of each constraint watched."""
-        frames = sampled_frames(problem, level.rate, watched)
-        # Right behind what is held the curves can hardly move yet: asking for much there would shake them.
-        if level.spacing:
-            frames = frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
+        self,
+        problem: Problem,
+        bodies: tuple[Body, ...],
+        watched: tuple[int, ...],
+        level: Level,
+        ease: Array,
+        budget: Budget,
+        begun: Reached | None = None,
+    ) -> Reached:
+        """One level, with constraints weighing less than usual (C,); `begun`: what the same level reached before."""
+        frames = self._frames(problem, level, level.rate, watched)
         sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
         curves, whole = self._curves(problem, sample, level)
         descent = Descent(
             sample=sample,
             curves=curves,
             stiffness=level.stiffness,
-            weights=ease,
+            weights=ease[list(watched)],
             margin=self.margin,
             gain=level.gain,
             exact=not level.spacing,
         )
-        keys, taken = descent.run(level.steps)
-        moved = merged(bodies, sample, whole.values(keys))
+        keys, now, taken = descent.run(level.steps, begun.keys if begun else None)
+        budget.steps += taken
+        seen = np.zeros(len(ease))
+        seen[list(watched)] = worst_violation(now)
         if not level.spacing:
-            return moved, taken, np.zeros(len(watched))
+            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen)
+        moved = merged(bodies, sample, whole.values(keys))
         # Between the frames that a level looks at there may be more to do than at them.
-        frames = sampled_frames(problem, CHECKED, watched)
-        frames = frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
-        check = Sample(problem=problem, bodies=moved, frames=frames, only=watched)
-        off = violation(check.evaluate(np.zeros((len(frames), check.ensemble.num_coordinates))))
-        return moved, taken, np.array([each.max(initial=0.0) for each in off])
+        check = Sample(problem=problem, bodies=moved, frames=self._frames(problem, level, CHECKED, watched))
+        return Reached(bodies=moved, keys=keys, seen=seen, worst=worst_violation(check.measure()))
+
+    def _frames(self, problem: Problem, level: Level, rate: float, watched: tuple[int, ...]) -> np.ndarray:
+        """The frames that a level looks at, or is looked at by."""
+        frames = sampled_frames(problem, rate, watched)
+        if not level.spacing:
+            return frames
+        # Right behind what is held the curves can hardly move yet: asking for much there would shake them.
+        return frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
 
     def _check_slower(self, problem: Problem) -> None:
         known = ["root", *(name for actor in problem.actors for name in actor.motion.skeleton.names)]
@@ -241,19 +246,9 @@ def _factors(body: Body, slower: dict[str, float]) -> Array:
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
-def stiffened(level: Level) -> tuple[Level, ...]:
-    """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
-    closer = replace(level, rate=2.0 * level.rate, gain=min(level.gain, 0.05))
-    return (
-        closer,
-        replace(closer, stiffness=10.0 * level.stiffness),
-        replace(closer, stiffness=100.0 * level.stiffness, spacing=0.5 * level.spacing),
-    )
-
-
-def allowed(problem: Problem, watched: tuple[int, ...], most: tuple[float, float]) -> Array:
-    """(C,) metres or radians, from leg lengths and radians, for each constraint watched."""
-    kinds = [problem.constraints[i].angular for i in watched]
+def allowed(problem: Problem, most: tuple[float, float]) -> Array:
+    """(C,) metres or radians, from leg lengths and radians, for each constraint."""
+    kinds = [constraint.angular for constraint in problem.constraints]
     return np.where(kinds, most[1], most[0] * problem.leg)
 
 

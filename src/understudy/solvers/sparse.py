@@ -18,7 +18,8 @@ from scipy.sparse import csr_array
 from understudy.evaluation import Evaluation
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
-from understudy.solvers.rows import Layout, active_rows
+from understudy.solvers.layout import Layout
+from understudy.solvers.rows import active_rows
 from understudy.splines import Basis, Knots
 
 Product = Callable[[Array], Array]

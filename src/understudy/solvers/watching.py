@@ -44,8 +44,13 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], watched: tuple[int, 
     return tuple(sorted(equal))
 
 
+def newly_broken(problem: Problem, watched: tuple[int, ...], worst: Array, margin: float) -> tuple[int, ...]:
+    """The constraints not watched that are violated, by the worst violation (C,) of every constraint."""
+    rest = set(range(len(worst))) - set(watched)
+    return tuple(i for i in rest if worst[i] > max(margin, CLOSE * problem.constraints[i].tolerance))
+
+
 def most_violated(problem: Problem, bodies: tuple[Body, ...], only: tuple[int, ...], frames: np.ndarray) -> Array:
     """(C,) the largest residual of each of some constraints at some frames."""
     some = Sample(problem=problem, bodies=bodies, frames=frames, only=only)
-    evaluation = some.evaluate(np.zeros((len(frames), some.ensemble.num_coordinates)))
-    return np.array([rows.values.max(initial=-np.inf) for rows in evaluation.rows])
+    return np.array([rows.values.max(initial=-np.inf) for rows in some.measure().rows])

@@ -1,0 +1,143 @@
+"""Residuals side by side: the quick ways to values, derivatives, penalties and steps are the plain ones' equals."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.constraints import kinds
+from understudy.constraints.attach import Attach
+from understudy.constraints.base import Constraint, Spot, View
+from understudy.constraints.direction import Direction
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.evaluation import BLOCK, Evaluation, Sample
+from understudy.geometry.quaternion import normalize
+from understudy.limits import joint_limits
+from understudy.motion import Motion
+from understudy.problem import Actor, Problem
+from understudy.solvers.dual import Curves
+from understudy.solvers.layout import Layout
+from understudy.solvers.newton import Plan
+from understudy.solvers.rows import active_rows, penalty, stiffness, violation, within_tolerance, worst_violation
+from understudy.splines import Knots, every_frame
+
+
+@cache
+def walk() -> Motion:
+    return samples.motion("walk", fps=120.0, seconds=3.0).motion
+
+
+def constraints() -> tuple[Constraint, ...]:
+    """Kinds whose derivatives never change and kinds whose do, on one actor, on the other, and on both."""
+    tilted = np.array([0.1, 1.0, -0.05])
+    return (
+        SamePlace(spot=Spot(point="LeftToeBase"), height=0.02, start=0.5, end=1.2),
+        SamePlace(spot=Spot(point="RightToeBase", actor="b"), start=0.4, end=0.9),
+        Place(spot=Spot(point="LeftHand"), target=np.array([0.3, 1.2, 0.5]), axes="xz", start=1.0, end=2.0),
+        Region(spot=Spot(point="RightToeBase"), shape="half_space", centre=np.array([0.0, 0.3, 0.0]), normal=tilted),
+        Attach(spot=Spot(point="RightHand"), to=Spot(point="LeftHand", actor="b"), start=0.2, end=2.5),
+        Direction(tail=Spot(point="Hips"), head=Spot(point="Head"), direction=np.array([0.0, 1.0, 0.2])),
+        Place(spot=Spot(point="Head", actor="b"), target=np.zeros(3), instants=(0.5, 2.0)),
+        *joint_limits(walk(), actor="a", only={"LeftLeg", "LeftUpLeg"})[0],
+    )
+
+
+@cache
+def sample() -> Sample:
+    actors = (Actor(motion=walk(), name="a"), Actor(motion=walk(), name="b"))
+    problem = Problem(actors=actors, constraints=constraints())
+    return Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+
+
+def displaced(size: float) -> Evaluation:
+    rng = np.random.default_rng(3)
+    return sample().measure(size * rng.normal(size=(len(sample().frames), sample().ensemble.num_coordinates)))
+
+
+@pytest.mark.parametrize("size", [0.0, 0.3])
+def test_rows_of_all_constraints_have_the_derivatives_of_each(size: float) -> None:
+    assert len(sample().frames) > BLOCK, "more than one piece, for this to mean anything"
+    evaluation = displaced(size)
+    layout = Layout.of(evaluation, active_rows(evaluation, np.inf))
+    found = layout.jacobian(evaluation)
+    for which in range(len(sample().targets)):
+        mine = np.flatnonzero(layout.constraint == which)
+        assert len(mine)
+        each = evaluation.jacobian(which, (layout.at[mine], layout.row[mine]))
+        np.testing.assert_allclose(found[mine], each, atol=1e-12)
+        assert np.abs(each).max() > 0.1
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_measuring_gives_the_values_of_the_rows(kind: str) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng([seed, *kind.encode()])
+        constraint = kinds()[kind].example(rng)
+        points = rng.normal(size=(9, len(constraint.spots()), 3))
+        turns = normalize(rng.normal(size=(9, len(constraint.joints()), 4)))
+        view = View(times=np.linspace(0.0, 1.0, 9), points=points, turns=turns)
+        rows, measured = constraint.rows(view), constraint.measure(view)
+        np.testing.assert_allclose(measured.values, rows.values, atol=1e-12)
+        assert (measured.linked is None) == (rows.linked is None)
+        if rows.linked is not None:
+            np.testing.assert_array_equal(measured.linked, rows.linked)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.3])
+def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> None:
+    evaluation = displaced(size)
+    each = violation(evaluation)
+    np.testing.assert_allclose(worst_violation(evaluation), [off.max() for off in each], atol=1e-12)
+    heavy = stiffness(evaluation.sample, evaluation.rows)
+    expected = 0.5 * sum(float(h * (off**2).sum()) for h, off in zip(heavy, each, strict=True))
+    assert penalty(evaluation) == pytest.approx(expected, rel=1e-12)
+    worst = max(
+        off.max() / target.constraint.tolerance for off, target in zip(each, evaluation.sample.targets, strict=True)
+    )
+    assert within_tolerance(evaluation, 1.001 * worst)
+    assert not within_tolerance(evaluation, 0.999 * worst)
+
+
+def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:
+    times = walk().times
+    held = Region(
+        spot=Spot(point="Hips"), centre=np.zeros(3), start=0.2, end=2.75, pauses=((0.0, 0.3), (1.0, 1.5), (1.4, 2.0))
+    ).frames(times)
+    inside = (times >= 0.2 - 1e-6) & (times <= 2.75 + 1e-6)
+    for begin, end in ((0.0, 0.3), (1.0, 1.5), (1.4, 2.0)):
+        inside &= (times < begin - 1e-6) | (times > end + 1e-6)
+    np.testing.assert_array_equal(held, np.flatnonzero(inside))
+
+
+@pytest.mark.parametrize("keys", ["frames", "wide"])
+def test_what_would_be_pulled_is_left_out_and_the_rest_is_in_balance(keys: str) -> None:
+    """Forces on one-sided residuals only push, and with those on the others they solve the step's equations."""
+    evaluation = displaced(0.05)
+    times = sample().times
+    basis = every_frame(times) if keys == "frames" else Knots.uniform(times[-1], 0.2).basis(times)
+    metric = sample().problem.metric
+    curves = Curves(bases=(basis,), groups=(np.arange(len(metric)),), cost=metric)
+    active = active_rows(evaluation, 0.5)
+    plan = Plan.of(evaluation, active, curves, 1e3 * stiffness(sample(), evaluation.rows))
+    linear = plan.linearize(evaluation, np.zeros((len(times), len(metric))), active)
+    forces, _ = linear.step((np.zeros((basis.num_keys, len(metric))),), 0.0)
+    layout, pattern = plan.layout, plan.pattern
+    assert np.any(linear.values[layout.one_sided] < 0.0), "some must be near enough to be pulled at first"
+    assert np.all(forces[layout.one_sided] >= 0.0)
+    out = linear.solved[-1][0]
+    assert np.all(layout.one_sided[out])
+    assert out.any()
+    band = pattern.soften(pattern.band(linear.jacobian), plan.compliance)
+    product = np.zeros(len(forces))
+    for gap in range(band.shape[1]):
+        count = len(forces) - gap
+        product[:count] += band[:count, gap] * forces[gap:]
+        if gap:
+            product[gap:] += band[:count, gap] * forces[:count]
+    left = ~out & layout.counts
+    np.testing.assert_allclose(product[left], linear.values[left], atol=1e-7 * np.abs(linear.values).max())
