@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from understudy.geometry.quaternion import Array, cross, rotate
@@ -20,6 +22,7 @@ HUMAN = (
 """The parts without which a body is not taken for a human one."""
 
 
+@lru_cache(maxsize=64)
 def is_humanoid(skeleton: Skeleton) -> bool:
     """Whether a body has a human's parts and nothing that says otherwise (a tail, a level trunk)."""
     found = roles(skeleton)
@@ -39,6 +42,7 @@ def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
     return float(sum(skeleton.lengths[j] for j in path[path.index(top) + 1 :]))
 
 
+@lru_cache(maxsize=64)
 def leg_length(skeleton: Skeleton) -> float:
     """Metres from hip to ankle along the bones, the mean of the legs; the measure every threshold is a share of.
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.angles import SQUARE, joint_angles
+from understudy.angles import SQUARE
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
 from understudy.constraints.course import check_turns
 from understudy.constraints.ranges import (
@@ -29,7 +29,10 @@ from understudy.constraints.ranges import (
 from understudy.constraints.turning import across, by_three_angles, swing, twist, twist_angles, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
-from understudy.skeleton import NUM_AXES, JointKind, Skeleton
+from understudy.skeleton import NUM_AXES, Skeleton
+
+GIMBAL = 1e-9
+"""Sine of half an angle below which two turns about one line cannot be told apart."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -216,13 +219,19 @@ class JointRange(Constraint):
             return near(twist_angles(turns, self.axes[0])[:, None], centre)
         if len(self.axes) == 2:
             return near(two_angles(turns, self.axes)[0], centre)
-        angles = near(joint_angles(self._ball, turns[:, None], centre)[:, 0], centre)
-        first, second, third = self.axes
-        lean = np.arctan2(-third @ cross(first, second), third @ first)
+        to_proper, lean = self._proper
+        # Turns about a, b and a again: half their sums and differences stand apart in the quaternion.
+        w, x, y, z = (turns @ to_proper).T
+        outer, inner = np.hypot(y, z), np.hypot(w, x)
+        total = np.where(inner > GIMBAL, 2.0 * np.arctan2(x, w), centre[0] + centre[2])
+        apart = np.where(outer > GIMBAL, 2.0 * np.arctan2(z, y), centre[0] - centre[2])
+        angles = near(
+            np.stack([0.5 * (total + apart), 2.0 * np.arctan2(outer, inner) - lean, 0.5 * (total - apart)], -1), centre
+        )
         other = near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), centre)
         worse = [np.maximum(each - self.ranges[:, 1], self.ranges[:, 0] - each) for each in (angles, other)]
-        total = [np.maximum(each, 0.0).sum(-1) for each in worse]
-        return np.where((total[1] < total[0])[:, None], other, angles)
+        broken = [np.maximum(each, 0.0).sum(-1) for each in worse]
+        return np.where((broken[1] < broken[0])[:, None], other, angles)
 
     def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
         """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
@@ -240,13 +249,15 @@ class JointRange(Constraint):
         return self if wide else replace(self, **changes)
 
     @cached_property
-    def _ball(self) -> Skeleton:
-        """One ball joint with these axes, for `joint_angles`."""
+    def _proper(self) -> tuple[Array, float]:
+        """What three axes a, b, c are reduced to: (4, 4) what rotations from rest are multiplied by to see them as
+        turns about a, b and a, as w and the parts along a, b and a x b; and how far c leans from a about b."""
         assert self.axes is not None
-        return Skeleton(
-            names=("ball",), parents=np.array([-1]), offsets=np.zeros((1, 3)), kinds=(JointKind.BALL,),
-            axes=self.axes[None],
-        )  # fmt: skip
+        first, second, third = self.axes
+        across = cross(first, second)
+        lean = float(np.arctan2(-third @ across, third @ first))
+        seen = multiply(np.eye(4), from_axis_angle(second, lean))
+        return np.concatenate([seen[:, :1], seen[:, 1:] @ np.stack([first, second, across], -1)], 1), lean
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> JointRange:
