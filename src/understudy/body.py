@@ -26,7 +26,10 @@ HUMAN = (
 def is_humanoid(skeleton: Skeleton) -> bool:
     """Whether a body has a human's parts and nothing that says otherwise (a tail, a level trunk)."""
     found = roles(skeleton)
-    if any(part not in found for part in HUMAN) or not ({"neck", "head"} & set(found)):
+    if any(part not in found for part in HUMAN):
+        return False
+    # Robots often have no head that moves; where they have none they must stand upright.
+    if not ({"neck", "head"} & set(found)) and rest_pose_kind(skeleton) == "no pose":
         return False
     if any("tail" in name.lower() for name in skeleton.names):
         return False

@@ -12,6 +12,7 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, unrotate
 from understudy.kinematics import Pose, forward
 from understudy.motion import Motion
+from understudy.naming import words
 from understudy.roles import roles
 from understudy.skeleton import Point
 
@@ -93,6 +94,11 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
         below = skeleton.below(ankle)
         balls = [j for j in np.flatnonzero(below) if j != ankle]
         ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+        soles = [end for end in ends if "sole" in words(end.name)]
+        if soles:
+            # A robot's file tells what its feet stand on.
+            points += soles
+            continue
         heels = [end for end in ends if "heel" in end.name.lower()]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:

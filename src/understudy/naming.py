@@ -10,12 +10,14 @@ SIDES = {
     "lt": "left", "rt": "right",
     "lf": "left", "rf": "right", "lb": "left", "rb": "right", "lm": "left", "rm": "right",
     "lmf": "left", "rmf": "right", "lmb": "left", "rmb": "right", "lh": "left", "rh": "right",
+    "fl": "left", "fr": "right", "rl": "left", "rr": "right", "hl": "left", "hr": "right",
 }  # fmt: skip
 """Words that name a side; two letters and more also name front, middle, back or hind."""
 
 MIRRORED = {
     "left": "right", "l": "r", "lft": "rgt", "lt": "rt",
     "lf": "rf", "lb": "rb", "lm": "rm", "lmf": "rmf", "lmb": "rmb", "lh": "rh",
+    "fl": "fr", "rl": "rr", "hl": "hr",
 }  # fmt: skip
 MIRRORED |= {right: left for left, right in MIRRORED.items()}
 
@@ -38,13 +40,17 @@ _GLUED = re.compile(rf"^([lr])((?:{GLUED})[0-9]*)$")
 _CAPITALS = re.compile(rf"^([lr])({GLUED}|u|lo|up)$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _JAPANESE = re.compile("|".join(sorted(JAPANESE, key=len, reverse=True)))
+_MACHINE = re.compile(r"(?i)(?<=\w)_(?:joint|link)$")
+_AXIS = re.compile(rf"(?i)^([lr]?(?:{GLUED}|lowerback|upperback|thorax|lowerneck|upperneck|head))(r[xyz])$")
 _VERTEBRA = re.compile(r"^j?(?:[LTCS]\d{1,2})+(?:Head)?$")
 
 
 @cache
 def words(name: str) -> tuple[str, ...]:
     """The words of a joint name in lower case: `mixamorig:LeftUpLeg` -> left, up, leg."""
-    bare = name.rpartition(":")[2].rpartition("|")[2]
+    # Robots' files end names in what they are, and the joints of one link in their axes: `lfemurrz`.
+    bare = _MACHINE.sub("", name.rpartition(":")[2].rpartition("|")[2])
+    bare = _AXIS.sub(r"\1_\2", bare)
     if _VERTEBRA.match(bare):
         # `L5` is the fifth vertebra of the loins, not something on the left.
         return ("vertebra", bare.lower())
@@ -70,6 +76,17 @@ def _japanese(text: str) -> list[str]:
         found.append(JAPANESE[match[0]])
         end = match.end()
     return found + ([text[end:]] if end < len(text) else [])
+
+
+MOTORS = {"hip", "shoulder", "ankle", "waist", "torso", "neck", "head"}
+"""Parts whose motors robots tell apart as pitch, roll and yaw; a wrist's roll turns the forearm."""
+
+
+@cache
+def is_motor(name: str) -> bool:
+    """Whether a name is that of one of a robot's hinges, as in `left_hip_roll_joint`; not of a rig's roll bone."""
+    said = words(name)
+    return len(said) > 1 and said[-1] in ("pitch", "roll", "yaw") and said[-2] in MOTORS
 
 
 @cache

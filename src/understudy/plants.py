@@ -83,7 +83,7 @@ class Stage:
         above = float(contact.place[1] - self.floor.heights(contact.place))
         if self.landing is not None and contact.point.name in self.landing.rises:
             usual, own = self.landing.rises[contact.point.name]
-            return own + self.ratio * (above - usual)
+            return own if np.isnan(usual) else own + self.ratio * (above - usual)
         return above * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from understudy.naming import side, words
+from understudy.naming import is_motor, side, words
 from understudy.skeleton import Skeleton
 
 SIDED = ("upper_leg", "lower_leg", "foot", "toe", "shoulder", "upper_arm", "lower_arm", "hand")
@@ -85,7 +85,8 @@ def _labels(skeleton: Skeleton) -> list[str]:
 def label(name: str) -> str:
     """The part a name alone suggests; "collar_or_arm", "hips_or_leg" and the like are settled by the tree."""
     spoken = {word for word in words(name) if not word.isdigit()}
-    if name.startswith("__") or spoken & _NOT_A_BONE or spoken & _NOT_A_LIMB:
+    helper = spoken & _NOT_A_BONE - ({"roll"} if is_motor(name) else set())
+    if name.startswith("__") or helper or spoken & _NOT_A_LIMB:
         return ""
     found = next((given for keys, given in _TABLE if spoken & keys), "")
     if found == "leg":
@@ -100,9 +101,12 @@ def label(name: str) -> str:
     return found
 
 
+_KINDS_OF_ONE = {"pitch", "yaw", "roll", "twist", "bend", "part", "x", "y", "z", "rx", "ry", "rz"}
+
+
 def stem(name: str) -> frozenset[str]:
     """The words of a name without its numbers and what tells bones of one part apart."""
-    return frozenset(w for w in words(name) if not w.isdigit()) - {"pitch", "yaw", "roll", "twist", "bend", "part"}
+    return frozenset(w for w in words(name) if not w.isdigit()) - _KINDS_OF_ONE
 
 
 def _first(joints: Iterable[int], labels: list[str], *wanted: str) -> int | None:
@@ -142,7 +146,8 @@ def _find_leg(skeleton: Skeleton, joints: list[int], labels: list[str], which: s
         joint = _first(under, labels, part)
         if joint is None and part == "toe":
             # Where `ankle` is the foot, `foot` is its front.
-            joint = _first(under, labels, "foot")
+            mine = stem(skeleton.names[top])
+            joint = _first([j for j in under if stem(skeleton.names[j]) != mine], labels, "foot")
         if joint is None and part == "lower_leg":
             return
         if joint is not None:

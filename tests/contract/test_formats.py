@@ -107,6 +107,16 @@ OWN_FILES = {
     thigh shin
   end
 """,
+    "urdf": """<robot name="leg">
+  <link name="pelvis"/><link name="thigh"/><link name="shin"/>
+  <joint name="hip" type="revolute"><parent link="pelvis"/><child link="thigh"/><origin xyz="0 0.1 -0.1"/>
+    <axis xyz="0 1 0"/><limit lower="-1.5" upper="0.8"/></joint>
+  <joint name="knee" type="revolute"><parent link="thigh"/><child link="shin"/><origin xyz="0 0 -0.4"/>
+    <axis xyz="0 1 0"/><limit lower="0" upper="2.5"/></joint>
+</robot>
+""",
+    "csv": "# fps: 30\nroot_x,root_y,root_z,root_qw,root_qx,root_qy,root_qz,hip,knee\n"
+    "0,0,1,1,0,0,0,0.1,0.2\n0.1,0,1,0.8,0,0,0.6,-0.1,0.4\n",
     "amc": ":FULLY-SPECIFIED\n:DEGREES\n"
     "1\nroot 1 16 3 0 10 0\nthigh 1 2 3\nshin 4\n2\nroot 2 17 4 0 20 5\nthigh 10 20 30\nshin 40\n",
 }

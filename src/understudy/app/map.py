@@ -90,7 +90,7 @@ def load_character(name: str, **reading: Any) -> Clip:
 
 def describe(found: Correspondence, source: str, target: str) -> dict[str, Any]:
     """A map as plain data."""
-    from understudy.transfer.conventions import convention
+    from understudy.suggestion.conventions import convention
 
     assert found.root is not None
     return {

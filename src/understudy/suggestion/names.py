@@ -11,7 +11,7 @@ from understudy.body import UP, is_humanoid
 from understudy.geometry.quaternion import Array
 from understudy.naming import side, words
 from understudy.roles import label, meet, roles
-from understudy.skeleton import Skeleton
+from understudy.skeleton import JointKind, Skeleton
 from understudy.suggestion.digits import digits
 from understudy.suggestion.pairs import Stance
 from understudy.suggestion.parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
@@ -73,7 +73,7 @@ def trunk_by_names(skeleton: Skeleton, root: int, found: dict[str, int]) -> dict
             if "spine" not in trunk and above[:start]:
                 trunk["spine"] = tuple(above[:start])
             trunk |= {"neck": tuple(above[start:-1])} if above[start:-1] else {}
-            trunk["head"] = (head,)
+            trunk["head"] = (head, *_more_hinges(skeleton, head))
     for part, said in (("jaw", JAWS), ("tail", {"tail"})):
         row = _row(skeleton, root, said)
         if row:
@@ -105,6 +105,8 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
         parts |= _toes(skeleton, end, found.get(f"{which}_toe"))
     elif not four:
         parts.pop("tip", None)
+    if end is not None and "end" in parts:
+        parts["end"] = (*parts["end"], *_more_hinges(skeleton, parts["end"][-1]))
     girdle = _girdle(skeleton, which, kind, upper)
     if girdle:
         parts["girdle"] = girdle
@@ -117,6 +119,20 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
         stands=stands,
         named=end is not None or not four,
     )
+
+
+def _more_hinges(skeleton: Skeleton, joint: int) -> list[int]:
+    """The hinges that follow one as the same part of the body: those of a robot's ankle, wrist or head."""
+    row, part = [joint], label(skeleton.names[joint])
+    while skeleton.kinds[row[-1]] is JointKind.HINGE:
+        below = [
+            j for j in skeleton.children[row[-1]]
+            if label(skeleton.names[j]) == part and skeleton.kinds[j] is JointKind.HINGE
+        ]  # fmt: skip
+        if len(below) != 1:
+            break
+        row.append(below[0])
+    return row[1:]
 
 
 def _girdle(skeleton: Skeleton, which: str, kind: str, upper: int) -> tuple[int, ...]:

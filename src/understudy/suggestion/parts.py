@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from understudy.geometry.quaternion import Array
-from understudy.naming import words
+from understudy.naming import is_motor, words
 from understudy.skeleton import Skeleton
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
@@ -73,7 +73,7 @@ class Plan:
 
 def is_helper(name: str) -> bool:
     """Whether a name says that this is no bone of the body: a twist helper, a control, the end of another bone."""
-    return name.startswith("__") or bool(set(words(name)) & HELPERS)
+    return name.startswith("__") or bool(set(words(name)) & HELPERS - ({"roll"} if is_motor(name) else set()))
 
 
 def reaches(skeleton: Skeleton) -> Array:

@@ -14,8 +14,19 @@ from functools import cached_property
 import numpy as np
 
 from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, between, conjugate, from_axis_angle, identity, multiply, rotate
+from understudy.geometry.quaternion import (
+    Array,
+    between,
+    conjugate,
+    from_axis_angle,
+    identity,
+    multiply,
+    rotate,
+    unrotate,
+)
+from understudy.kinematics import fk
 from understudy.motion import Motion
+from understudy.naming import words
 from understudy.roles import roles
 from understudy.skeleton import Skeleton
 from understudy.transfer.correspondence import ALIGNMENTS, Correspondence, Pair, is_chain
@@ -23,6 +34,9 @@ from understudy.transfer.layout import Layout
 from understudy.transfer.reference import posed, reference_pose, stands_at_rest
 
 LEVEL = np.array([1.0, 0.0, 1.0])
+UP = np.array([0.0, 1.0, 0.0])
+LEAST_TILT, MOST_TILT = np.radians(8.0), np.radians(60.0)
+"""How far feet must lean in a rest pose to be set right, and beyond which they do not stand at all."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,14 +104,41 @@ def align(
     return Alignment(
         correspondence=correspondence,
         source=layout.source,
-        target=_pointed_pose(layout, ways),
+        target=_pointed_pose(layout, ways, standing_tilts(layout, source_motion)),
         frames=_frames(layout, ways),
         stance=stance,
     )
 
 
-def _pointed_pose(layout: Layout, ways: dict[Pair, str]) -> Array:
-    """(J, 4) the target's local rotations when its bones point as they are to."""
+def standing_tilts(layout: Layout, motion: Motion | None) -> dict[Pair, Array]:
+    """(4,) for each pair of feet how a level foot of the target leans in the source's reference pose.
+
+    Rest poses with spread legs often tilt the feet with them, which no bone shows; how the source stands while its
+    feet are still and low does. A foot that is level then is to be level on the target too, where that has a sole that
+    tells what level is: a robot's.
+    """
+    found: dict[Pair, Array] = {}
+    if motion is None or not any("sole" in words(end.name) for end in layout.correspondence.target.ends):
+        return found
+    pose = fk(motion)
+    for pair in layout.correspondence.pairs:
+        if _level(layout, pair) != "heading":
+            continue
+        joint = motion.skeleton.index[pair.source[0]]
+        below = motion.skeleton.children[joint]
+        place = pose.positions[:, below[0] if below else joint]
+        step = np.linalg.norm(np.gradient(place, axis=0), axis=-1) if len(place) > 1 else np.zeros(1)
+        still = np.argsort(step + np.abs(place[:, 1] - np.percentile(place[:, 1], 5)))[: max(len(place) // 10, 1)]
+        moved = multiply(pose.rotations[still, joint], conjugate(layout.poses["source"].rotations[0, joint]))
+        up = unrotate(moved, UP).mean(0)
+        lean = float(np.arccos(np.clip(up[1] / np.linalg.norm(up), -1.0, 1.0)))
+        if LEAST_TILT < lean < MOST_TILT:
+            found[pair] = between(UP, up)
+    return found
+
+
+def _pointed_pose(layout: Layout, ways: dict[Pair, str], tilts: dict[Pair, Array]) -> Array:
+    """(J, 4) the target's local rotations when its bones point as they are to, feet leaning as given."""
     skeleton = layout.correspondence.target
     tops = {}
     for pair in layout.correspondence.pairs:
@@ -113,6 +154,8 @@ def _pointed_pose(layout: Layout, ways: dict[Pair, str]) -> Array:
             world[joint] = multiply(multiply(world[parent], conjugate(reference[parent])), reference[joint])
         if joint in tops and joint not in held:
             world[joint] = _pointed(layout, tops[joint], joint, world[joint])
+            if tops[joint] in tilts:
+                world[joint] = multiply(tilts[tops[joint]], world[joint])
         if joint in tops and tops[joint].twist:
             own = layout.bone("target", skeleton.names[joint])
             if own is not None:

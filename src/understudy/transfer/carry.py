@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.angles import joint_angles, joint_rotations
 from understudy.errors import SkeletonError
 from understudy.geometry.quaternion import (
     Array,
@@ -25,11 +24,15 @@ from understudy.geometry.swing_twist import split
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.roles import roles
-from understudy.skeleton import NUM_AXES, JointKind
+from understudy.skeleton import NUM_AXES
 from understudy.start import Floor, scaled_places
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.correspondence import Correspondence, Pair, is_chain
+from understudy.transfer.hinges import hinge_groups, turn_hinges
 from understudy.transfer.layout import Layout
+
+ROOM = np.radians(2.0)
+"""How far inside their limits hinges start, so that the solver can turn them to either side."""
 
 
 def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -> Motion:
@@ -50,14 +53,21 @@ def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -
     turns = _turns(pose.rotations, alignment)
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
-    free = [NUM_AXES[kind] == 3 for kind in target.kinds]
+    groups = hinge_groups(alignment.correspondence)
+    grouped = {joint for group in groups.values() for joint in group}
     for joint in range(target.num_joints):
         parent = int(target.parents[joint])
         above = identity(1) if parent < 0 else world[:, parent]
-        if joint in turns:
-            local[:, joint] = multiply(conjugate(above), multiply(turns[joint], alignment.target_world[joint]))
-            if not free[joint]:
-                local[:, joint] = _reachable(local[:, joint], alignment, joint)
+        group = groups.get(joint, (joint,))
+        if NUM_AXES[target.kinds[joint]] == 0:
+            local[:, joint] = target.rest[joint]
+        elif group[-1] in turns and (joint in groups or joint not in grouped):
+            wanted = multiply(conjugate(above), multiply(turns[group[-1]], alignment.target_world[group[-1]]))
+            local[:, list(group)] = (
+                turn_hinges(target, group, wanted, inside=ROOM) if joint in groups else wanted[:, None]
+            )
+        elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:
+            local[:, joint] = turn_hinges(target, (joint,), alignment.target[None, joint])[0]
         world[:, joint] = multiply(above, local[:, joint])
     made = Motion(
         skeleton=target,
@@ -136,13 +146,3 @@ def _shared(start: Array, steps: list[Array], count: int, axis: Array | None) ->
         before = min(int(np.ceil(at - 1e-9)) - 1, len(steps) - 1)
         turned.append(slerp(knots[before], knots[before + 1], at - before))
     return turned
-
-
-def _reachable(local: Array, alignment: Alignment, joint: int) -> Array:
-    """(F, 4) the nearest local rotations that a hinge, a universal or a fixed joint can have."""
-    skeleton = alignment.correspondence.target
-    if skeleton.kinds[joint] is JointKind.FIXED:
-        return np.broadcast_to(skeleton.rest[joint], local.shape)
-    whole = np.broadcast_to(skeleton.rest, (len(local), skeleton.num_joints, 4)).copy()
-    whole[:, joint] = local
-    return joint_rotations(skeleton, joint_angles(skeleton, whole))[:, joint]

@@ -57,10 +57,11 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         if axes in (0, MOST):
             continue
         group = found.get(first.get(parent, -1), ())
-        same = parent in chains and (
-            chains[joint] == chains[parent] or stem(target.names[joint]) == stem(target.names[parent])
+        part = stem(target.names[joint])
+        same = bool(group) and (
+            all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
         )
-        if not same or not group or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MOST:
+        if not same or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MOST:
             group = ()
         first[joint] = group[0] if group else joint
         found[first[joint]] = (*group, joint)

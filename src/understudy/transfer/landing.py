@@ -33,7 +33,8 @@ class Landing:
     ratio: float
     """How much larger the target's steps are."""
     rises: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By the same names, metres above the floor at which the source's point usually stands, and the target's."""
+    """By the same names, metres above the floor at which the source's point usually stands, and the target's; not a
+    number for the source's where the target's has a flat sole and stands on all of it."""
     soles: tuple[tuple[Point, float], ...] = ()
     """Where not both are human: further points of the target's feet, and how far below what it stands on they
     may be, metres. They must not go into the floor either."""
@@ -188,6 +189,10 @@ def _rises(
     frames = motions[0].num_frames
     found: dict[str, tuple[float, float]] = {}
     for points in feet_of.values():
+        stood = theirs.flat([places[name] for name in points])
+        if stood is not None:
+            found |= {name: (np.nan, float(rise)) for name, rise in zip(points, stood, strict=True)}
+            continue
         flat = np.ones(frames, bool)
         usual = np.zeros(len(points))
         for row, name in enumerate(points):

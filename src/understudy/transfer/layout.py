@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from understudy.body import is_humanoid
-from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, multiply
+from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, multiply, rotate
 from understudy.kinematics import Pose
+from understudy.skeleton import JointKind
 from understudy.symmetry import partners
 from understudy.transfer.correspondence import Correspondence, Pair, is_chain
 from understudy.transfer.reference import posed, with_limbs_hanging
@@ -17,6 +18,8 @@ from understudy.transfer.reference import posed, with_limbs_hanging
 ALIKE = np.radians(45.0)
 """How far apart two bodies' trunks and limbs may point in their reference poses and still stand alike."""
 UP = np.array([0.0, 1.0, 0.0])
+SWINGS = 0.9
+"""Cosine between a hinge's axis and the bone from which on it only turns the bone about its own length."""
 SHORT = 1e-6
 """Metres below which a bone has no direction."""
 
@@ -179,7 +182,25 @@ class Layout:
         end = self.far(last or pair, side)
         if end is None and last is not None and last is not pair:
             end = self.place(side, getattr(last, side)[-1])
-        return None if end is None else _unit(end - self.place(side, bones[0]))
+        return None if end is None else _unit(end - self._start(side, bones, end))
+
+    def _start(self, side: str, bones: tuple[str, ...], end: Array) -> Array:
+        """(3,) where bones begin that lead to an end: of hinges in a row, the last that swings what follows.
+
+        Robots set the hinges of a hip or shoulder apart; only from the last on, save one that turns the bone about its
+        own length, is there a bone that points.
+        """
+        pose = self.poses[side]
+        skeleton = pose.skeleton
+        joints = [skeleton.index[bone] for bone in bones]
+        if any(skeleton.kinds[joint] is not JointKind.HINGE for joint in joints):
+            return self.place(side, bones[0])
+        for joint in reversed(joints):
+            way = _unit(end - pose.positions[0, joint])
+            axis = rotate(pose.rotations[0, joint], skeleton.axes[joint, 0])
+            if way is not None and abs(float(axis @ way)) < SWINGS:
+                return pose.positions[0, joint]
+        return self.place(side, bones[0])
 
     def bone(self, side: str, bone: str) -> Array | None:
         """(3,) unit direction of one bone by itself."""

@@ -6,17 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.body import facing, feet, is_humanoid
+from understudy.body import facing, feet, is_humanoid, leg_length
 from understudy.contacts import contact_points
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import Pose
 from understudy.motion import Motion, rest_motion
+from understudy.naming import words
 from understudy.skeleton import Point, Skeleton
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import anchors
 from understudy.transfer.layout import Layout
-from understudy.transfer.reference import posed
+from understudy.transfer.reference import posed, stands_at_rest
 
+BESIDE = 0.1
+"""Share of a sole's length along which points lie beside each other."""
 LOW = 0.3
 """Share of the hips' height below which a limb may stand on the floor too."""
 
@@ -92,9 +95,23 @@ class Soles:
         return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
 
     def like(self, limb: int, along: float) -> list[Point]:
-        """The point of a limb that lies as far along its sole."""
+        """The point of a limb that lies as far along its sole, or those that do, side by side."""
         points = self.limbs.get(limb, []) if limb >= 0 else []
-        return sorted(points, key=lambda point: abs(self.along(point) - along))[:1]
+        if not points:
+            return []
+        nearest = self.along(min(points, key=lambda point: abs(self.along(point) - along)))
+        return [point for point in points if abs(self.along(point) - nearest) < BESIDE]
+
+    def flat(self, points: list[Point]) -> Array | None:
+        """(P,) how high above the floor points of one limb are where the body stands on all of them in its rest pose.
+
+        None unless they are ends named as parts of a sole, as a robot's are, and lie level there.
+        """
+        skeleton = self.pose.skeleton
+        spots = posed(skeleton, skeleton.rest).points(points)[0]
+        named = all("sole" in words(point.name) and point in skeleton.ends for point in points)
+        level = float(np.ptp(spots[:, 1])) < 0.1 * leg_length(skeleton)
+        return spots[:, 1] - spots[:, 1].min() if named and level and stands_at_rest(skeleton) else None
 
     def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
         """The tips of a human's feet if they are not known, and how far below the soles they are in the reference pose.
