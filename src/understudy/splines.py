@@ -78,9 +78,9 @@ class Basis:
         return out
 
 
-def every_frame(times: Array, hold: float = -np.inf) -> Basis:
-    """A key of its own for each time (N,), which nothing else feels; zero up to the time `hold`."""
-    weights = (times > hold + 1e-9).astype(float)[:, None]
+def every_frame(times: Array, hold: float = -np.inf, until: float = np.inf) -> Basis:
+    """A key of its own for each time (N,), which nothing else feels; zero up to the time `hold` and from `until` on."""
+    weights = ((times > hold + 1e-9) & (times < until - 1e-9)).astype(float)[:, None]
     return Basis(first=np.arange(len(times)), weights=weights, num_keys=len(times))
 
 
@@ -124,12 +124,13 @@ class Knots:
         before = self.times[0] - np.cumsum(head)[::-1]
         return np.concatenate([before, self.times, self.times[-1] + np.cumsum(tail)])
 
-    def basis(self, times: ArrayLike, hold: float = -np.inf) -> Basis:
+    def basis(self, times: ArrayLike, hold: float = -np.inf, until: float = np.inf) -> Basis:
         """The curve evaluated at times (N,), seconds; a time outside is taken as the nearest end.
 
         Args:
             times: (N,) seconds.
             hold: Up to this time the curve is zero: keys felt before it count for nothing.
+            until: From this time on the curve is zero: keys felt after it count for nothing.
 
         The weights are the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
         """
@@ -149,4 +150,7 @@ class Knots:
         if np.isfinite(hold):
             held = int(np.searchsorted(t, hold - 1e-9))
             weights[piece[:, None] + np.arange(DEGREE + 1) < held] = 0.0
+        if np.isfinite(until):
+            held = int(np.searchsorted(t, until + 1e-9, side="right")) - DEGREE - 1
+            weights[piece[:, None] + np.arange(DEGREE + 1) >= held] = 0.0
         return Basis(first=piece, weights=weights, num_keys=self.num_keys)

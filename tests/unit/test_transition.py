@@ -24,9 +24,9 @@ from understudy.kinematics import fk
 from understudy.motion import Motion, rest_motion
 from understudy.problem import Actor, Problem
 from understudy.skeleton import Skeleton
+from understudy.solvers.spacetime import Spacetime
 from understudy.transfer.correspondence import Correspondence, Pair
 from understudy.transition import Transition, transition
-from understudy.transition.between import Between
 from understudy.transition.blending import blend_offsets, blend_rotations, ease, passage
 from understudy.transition.holding import Still
 from understudy.transition.shared import mergeable, one_body, share
@@ -299,7 +299,7 @@ def test_the_solver_leaves_both_ends_as_they_are(walk: Motion) -> None:
     place = fk(window).points(["LeftHand"])[30, 0] + [0.1, 0.2, 0.0]
     asked = Place(spot=Spot(point="LeftHand"), target=place, start=0.9, end=1.1)
     problem = Problem(actors=(Actor(motion=window),), constraints=(asked,))
-    found = Between(spacing=0.1, hold=0.5, until=1.5).solve(problem)
+    found = Spacetime(spacing=0.1, hold=0.5, until=1.5).solve(problem)
     assert found.outcomes[0].worst < 1e-3
     turned = angle_between(found.motion.rotations, window.rotations).max(axis=1)
     moved = np.abs(found.motion.root - window.root).max(axis=1)

@@ -91,6 +91,8 @@ class Spacetime(Solver):
     """Seconds: where the pieces of the band-limited curves join, in place of even spacing."""
     hold: float = -np.inf
     """Seconds up to which the motion stays as it starts; what follows leaves it smoothly."""
+    until: float = np.inf
+    """Seconds from which on it stays as it starts; what precedes comes back to it smoothly."""
     iterations: int = 120
     """Steps after which constraints that cannot be met are not tried any further."""
     seconds: float = np.inf
@@ -232,7 +234,8 @@ class Spacetime(Solver):
             knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
         at, everywhere = (
             Curves(
-                bases=tuple(k.basis(t, self.hold) for k in knots) or (every_frame(t, self.hold),),
+                bases=tuple(k.basis(t, self.hold, self.until) for k in knots)
+                or (every_frame(t, self.hold, self.until),),
                 groups=groups if knots else (np.arange(len(times)),),
                 cost=problem.metric,
             )

@@ -20,9 +20,10 @@ from understudy.geometry.quaternion import Array
 from understudy.motion import Motion, frame_offsets
 from understudy.problem import Actor, Problem
 from understudy.solvers.base import Solution, Watch
+from understudy.solvers.levels import Level, levels
+from understudy.solvers.spacetime import Spacetime
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.correspondence import Correspondence
-from understudy.transition.between import Between, passes
 from understudy.transition.blending import Blend, blend, passage
 from understudy.transition.features import compare
 from understudy.transition.holding import constraints, settled
@@ -37,6 +38,8 @@ LEAST = (0.8, 1.2)
 """Seconds of a blend at least, if nobody says: of one body, and where a body turns into another."""
 KEYS = 12
 """Spaces between keys over a blend at least."""
+STIFF = 1e4
+"""Stiffness of a second band-limited level."""
 KEPT = 2e-3
 """Metres by which a contact may be off its place and count as kept."""
 
@@ -210,17 +213,28 @@ def _solved(joined: Transition, blended: Blend, spacing: float | None, watch: Wa
     problem, fps = Problem(actors=(Actor(motion=window),), constraints=asked), window.fps
     # Keys that reach out of the blend count for nothing: there must be enough that do not.
     spacing = spacing or min(choose_spacing(window), (blended.end - blended.start) / (KEYS * fps))
-    between = Between(spacing=spacing, hold=(blended.start - begin) / fps, until=(blended.end - begin) / fps)
+    between = Spacetime(spacing=spacing, hold=(blended.start - begin) / fps, until=(blended.end - begin) / fps)
     found = []
     for number, solves in enumerate(passes(spacing, fps)):
         watch("solving", 0.2 + 0.4 * number)
         now = problem
-        for levels in solves:
-            solution = replace(between, levels=levels).solve(now)
+        for each in solves:
+            solution = replace(between, levels=each).solve(now)
             now = replace(problem, actors=(Actor(motion=solution.motion),))
         motion = _spliced(blended, solution)
         found.append(replace(joined, motion=motion, solution=solution, steps=_steps(motion, blended, joined.leg)))
     return min(found, key=lambda each: (each.contact_error > KEPT, each.steps.over(each.allowed)))
+
+
+def passes(spacing: float, fps: float) -> tuple[tuple[tuple[Level, ...], ...], ...]:
+    """Two ways to solve, each of one or more solves after each other, with their levels.
+
+    The usual one; and one with a stiffer band-limited level before the last. Where plants begin and end the last
+    level, whose keys are the frames, changes suddenly: the less is left to it, the better.
+    """
+    soft, last = levels(spacing, fps)
+    stiff = replace(soft, stiffness=STIFF, rate=min(4.0 / spacing, fps), gain=0.02)
+    return ((soft, last),), ((soft,), (stiff, last))
 
 
 def _spliced(blended: Blend, solution: Solution) -> Motion:
