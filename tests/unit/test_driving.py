@@ -11,8 +11,8 @@ import pytest
 from understudy import samples
 from understudy.contacts import Contact
 from understudy.driving import Driven, drive
-from understudy.driving.drive import fitted
 from understudy.driving.body import intermediate, proportions
+from understudy.driving.drive import fitted
 from understudy.driving.ground import clearance, find_flights, lowest
 from understudy.driving.points import Feature, chosen_features, given_features, hip_centre, middle_point, top_point
 from understudy.driving.support import supports, tipping

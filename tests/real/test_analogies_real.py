@@ -1,0 +1,123 @@
+"""Analogies on captured motion: CMU walks, a march and a sneak, and a real dog's walk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from understudy import read, samples
+from understudy.analogies import Analogy, Settings, analogy
+from understudy.analogy.marker import spread_markers
+from understudy.analogy.rhythm import period
+from understudy.analogy.study import make_study
+from understudy.body import facing
+from understudy.geometry.quaternion import angle_between
+from understudy.motion import Motion
+
+TAILS = ("b_Tail001", "Dog_LeftTail001")
+"""The rig's two tails: they wag, which is no part of the walk."""
+ANKLES = ("LeftFoot", "RightFoot")
+"""In 138_01 the ankles flip by up to 167 degrees from one frame to the next: a fault of the capture."""
+
+
+def clip(data: Path, name: str, first: int = 1) -> Motion:
+    motion = read(data / "cmu_bvh" / f"{name}.bvh").motion
+    assert motion is not None
+    return motion[first:].resampled(30.0)
+
+
+@pytest.fixture(scope="module")
+def dog(data: Path) -> Motion:
+    """The dog while it walks: the first second it stands, after four it runs."""
+    motion = read(data / "animals" / "dog_walk_30fps.bvh").motion
+    assert motion is not None
+    return motion[30:120]
+
+
+@pytest.fixture(scope="module")
+def walk(data: Path) -> Motion:
+    return clip(data, "02_01")
+
+
+def goes_well(result: Analogy, *, correlation: float) -> None:
+    found = result.measures
+    assert found["correlation"] > correlation
+    assert found["period_result"] == pytest.approx(found["period_source"], rel=0.05)
+    assert found["contacts"]["count"] > 8
+    assert found["contacts"]["after"] < 1e-3
+    assert result.attempt.outcome.seconds < 10.0
+    # It goes the source's way, scaled, and faces as the source does.
+    gone = result.motion.root[-1] - result.motion.root[0]
+    wanted = result.new.motion.root[-1] - result.new.motion.root[0]
+    level = np.array([1.0, 0.0, 1.0])
+    assert gone * level @ (wanted * level) > 0.95 * np.linalg.norm(gone * level) * np.linalg.norm(wanted * level)
+    along = np.sum(facing(result.motion) * facing(result.new.motion), axis=-1)
+    assert along.mean() > 0.8
+
+
+def test_the_dogs_walk_is_found_under_its_drift(dog: Motion) -> None:
+    """Its body turns slowly this way and that as it walks; the first component is the step all the same."""
+    markers = [m for m in spread_markers(dog.skeleton) if "Tail" not in m.joint]
+    found = make_study(dog, markers, what="the dog's walk")
+    assert period(found.marker.course[:, 0], dog.fps) == pytest.approx(0.53, abs=0.04)
+
+
+def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
+    result = analogy(walk, dog, clip(data, "138_01", 140), settings=Settings(without=(*TAILS, *ANKLES)))
+    goes_well(result, correlation=0.85)
+    assert result.attempt.coverage > 0.9
+    assert result.measures["lift"] > 2.0 * result.measures["lift_example"]
+    partners = result.stepping.partners
+    assert partners["b_LeftToe"] != partners["b_RightToe"]
+    assert not result.warnings
+
+
+def test_dog_sneak_round_a_bend(data: Path, walk: Motion, dog: Motion) -> None:
+    """The sneak turns by sixty degrees on its way."""
+    new = clip(data, "120_08", 100)
+    result = analogy(walk, dog, new, settings=Settings(without=TAILS))
+    goes_well(result, correlation=0.8)
+    assert np.degrees(np.ptp(result.new.course.heading)) > 40.0
+    assert result.measures["period_result"] > 2.0
+
+
+def test_spider_and_sample_dog_march_after_a_captured_human(data: Path) -> None:
+    walk, new = clip(data, "16_15"), clip(data, "138_01", 140)
+    for name in ("dog_walk", "spider_walk"):
+        example = samples.motion(name, fps=30.0, seconds=3.9).motion
+        result = analogy(walk, example, new, settings=Settings(without=ANKLES))
+        goes_well(result, correlation=0.9)
+        assert result.measures["lift"] > 1.3 * result.measures["lift_example"]
+
+
+def test_a_capture_that_flips_is_named(data: Path) -> None:
+    walk, new = clip(data, "16_15"), clip(data, "138_01", 140)
+    example = samples.motion("dog_walk", fps=30.0, seconds=3.9).motion
+    loose = analogy(walk, example, new, settings=Settings(clean=False, retries=False))
+    assert any("`LeftFoot`, `RightFoot` flips" in s and "--without LeftFoot" in s for s in loose.warnings)
+    held = analogy(walk, example, new, settings=Settings(clean=False, retries=False, without=ANKLES))
+    assert held.warnings == ()
+    assert held.attempt.fidelity > loose.attempt.fidelity + 0.05
+
+
+def test_one_human_learns_anothers_march(data: Path) -> None:
+    """Three captured people of one skeleton and different builds: two walk, the third marches for one of them."""
+    a, b, new = clip(data, "02_01"), clip(data, "16_15")[:86], clip(data, "138_01", 140)
+    result = analogy(a, b, new, settings=Settings(without=ANKLES))
+    succeeded = result.measures
+    assert succeeded["correlation"] > 0.95
+    assert succeeded["period_result"] == pytest.approx(succeeded["period_source"], rel=0.02)
+    assert succeeded["contacts"]["after"] < 1e-3
+    assert succeeded["lift"] > 2.0 * succeeded["lift_example"]
+    wanted = result.new.course.off(new).rotations
+    body = new.skeleton
+    legs = [body.joint(f"{side}{part}") for side in ("Left", "Right") for part in ("UpLeg", "Leg")]
+    assert result.b is not None
+    off = [
+        np.degrees(angle_between(each, wanted))[:, legs].mean()
+        for each in (result.level.rotations, result.b.chart.base)
+    ]
+    assert off[0] < 0.75 * off[1]
+    assert result.stepping.partners == {"LeftFoot_heel": "LeftFoot_heel", "RightFoot_heel": "RightFoot_heel"}

@@ -1,0 +1,52 @@
+"""Files read by Blender and by us, where a Python with Blender is named (UNDERSTUDY_BLENDER)."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECK = Path(__file__).resolve().parents[2] / "benchmarks" / "blender_check.py"
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("blender_check", CHECK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["blender_check"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def python(check: ModuleType) -> str:
+    """The Python that has Blender."""
+    for needed in ("pxr", "ufbx"):
+        pytest.importorskip(needed)
+    found = check.blender()
+    if found is None:
+        pytest.skip("UNDERSTUDY_BLENDER names no Python with the package `bpy`")
+    return str(found)
+
+
+def test_blender_has_every_joint_within_a_tenth_of_a_millimetre(data: Path, check: ModuleType, python: str) -> None:
+    _, found = check.compare(python)
+    assert {each.case.importer for each in found} == {"bvh", "gltf", "usd", "fbx", "fbx_new"}
+    for each in found:
+        assert not each.problem, f"{each.case.file}: {each.problem}"
+        # Kenney's root is no bone, and no bone of Blender's.
+        assert each.missing == (1 if "kenney" in each.case.file else 0), each.case.file
+        assert each.joints >= 3
+        assert each.worst < 1e-4, each.case.file
+
+
+def test_fbx_of_blender_is_read_with_any_axes_and_units(data: Path, check: ModuleType, python: str) -> None:
+    found = check.exported(python)
+    assert set(found) == set(check.EXPORTS)
+    for title, off in found.items():
+        assert off < 1e-4, title

@@ -1,0 +1,537 @@
+"""FBX, on small text files made here: transforms, units, axes, stacks, skins, and what cannot be read."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from understudy.errors import FileError, MissingPackageError, OptionError, UnderstudyError, UnknownNameError
+from understudy.geometry.quaternion import angle_between, from_axis_angle, multiply
+from understudy.io import child, formats, read, write
+from understudy.io.clip import Clip, ReadOptions
+from understudy.kinematics import fk
+from understudy.skin import skinned
+
+pytest.importorskip("ufbx")
+
+SECOND = 46186158000
+"""FBX counts time in these."""
+X, Y, Z = np.eye(3)
+
+
+class Scene:
+    """An FBX text file being put together."""
+
+    def __init__(
+        self, *, unit: float = 1.0, up: int = 1, front: int = 2, front_sign: int = 1, fps_mode: int = 6
+    ) -> None:
+        self.settings = {
+            "UpAxis": up, "UpAxisSign": 1, "FrontAxis": front, "FrontAxisSign": front_sign, "CoordAxis": 0,
+            "CoordAxisSign": 1, "TimeMode": fps_mode,
+        }  # fmt: skip
+        self.unit = unit
+        self.objects: list[str] = []
+        self.links: list[str] = []
+        self.nodes: dict[str, int] = {}
+        self.count = 1000
+
+    def add(self, kind: str, name: str, sub: str, body: str) -> int:
+        self.count += 1
+        self.objects.append(f'\t{kind}: {self.count}, "{name}", "{sub}" {{\n{body}\t}}\n')
+        return self.count
+
+    def link(self, below: int, above: int, prop: str = "") -> None:
+        self.links.append(f'\tC: "OP",{below},{above}, "{prop}"\n' if prop else f'\tC: "OO",{below},{above}\n')
+
+    def node(
+        self, name: str, parent: int = 0, *, sub: str = "LimbNode", inherit: int = 1, **vectors: Iterable[float]
+    ) -> int:
+        """A node; vectors are its properties by name, with _ for a blank."""
+        lines = f'\t\t\tP: "InheritType", "enum", "", "",{inherit}\n\t\t\tP: "RotationActive", "bool", "", "",1\n'
+        for key, value in vectors.items():
+            title = key.replace("_", " ")
+            kind = f'"{title}", ""' if title.startswith("Lcl") else '"Vector3D", "Vector"'
+            lines += f'\t\t\tP: "{title}", {kind}, "A",{",".join(str(float(v)) for v in value)}\n'
+        found = self.add("Model", f"Model::{name}", sub, f"\t\tVersion: 232\n\t\tProperties70:  {{\n{lines}\t\t}}\n")
+        self.link(found, parent)
+        self.nodes[name] = found
+        if sub in ("LimbNode", "Null"):
+            flags = "Skeleton" if sub == "LimbNode" else "Null"
+            self.link(self.add("NodeAttribute", "NodeAttribute::", sub, f'\t\tTypeFlags: "{flags}"\n'), found)
+        return found
+
+    def stack(self, name: str, seconds: float | None, curves: dict[tuple[int, str, str], dict[float, float]]) -> None:
+        """An animation, perhaps without saying how long; curves are by node, property and axis, keys by seconds."""
+        ends = {} if seconds is None else {"LocalStart": 0, "LocalStop": round(seconds * SECOND)}
+        times = "".join(f'\t\t\tP: "{key}", "KTime", "Time", "",{value}\n' for key, value in ends.items())
+        stack = self.add("AnimationStack", f"AnimStack::{name}", "", f"\t\tProperties70:  {{\n{times}\t\t}}\n")
+        layer = self.add("AnimationLayer", "AnimLayer::Base", "", "")
+        self.link(layer, stack)
+        for (node, prop, axis), keys in curves.items():
+            value = self.add("AnimationCurveNode", "AnimCurveNode::c", "", "")
+            self.link(value, layer)
+            self.link(value, node, prop)
+            curve = self.add("AnimationCurve", "AnimCurve::", "", _curve(keys))
+            self.link(curve, value, f"d|{axis}")
+
+    def text(self) -> str:
+        lines = "".join(f'\t\tP: "{key}", "int", "Integer", "",{value}\n' for key, value in self.settings.items())
+        lines += f'\t\tP: "UnitScaleFactor", "double", "Number", "",{self.unit}\n'
+        return (
+            "; FBX 7.4.0 project file\nFBXHeaderExtension:  {\n\tFBXHeaderVersion: 1003\n\tFBXVersion: 7400\n}\n"
+            f"GlobalSettings:  {{\n\tVersion: 1000\n\tProperties70:  {{\n{lines}\t}}\n}}\n"
+            f"Objects:  {{\n{''.join(self.objects)}}}\nConnections:  {{\n{''.join(self.links)}}}\n"
+        )
+
+    def read(self, **options: object) -> Clip:
+        return formats()["fbx"].read(io.BytesIO(self.text().encode()), "made.fbx", ReadOptions(**options))  # type: ignore
+
+
+def _curve(keys: dict[float, float]) -> str:
+    """A curve of straight lines."""
+    times = ",".join(str(round(t * SECOND)) for t in keys)
+    values = ",".join(str(v) for v in keys.values())
+    return (
+        f"\t\tDefault: 0\n\t\tKeyVer: 4009\n\t\tKeyTime: *{len(keys)} {{\n\t\t\ta: {times}\n\t\t}}\n"
+        f"\t\tKeyValueFloat: *{len(keys)} {{\n\t\t\ta: {values}\n\t\t}}\n\t\tKeyAttrFlags: *1 {{\n\t\t\ta: 4\n\t\t}}\n"
+        "\t\tKeyAttrDataFloat: *4 {\n\t\t\ta: 0,0,0,0\n\t\t}\n"
+        f"\t\tKeyAttrRefCount: *1 {{\n\t\t\ta: {len(keys)}\n\t\t}}\n"
+    )
+
+
+def leg(scene: Scene, **knee: Iterable[float]) -> list[int]:
+    """Hip, knee and ankle, in centimetres, the hip at 100."""
+    hip = scene.node("Hip", Lcl_Translation=(0, 100, 0))
+    lower = scene.node("Knee", hip, Lcl_Translation=(0, -50, 0), **knee)
+    return [hip, lower, scene.node("Ankle", lower, Lcl_Translation=(0, -45, 0))]
+
+
+def degrees(angle: float, axis: np.ndarray) -> np.ndarray:
+    return from_axis_angle(axis, np.radians(angle))
+
+
+def test_places_are_in_metres() -> None:
+    scene = Scene()
+    leg(scene)
+    clip = scene.read()
+    assert clip.skeleton.names == ("Hip", "Knee", "Ankle")
+    assert np.allclose(clip.skeleton.rest_world[0], [[0, 1, 0], [0, 0.5, 0], [0, 0.05, 0]], atol=1e-9)
+    assert (clip.unit, clip.up, clip.motion, clip.clips) == (0.01, "Y", None, ())
+    assert clip.unit_reason == "cm: the file says so"
+
+
+@pytest.mark.parametrize(("factor", "metres", "word"), [(100.0, 1.0, "m"), (2.54, 0.0254, "inch"), (0.1, 0.001, "mm")])
+def test_the_unit_is_the_files(factor: float, metres: float, word: str) -> None:
+    scene = Scene(unit=factor)
+    leg(scene)
+    clip = scene.read()
+    assert clip.unit == pytest.approx(metres)
+    assert clip.unit_reason == f"{word}: the file says so"
+    assert np.allclose(clip.skeleton.offsets[1], [0, -50 * metres, 0])
+    assert np.allclose(scene.read(unit=0.5).skeleton.offsets[1], [0, -25, 0])
+
+
+def test_z_up_is_turned_to_y_up() -> None:
+    scene = Scene(up=2, front=1, front_sign=-1)
+    hip = scene.node("Hip", Lcl_Translation=(10, 20, 100))
+    scene.node("Knee", hip, Lcl_Translation=(0, 0, -50))
+    clip = scene.read()
+    assert (clip.up, clip.up_reason) == ("Z", "Z is up: the file says so")
+    assert np.allclose(clip.skeleton.rest_world[0], [[0.1, 1.0, -0.2], [0.1, 0.5, -0.2]])
+    as_y = scene.read(up="Y")
+    assert np.allclose(as_y.skeleton.rest_world[0], [[0.1, 0.2, 1.0], [0.1, 0.2, 0.5]])
+
+
+def test_pre_and_post_rotations_and_orders_make_the_rest_pose() -> None:
+    scene = Scene()
+    # Rotation order 5 is ZYX as the file counts: about X first, then Y, then Z of what is turned already.
+    leg(
+        scene,
+        PreRotation=(0, 0, 90),
+        PostRotation=(0, 30, 0),
+        Lcl_Rotation=(10, 20, 0),
+    )
+    clip = scene.read()
+    turn = multiply(degrees(20, Y), degrees(10, X))
+    wanted = multiply(multiply(degrees(90, Z), turn), degrees(-30, Y))
+    assert angle_between(clip.skeleton.rest[1], wanted) < 1e-9
+
+
+def test_inherit_types_say_whether_a_scale_is_passed_on() -> None:
+    ankles = {}
+    for inherit in (0, 1, 2):
+        scene = Scene()
+        hip = scene.node("Hip", inherit=inherit, Lcl_Scaling=(2, 2, 2))
+        knee = scene.node("Knee", hip, inherit=inherit, Lcl_Translation=(0, -50, 0))
+        scene.node("Ankle", knee, inherit=inherit, Lcl_Translation=(0, -50, 0))
+        ankles[inherit] = scene.read().skeleton.rest_world[0][2, 1]
+    # The knee is two scaled units below the hip in any case; only without inheritance it does not scale what it holds.
+    assert ankles == {0: pytest.approx(-2.0), 1: pytest.approx(-2.0), 2: pytest.approx(-1.5)}
+
+
+def test_stacks_are_clips() -> None:
+    scene = Scene()
+    hip, knee, _ = leg(scene)
+    scene.stack("bend", 1.0, {(knee, "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    scene.stack("walk", 2.0, {(hip, "Lcl Translation", "Z"): {0.0: 0.0, 2.0: 300.0}})
+    clip = scene.read()
+    assert clip.clips == ("bend", "walk")
+    assert clip.motion is not None
+    assert (clip.motion.name, clip.motion.fps, clip.motion.num_frames) == ("bend", 30.0, 31)
+    assert angle_between(clip.motion.rotations[15, 1], degrees(45, X)) < 1e-6
+    assert "2 animations; `bend`, the first, is read" in clip.notes
+    walk = scene.read(clip="walk").motion
+    assert walk is not None
+    assert np.allclose(walk.root[[0, 30, 60], 2], [0.0, 1.5, 3.0], atol=1e-6)
+    with pytest.raises(UnknownNameError, match="holds no animation `walks`; nearest: `walk`"):
+        scene.read(clip="walks")
+
+
+def test_a_stack_that_does_not_say_lasts_as_long_as_its_keys() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    scene.stack("bend", None, {(knee, "Lcl Rotation", "X"): {0.5: 0.0, 1.5: 90.0}})
+    clip = scene.read()
+    assert clip.motion is not None
+    assert clip.motion.num_frames == 31
+    assert angle_between(clip.motion.rotations[-1, 1], degrees(90, X)) < 1e-6
+    assert "animation `bend` starts at 0.5 s of the file's clock" in clip.notes
+
+
+def test_keys_that_are_denser_than_the_files_rate_are_all_frames() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    keys = {i / 120: float(i % 7) for i in range(121)}
+    scene.stack("shake", 1.0, {(knee, "Lcl Rotation", "X"): keys})
+    clip = scene.read()
+    assert clip.motion is not None
+    assert (clip.motion.fps, clip.motion.num_frames) == (120.0, 121)
+    assert angle_between(clip.motion.rotations[3, 1], degrees(3, X)) < 1e-5
+    assert any("120 a second, more often than the file's 30" in note for note in clip.notes)
+
+
+def test_a_stack_that_moves_no_joint_is_no_motion() -> None:
+    scene = Scene()
+    leg(scene)
+    lamp = scene.node("Lamp", sub="Null")
+    scene.stack("light", 1.0, {(lamp, "Lcl Translation", "X"): {0.0: 0.0, 1.0: 10.0}})
+    clip = scene.read()
+    assert clip.motion is None
+    assert "animation `light` moves no joint of the character" in clip.notes
+
+
+def test_what_moves_above_the_joints_moves_them() -> None:
+    scene = Scene()
+    cart = scene.node("Cart", sub="Null")
+    hip = scene.node("Hip", cart, Lcl_Translation=(0, 100, 0))
+    scene.node("Knee", hip, Lcl_Translation=(0, -50, 0))
+    scene.stack("roll", 1.0, {(cart, "Lcl Translation", "X"): {0.0: 0.0, 1.0: 100.0}})
+    clip = scene.read()
+    assert clip.skeleton.names == ("Hip", "Knee")
+    assert clip.motion is not None
+    assert np.allclose(clip.motion.root[-1], [1, 1, 0], atol=1e-6)
+
+
+def test_joints_that_stretch_have_offsets_of_their_own() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    scene.stack("stretch", 1.0, {(knee, "Lcl Translation", "Y"): {0.0: -50.0, 1.0: -80.0}})
+    motion = scene.read().motion
+    assert motion is not None
+    assert motion.offsets is not None
+    assert np.allclose(fk(motion).positions[-1, 2], [0, 1 - 0.8 - 0.45, 0], atol=1e-6)
+
+
+def test_bones_that_grow_are_told() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    scene.stack("grow", 1.0, {(knee, "Lcl Scaling", "X"): {0.0: 1.0, 1.0: 3.0}})
+    clip = scene.read()
+    assert any("joints grow or shrink, from `Knee`" in sentence for sentence in clip.dropped)
+
+
+def test_bare_bones_named_as_ends_are_ends() -> None:
+    scene = Scene()
+    ankle = leg(scene)[2]
+    scene.node("Ankle_end", ankle, Lcl_Translation=(0, 0, 20))
+    clip = scene.read()
+    assert clip.skeleton.names == ("Hip", "Knee", "Ankle")
+    assert [(end.name, end.joint) for end in clip.skeleton.ends] == [("Ankle_end", "Ankle")]
+    assert np.allclose(clip.skeleton.rest_ends, [[0, 0.05, 0.2]])
+
+
+def test_several_tops_get_the_node_above_them_or_a_root() -> None:
+    scene = Scene()
+    rig = scene.node("Rig", sub="Null", Lcl_Translation=(0, 10, 0))
+    for side in ("Left", "Right"):
+        scene.node(f"{side}Hip", rig, Lcl_Translation=(10, 0, 0))
+    clip = scene.read()
+    assert clip.skeleton.names == ("Rig", "LeftHip", "RightHip")
+    assert "2 joints hang from no other joint; `Rig` above them was taken as their root" in clip.notes
+
+
+def test_of_two_characters_the_larger_is_read() -> None:
+    scene = Scene()
+    leg(scene)
+    scene.node("Other")
+    clip = scene.read()
+    assert clip.skeleton.names == ("Hip", "Knee", "Ankle")
+    assert "2 characters; read is the one with most joints" in clip.dropped
+
+
+def test_same_names_are_made_different() -> None:
+    scene = Scene()
+    hip = scene.node("Hip")
+    scene.node("Bone", scene.node("Bone", hip))
+    assert scene.read().skeleton.names == ("Hip", "Bone", "Bone_2")
+
+
+def test_animated_nodes_without_bones_are_joints() -> None:
+    scene = Scene()
+    arm = scene.node("Arm", sub="Null")
+    scene.node("Claw", arm, sub="Null", Lcl_Translation=(0, 50, 0))
+    scene.stack("turn", 1.0, {(arm, "Lcl Rotation", "Z"): {0.0: 0.0, 1.0: 90.0}})
+    clip = scene.read()
+    assert clip.skeleton.names == ("Arm", "Claw")
+    assert "there are no bones; every node of what is animated is a joint" in clip.notes
+
+
+def skinned_scene() -> tuple[Scene, np.ndarray]:
+    """A leg that carries a strip of four vertices, bound straight while the file stands bent; and the vertices."""
+    scene = Scene()
+    hip, knee, _ = leg(scene, Lcl_Rotation=(90, 0, 0))
+    points = np.array([[0, 90, 0], [10, 60, 0], [0, 50, 5], [0, 20, 0]], float)
+    mesh = scene.node("Skin", sub="Mesh")
+    row = ",".join(str(v) for v in points.ravel())
+    body = f"\t\tVertices: *12 {{\n\t\t\ta: {row}\n\t\t}}\n\t\tPolygonVertexIndex: *4 {{\n\t\t\ta: 0,1,2,-4\n\t\t}}\n"
+    geometry = scene.add("Geometry", "Geometry::Skin", "Mesh", body)
+    scene.link(geometry, mesh)
+    skin = scene.add("Deformer", "Deformer::Skin", "Skin", "")
+    scene.link(skin, geometry)
+    for bone, height, indices, weights in ((hip, 100, "0,1,2", "1,1,0.5"), (knee, 50, "2,3", "0.5,1")):
+        there = ",".join(str(float(v)) for v in _moved(height).ravel())
+        back = ",".join(str(float(v)) for v in _moved(-height).ravel())
+        count = indices.count(",") + 1
+        cluster = (
+            f"\t\tIndexes: *{count} {{\n\t\t\ta: {indices}\n\t\t}}\n"
+            f"\t\tWeights: *{count} {{\n\t\t\ta: {weights}\n\t\t}}\n"
+            f"\t\tTransform: *16 {{\n\t\t\ta: {back}\n\t\t}}\n\t\tTransformLink: *16 {{\n\t\t\ta: {there}\n\t\t}}\n"
+        )
+        found = scene.add("Deformer", "SubDeformer::", "Cluster", cluster)
+        scene.link(found, skin)
+        scene.link(bone, found)
+    return scene, points
+
+
+def _moved(height: float) -> np.ndarray:
+    """A matrix of FBX, for rows, that moves upwards."""
+    out = np.eye(4)
+    out[3, 1] = height
+    return out
+
+
+def test_the_bind_pose_is_the_rest_pose_and_skins_follow_the_joints() -> None:
+    scene, points = skinned_scene()
+    clip = scene.read()
+    assert np.allclose(clip.skeleton.rest_world[0][:2], [[0, 1, 0], [0, 0.5, 0]], atol=1e-9)
+    assert np.allclose(clip.skeleton.rest[1], [1, 0, 0, 0], atol=1e-9)
+    (mesh,) = clip.meshes
+    assert np.allclose(mesh.vertices, points / 100)
+    assert mesh.triangles.tolist() == [[0, 1, 2], [0, 2, 3]]
+    assert np.allclose(skinned(mesh, clip.skeleton)[0], points / 100)
+
+
+def test_a_skin_follows_a_motion() -> None:
+    scene, points = skinned_scene()
+    scene.stack("bend", 1.0, {(scene.nodes["Knee"], "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    clip = scene.read()
+    assert clip.motion is not None
+    found = skinned(clip.meshes[0], clip.motion)
+    assert np.allclose(found[0], points / 100, atol=1e-6)
+    # A quarter turn about X at the knee (0, 0.5, 0): 0.3 m below becomes 0.3 m behind.
+    assert np.allclose(found[-1, 3], [0, 0.5, -0.3], atol=1e-6)
+    turned = np.array([0, 0.45, 0.0])
+    assert np.allclose(found[-1, 2], (points[2] / 100 + turned) / 2, atol=1e-6)
+
+
+def test_a_mesh_below_a_bone_is_carried_stiffly() -> None:
+    scene = Scene()
+    hip, knee, _ = leg(scene)
+    hat = scene.node("Hat", knee, sub="Mesh", Lcl_Translation=(0, 0, 10))
+    body = (
+        "\t\tVertices: *9 {\n\t\t\ta: 0,0,0,1,0,0,0,1,0\n\t\t}\n\t\tPolygonVertexIndex: *3 {\n\t\t\ta: 0,1,-3\n\t\t}\n"
+    )
+    scene.link(scene.add("Geometry", "Geometry::Hat", "Mesh", body), hat)
+    loose = scene.node("Floor", sub="Mesh")
+    scene.link(scene.add("Geometry", "Geometry::Floor", "Mesh", body), loose)
+    clip = scene.read()
+    (mesh,) = clip.meshes
+    assert np.allclose(mesh.vertices, np.array([[0, 50, 10], [1, 50, 10], [0, 51, 10]]) / 100)
+    assert set(mesh.joints.ravel().tolist()) == {1}
+    assert "1 of the meshes hang from no joint of the character" in clip.dropped
+    assert hip
+
+
+def test_a_file_without_bones_is_refused() -> None:
+    scene = Scene()
+    scene.node("Lamp", sub="Null")
+    with pytest.raises(FileError, match=r"made\.fbx: holds no character: of its 1 nodes none is a bone"):
+        scene.read()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "the file is empty; expected FBX"),
+        (b"Kaydara FBX Binary  \x00\x1a\x00\xe8\x1c\x00\x00\xff", "is no FBX file that can be read"),
+        (b"o cube\nv 0 0 0\n", "is no FBX file that can be read|holds no character"),
+    ],
+)
+def test_what_is_no_fbx_is_said(data: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.fbx"
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=said) as caught:
+        read(path)
+    assert "wrong.fbx" in caught.value.message
+
+
+def test_numbers_without_end_make_no_body() -> None:
+    scene = Scene()
+    hip = scene.node("Hip", Lcl_Translation=(float("1e308"), 0, 0))
+    scene.node("Knee", hip, Lcl_Scaling=(float("1e308"), 1, 1), Lcl_Translation=(float("1e308"), 0, 0))
+    with pytest.raises(FileError, match="the numbers make no body"):
+        scene.read()
+
+
+def test_an_animation_without_end_is_refused() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    scene.stack("long", 4e7, {(knee, "Lcl Rotation", "X"): {0.0: 0.0, 4e7: 90.0}})
+    with pytest.raises(FileError, match="the animation `long` lasts 4e\\+07 s"):
+        scene.read()
+
+
+def test_fbx_is_not_written(tmp_path: Path) -> None:
+    scene = Scene()
+    leg(scene)
+    with pytest.raises(OptionError, match="FBX files can be read, not written"):
+        write(scene.read(), tmp_path / "out.fbx")
+    assert not (tmp_path / "out.fbx").exists()
+
+
+def test_a_missing_package_is_named_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    leg(scene)
+    monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match="Reading FBX needs the package `ufbx`") as caught:
+        scene.read()
+    assert caught.value.hint == "pip install 'understudy[fbx]'"
+
+
+BROKEN = {
+    "crash": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+    "hang": "import time\ntime.sleep(60)",
+    "raise": "raise KeyError('odd')",
+    "greed": "from understudy.io.child import answer\nanswer(lambda request, data: ({}, {'a': bytearray(1 << 40)}))",
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("crash", r"x\.fbx: the reader crashed on it \(SIGSEGV\); the file is damaged"),
+        ("hang", r"x\.fbx: was not read within 2 s, and was given up"),
+        ("raise", r"x\.fbx: the reader failed on it: KeyError: 'odd'"),
+        ("greed", r"x\.fbx: needs more than 4 GiB of memory"),
+    ],
+)
+def test_a_child_that_fails_is_an_error_in_words(
+    how: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"broken_{how}.py").write_text(BROKEN[how])
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(FileError, match=said):
+        child.ask(f"broken_{how}", {}, b"", "x.fbx", seconds=2.0)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_mutated_files_end_in_an_error_in_words_or_a_body(seed: int) -> None:
+    rng = random.Random(seed)
+    scene, _ = skinned_scene()
+    scene.stack("bend", 1.0, {(scene.nodes["Knee"], "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    data = bytearray(scene.text().encode())
+    for _ in range(rng.choice([1, 3, 20])):
+        place = rng.randrange(len(data))
+        kind = rng.randrange(3)
+        if kind == 0:
+            data[place] = rng.randrange(256)
+        elif kind == 1:
+            del data[place : place + rng.randrange(1, 60)]
+        else:
+            start = rng.randrange(len(data))
+            data[place:place] = data[start : start + rng.randrange(1, 60)]
+    clip, said = None, ""
+    try:
+        clip = formats()["fbx"].read(io.BytesIO(bytes(data)), "made.fbx", ReadOptions())  # type: ignore[misc]
+    except UnderstudyError as error:
+        said = error.message
+    if clip is None:
+        assert said.startswith("made.fbx: ")
+        assert "failed on it" not in said
+    else:
+        assert np.all(np.isfinite(clip.skeleton.rest_world[0]))
+
+
+def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    leg(scene)
+    monkeypatch.setattr("understudy.io.fbx.MOST_BYTES", 1 << 10)
+    with pytest.raises(FileError, match="is larger than 0 MiB, the most that is read"):
+        scene.read()
+
+
+def test_a_unit_that_cannot_be_is_not_believed() -> None:
+    scene = Scene(unit=1e12)
+    leg(scene)
+    clip = scene.read()
+    assert clip.unit == 0.01
+    assert clip.unit_reason == "cm: as FBX is by default; the file says 1e+10 m, which is not believed"
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        ((0, 0, 0), "joints have no size: their scale is 0, from `Knee`"),
+        ((1, 3, 1), "are scaled unevenly, from `Knee`"),
+    ],
+)
+def test_odd_scales_are_told(scale: tuple[float, float, float], said: str) -> None:
+    scene = Scene()
+    leg(scene, Lcl_Scaling=scale)
+    assert any(said in note for note in scene.read().notes)
+
+
+def test_mirrored_joints_are_placed_right() -> None:
+    scene = Scene()
+    hip = scene.node("Hip", Lcl_Translation=(0, 100, 0), Lcl_Scaling=(-1, 1, 1))
+    knee = scene.node("Knee", hip, Lcl_Translation=(20, -50, 0))
+    scene.stack("turn", 1.0, {(hip, "Lcl Rotation", "Y"): {0.0: 0.0, 1.0: 90.0}})
+    clip = scene.read()
+    assert knee
+    assert clip.motion is not None
+    places = fk(clip.motion).positions
+    assert np.allclose(places[0, 1], [-0.2, 0.5, 0], atol=1e-6)
+    assert np.allclose(places[-1, 1], [0, 0.5, 0.2], atol=1e-6)
+
+
+def test_a_bind_pose_of_another_size_is_passed_over() -> None:
+    scene, _ = skinned_scene()
+    scene.objects = [text.replace("50.0", "5000.0") if "TransformLink" in text else text for text in scene.objects]
+    clip = scene.read()
+    assert any("the bind pose is of another size than the joints" in note for note in clip.notes)
+    assert angle_between(clip.skeleton.rest[1], degrees(90, X)) < 1e-9
