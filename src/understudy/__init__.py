@@ -16,6 +16,7 @@ _EXPORTS = {
     "Pose": "understudy.kinematics",
     "Skeleton": "understudy.skeleton",
     "UnderstudyError": "understudy.errors",
+    "analogy": "understudy.analogies",
     "fk": "understudy.kinematics",
     "join": "understudy.motion",
     "mirror": "understudy.symmetry",
