@@ -30,7 +30,7 @@ LAYERS = (
     ("constraints",),
     ("problem", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "limits", "plants", "transfer", "suggestion", "analogy"),
+    ("contacts", "start", "limits", "plants", "transfer", "suggestion", "analogy", "metrics"),
     ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "analogies", "stream", "recipe"),
     ("app",),
 )
