@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, conjugate, continuous, multiply, to_matrix, unrotate
+from understudy.geometry.quaternion import Array, conjugate, continuous, multiply, unrotate
 from understudy.io.gltf_nodes import affine, polar, turned
 from understudy.motion import Motion
 from understudy.skeleton import Point, Skeleton
@@ -126,12 +126,6 @@ def _alike(bound: Array, here: Array, parents: np.ndarray, given: np.ndarray) ->
     ]
     tiny = 1e-9 * (1.0 + float(np.abs(here[:, :3, 3]).max()))
     return max(lengths) <= LIKE_SIZE * min(lengths) + tiny
-
-
-def rest_of(skeleton: Skeleton) -> Array:
-    """(J, 4, 4) world from joint of a skeleton's rest pose, without any scale."""
-    positions, rotations = skeleton.rest_world
-    return affine(to_matrix(rotations), positions)
 
 
 def differing(names: Sequence[str]) -> tuple[str, ...]:
