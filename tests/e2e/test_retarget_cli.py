@@ -22,7 +22,7 @@ from understudy.io import read, write
 from understudy.kinematics import fk
 from understudy.motion import Motion, rest_motion
 from understudy.recipe import Prepared, read_recipe
-from understudy.recipe.quality import frozen
+from understudy.recipe.guards import frozen
 from understudy.solvers.base import Solution
 
 

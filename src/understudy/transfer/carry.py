@@ -63,9 +63,12 @@ def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -
             local[:, joint] = target.rest[joint]
         elif group[-1] in turns and (joint in groups or joint not in grouped):
             wanted = multiply(conjugate(above), multiply(turns[group[-1]], alignment.target_world[group[-1]]))
-            local[:, list(group)] = (
-                turn_hinges(target, group, wanted, inside=ROOM) if joint in groups else wanted[:, None]
-            )
+            if joint in groups:
+                # What a joint by itself lacks no other makes up for: bringing it inside its limits is the solver's.
+                limited = len(group) > 1
+                local[:, list(group)] = turn_hinges(target, group, wanted, inside=ROOM, limited=limited)
+            else:
+                local[:, joint] = wanted
         elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:
             local[:, joint] = turn_hinges(target, (joint,), alignment.target[None, joint])[0]
         world[:, joint] = multiply(above, local[:, joint])

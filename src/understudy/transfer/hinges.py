@@ -18,12 +18,15 @@ from understudy.geometry.quaternion import (
     from_axis_angle,
     identity,
     multiply,
+    rotate,
     unrotate,
 )
 from understudy.roles import stem
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
 from understudy.transfer.correspondence import Correspondence, is_chain
 
+PARALLEL = 0.9
+"""Cosine from which on two axes count as one line."""
 MOST = 3
 """Axes that one rotation can be shared out over."""
 SWEEPS = 200
@@ -42,7 +45,8 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
     """The target's joints that turn together, by the first of each group, from the body outwards.
 
     Hinges that follow each other and are one pair's, or one part's by their names (`waist_yaw`, `waist_roll`), make a
-    group, of three axes at most; any other is a group by itself. Joints that turn any way are in none.
+    group, of three axes at most; any other is a group by itself, and so is one that turns about the same line as
+    another: a leg of several knees bends at each. Joints that turn any way are in none.
     """
     target = correspondence.target
     chains = {
@@ -61,14 +65,24 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         same = bool(group) and (
             all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
         )
-        if not same or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MOST:
+        crossing = not any(
+            abs(float(a @ b)) > PARALLEL for j in group for a in _axes(target, j) for b in _axes(target, joint)
+        )
+        if not (same and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MOST:
             group = ()
         first[joint] = group[0] if group else joint
         found[first[joint]] = (*group, joint)
     return found
 
 
-def turn_hinges(skeleton: Skeleton, joints: Sequence[int], wanted: Array, *, inside: float = 0.0) -> Array:
+def _axes(skeleton: Skeleton, joint: int) -> Array:
+    """(A, 3) the axes of a joint in the world, in the rest pose."""
+    return rotate(skeleton.rest_world[1][joint], skeleton.axes[joint, : NUM_AXES[skeleton.kinds[joint]]])
+
+
+def turn_hinges(
+    skeleton: Skeleton, joints: Sequence[int], wanted: Array, *, inside: float = 0.0, limited: bool = True
+) -> Array:
     """Local rotations (F, N, 4) of joints in a row that together come nearest to rotations (F, 4), inside their limits.
 
     Args:
@@ -77,8 +91,11 @@ def turn_hinges(skeleton: Skeleton, joints: Sequence[int], wanted: Array, *, ins
         wanted: (F, 4) from the last one's frame to that which the first hangs from, continuous in time.
         inside: Radians by which to stay clear of the limits, so that there is room to either side; a tenth of a
             range at most.
+        limited: Whether limits are kept.
     """
     base, axes, limits = _merged(skeleton, joints)
+    if not limited:
+        limits = np.tile([-np.inf, np.inf], (len(axes), 1))
     room = np.minimum(inside, 0.1 * (limits[:, 1] - limits[:, 0]))
     limits = limits + room[:, None] * np.array([1.0, -1.0])
     angles = _unlimited(base, axes, limits, wanted)

@@ -65,6 +65,7 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
                 table[point.name] = [p for p in map(theirs.foremost, table[point.name]) if theirs.near_floor(p)]
     if not given and not is_humanoid(whole.target):
         _set_down_the_rest(table, theirs)
+    _as_one(table)
     lost = sorted(name for name, points in table.items() if not points)
     notes = [
         f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
@@ -80,6 +81,14 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
         soles=() if human else theirs.others({point.name for point in places.values()}),
         notes=tuple(notes),
     )
+
+
+def _as_one(table: dict[str, list[Point]]) -> None:
+    """Let landings in one place of one bone be one point: two of different heights could not both stand."""
+    known: dict[tuple[str, bytes], Point] = {}
+    for name, points in table.items():
+        same = [known.setdefault((point.joint, np.round(point.offset, 6).tobytes()), point) for point in points]
+        table[name] = list({point.name: point for point in same}.values())
 
 
 def _carried_over(point: Point, alignment: Alignment) -> list[Point]:

@@ -20,6 +20,8 @@ from understudy.transfer.reference import posed, stands_at_rest
 
 BESIDE = 0.1
 """Share of a sole's length along which points lie beside each other."""
+OFF_GROUND = 0.05
+"""Share of a leg's length above what its limb ends in from which on a point does not stand on the ground."""
 LOW = 0.3
 """Share of the hips' height below which a limb may stand on the floor too."""
 
@@ -57,8 +59,12 @@ class Soles:
         )
         # A body that keeps its own stance shows there what it stands on; what is carried to it may wave a paw for good.
         shown = still if motion is None or (alignment.stance and which == "target") else motion
+        animal = which == "target" and not is_humanoid(skeleton)
         for point in contact_points(shown):
-            soles.limbs.setdefault(soles.limb_of(point), []).append(point)
+            point = soles.grounded(point) if animal else point
+            row = soles.limbs.setdefault(soles.limb_of(point), [])
+            if point.name not in {other.name for other in row}:
+                row.append(point)
         soles.stood.extend(soles.lowest([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
         return soles
 
@@ -78,6 +84,12 @@ class Soles:
         beyond = [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
         beyond += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
         return min([point, *beyond], key=lambda p: float(self.pose.points([p])[0, 0, 1]))
+
+    def grounded(self, point: Point) -> Point:
+        """A point, or where it is off the ground, as what is called an animal's foot may be, what it stands on."""
+        lower = self.foremost(point)
+        heights = self.pose.points([point, lower])[0, :, 1]
+        return lower if heights[0] - heights[1] > OFF_GROUND * leg_length(self.pose.skeleton) else point
 
     def limb_of(self, point: Point) -> int:
         """The number of the limb that a point is on; -1 for one without a partner."""
