@@ -27,7 +27,8 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- fill: (\w+)(.*?)-->\n)(.*?)(<!-- /fill -->)", re.DOTALL)
 FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-MEASURED = re.compile(r"\d[\d.]*e[-+]\d+|\d[\d.e+-]*(?= (?:mm|ms|x|/|degrees over|s for)(?:\s|$))", re.MULTILINE)
+UNITS = r"mm|ms|x|/|degrees over|degrees, shifted|m in [xz]|of the motions'|s for"
+MEASURED = re.compile(rf"\d[\d.]*e[-+]\d+|\d[\d.e+-]*(?= (?:{UNITS})(?:\s|$))", re.MULTILINE)
 COMMAND = "from understudy.app.cli import main; main()"
 
 
