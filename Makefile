@@ -39,6 +39,7 @@ check: $(VENV)/installed.dev ## lint, format and types
 	@$(BIN)/mypy
 
 bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
+	@$(PIP) -q -e '.[peers]' || echo "some packages to compare with could not be installed: they are skipped"
 	@$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/

@@ -3,7 +3,8 @@
     python docs/mapping_table.py            make it anew
     python docs/mapping_table.py --check    change nothing; fail if the page is out of date
 
-The data lies beside the repository or where UNDERSTUDY_DATA says; without it there is nothing to make.
+The data lies beside the repository or where UNDERSTUDY_DATA says; without it there is nothing to make. Files of FBX and
+USD need the packages that read them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ DATA = Path(os.environ.get("UNDERSTUDY_DATA", HOME.parent / "shared" / "data"))
 TARGET = "cmu_bvh/02_01.bvh"
 PATTERNS = ("cmu_bvh/*.bvh", "cmu_asfamc/*.asf", "humans/*.bvh", "bvh_conformance/univrm_hierarchy_*.bvh",
             "bvh_conformance/bvhio_example.bvh", "bvh_conformance/bvhpython_test_mocapbank.bvh",
-            "bvh_conformance/bvhtoolbox_walk01.bvh")  # fmt: skip
+            "bvh_conformance/bvhtoolbox_walk01.bvh", "gltf/CesiumMan.glb", "gltf/RiggedFigure.glb",
+            "gltf/RobotExpressive.glb", "gltf/m2m_*human*.glb", "gltf/quaternius_man_Casual.glb",
+            "fbx_usd/maya_*.fbx", "fbx_usd/100style_character.fbx", "fbx_usd/RiggedFigure.usdz",
+            "robots/*humanoid*.xml", "robots/unitree_g1*", "robots/unitree_h1.xml")  # fmt: skip
 """The files that hold humans."""
 BLOCK = re.compile(r"(<!-- mapping table -->\n)(.*?)(<!-- /mapping table -->)", re.DOTALL)
 

@@ -20,6 +20,7 @@ from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.start import check_structure
 from understudy.transfer.correspondence import Correspondence
+from understudy.transfer.detached import attach, rehung
 
 __all__ = ["Options", "Part", "Plan", "morph", "naive", "plan", "retarget"]
 
@@ -50,6 +51,14 @@ def retarget(
         watch: Told how far the solver is.
         casting: What else `understudy.casting.cast` takes: how the two are aligned, and reference poses.
     """
+    hung = attach(target)
+    if hung is not target and correspondence is None and casting.get("target_pose") is None:
+        own = casting.pop("target_motion", None)
+        found = retarget(
+            motion, hung, constraints=constraints, contacts=contacts, options=options, solver=solver, watch=watch,
+            target_motion=None if own is None else rehung(own, hung), **casting,
+        )  # fmt: skip
+        return replace(found, motions=tuple(rehung(each, target) for each in found.motions))
     part = cast(motion, target, correspondence=correspondence, **casting)
     if is_driven(part) and not constraints and solver is None:
         assert part.alignment is not None

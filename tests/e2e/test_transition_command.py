@@ -115,7 +115,7 @@ def test_a_quick_blend_is_warned_of(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("sample:walk", "sample:run", "--seconds", "-1"), 2, "Expected a blend of more than zero"),
-        (("sample:walk", "sample:run", "--leave", "99"), 2, "Expected a blend of more than zero and at most"),
+        (("sample:walk", "sample:run", "--leave", "99"), 2, "Expected --leave from 0 to 5.00 s"),
         (("sample:walk", "sample:rum"), 2, "There is no sample motion `rum`"),
         (("sample:walk", "nothing.bvh"), 1, "there is no such file"),
         (("sample:adult", "sample:walk"), 1, "is a character without motion"),

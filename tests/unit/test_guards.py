@@ -14,7 +14,8 @@ from understudy.casting import cast
 from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
 from understudy.motion import Motion
 from understudy.plan import plan
-from understudy.recipe.guards import analogy_faults, crossed, faults, frozen, scattered, transition_faults
+from understudy.recipe.guards import crossed, faults, frozen, scattered, transition_faults
+from understudy.recipe.guards_analogy import analogy_faults
 from understudy.symmetry import mirror
 from understudy.transfer.correspondence import Correspondence
 from understudy.transition import transition
@@ -177,4 +178,4 @@ def test_an_analogy_keeps_facing_side_and_movement() -> None:
     (said,) = analogy_faults(replace(found, level=turned(found.level, 180.0)))
     assert said.startswith("the result faces the other way: 1")
     (said,) = analogy_faults(replace(found, motion=mirror(found.motion)))
-    assert said.startswith("the result is mirrored: its feet go with A's by a correlation of")
+    assert said.startswith("the result is mirrored: its left does what its right is to do (correlation of the sides -")

@@ -17,6 +17,8 @@ DENSITY = 7.0
 """Markers on a leg's length of bone, if nobody says."""
 GIRTH = 0.12
 """How far beside its bone a marker lies, as a share of the bone: as on the skin, so that it feels the bone's twist."""
+MOST = 2000
+"""Markers that a body carries at most: every one is compared with every one of the other body."""
 SHORT = 0.02
 """Leg lengths below which a bone is too short to carry a marker of its own."""
 
@@ -45,6 +47,11 @@ def spread_markers(skeleton: Skeleton, *, count: int | None = None, density: flo
         )
     lengths = [float(np.linalg.norm(bone)) for _, bone, _ in bones]
     spacing = leg / (density or DENSITY) if count is None else sum(lengths) / count
+    if not sum(lengths) / spacing <= MOST:
+        raise OptionError(
+            f"Expected at most {MOST} markers on a body; a {'count' if count else 'density'} of "
+            f"{count or density or DENSITY:g} makes {sum(lengths) / spacing:.3g} on skeleton `{skeleton.name}`"
+        )
     made: list[Point] = []
     for (joint, bone, tip), length in zip(bones, lengths, strict=True):
         number = max(round(length / spacing), 1)

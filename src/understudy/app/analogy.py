@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from understudy.app.options import json_option
-from understudy.app.output import note, print_json
+from understudy.app.output import check_output, note, print_json
 from understudy.app.progress import Progress
 
 if TYPE_CHECKING:
@@ -108,10 +108,12 @@ def analogy(**given: Any) -> None:
     pairs. A pose is a file of B's own: its frame N, or its first.
     """
     from understudy.io import write
-    from understudy.io.files import format_of
+    from understudy.recipe.guards_analogy import analogy_faults
 
-    if format_of(given["output"]).write is None:
-        raise click.UsageError(f"`{given['output']}`: files of this kind can be read, not written.")
+    for file in (given["output"], given["report"], given["picture"]):
+        check_output(file, motion=file == given["output"])
+    if given["picture"] and Path(given["picture"]).suffix.lower() not in (".png", ".svg"):
+        raise click.UsageError(f"Pictures are written as .png or .svg; got `{given['picture']}`.")
     if given["components"] is not None and given["energy"] is not None:
         raise click.UsageError("Say --components or --energy, not both.")
     with Progress() as progress:
@@ -122,7 +124,14 @@ def analogy(**given: Any) -> None:
     )
     if given["picture"]:
         _draw(result, given["picture"])
-    data = {"file": given["output"], **result.data(), "notes": [*notes, *result.notes], "not_kept": list(said)}
+    faults = [f"{fault}: no use; other examples, --without or marker pairs may do" for fault in analogy_faults(result)]
+    data = {
+        "file": given["output"],
+        **result.data(),
+        "faults": faults,
+        "notes": [*notes, *result.notes],
+        "not_kept": list(said),
+    }
     if given["report"]:
         from understudy.app.retarget import write_report
 
@@ -133,7 +142,9 @@ def analogy(**given: Any) -> None:
         print_json(data)
     else:
         click.echo(f"{given['output']}\n{result.report()}")
-    note(result.warnings, "warning")
+    note([*faults, *result.warnings], "warning")
+    if faults:
+        click.get_current_context().exit(1)
 
 
 def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, list[str]]:
@@ -159,8 +170,8 @@ def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, 
     ]
     mean = None
     if given["mean_pose"]:
-        file, _, number = given["mean_pose"].partition("@")
-        mean = _pose(file, int(number) if number.isdigit() else 0, body, given["b_unit"])
+        file, number = _frame_of(given["mean_pose"])
+        mean = _pose(file, number, body, given["b_unit"])
     chosen = {name: given[name] for name in CHOICES if given[name] is not None}
     result = analogy(
         None if a is None else a.motion,
@@ -177,6 +188,16 @@ def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, 
         watch=progress,
     )
     return result, new.clip, _said(new, a, b)
+
+
+def _frame_of(text: str) -> tuple[str, int]:
+    """A file and the number of a frame of it, as FILE@N; the first if none is named."""
+    file, at, number = text.rpartition("@")
+    if not at or Path(text).exists():
+        return text, 0
+    if not number.isdigit():
+        raise click.UsageError(f"Expected --mean-pose as FILE or FILE@N with the number of a frame; got `{text}`.")
+    return file, int(number)
 
 
 def _pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
@@ -221,8 +242,6 @@ def _draw(result: Analogy, path: str) -> None:
 
     a = result.new.motion if result.a is None else result.a.motion
     b = result.level if result.b is None else result.b.motion
-    if Path(path).parent.is_dir() is False:
-        raise click.UsageError(f"There is no folder `{Path(path).parent}` to draw the picture into.")
     draw_markers((a, b), (result.new.markers, result.markers), result.attempt.matches, path)
 
 

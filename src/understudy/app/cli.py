@@ -46,6 +46,12 @@ class Commands(click.Group):
         except UnderstudyError as error:
             report(error)
             ctx.exit(2 if isinstance(error, OptionError | UnknownNameError) else 1)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # A full disk under stdout, say: files that are read and written speak for themselves.
+            report(UnderstudyError(f"{error.filename or 'the output'}: {error.strerror or error}"))
+            ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
             ctx.exit(130)

@@ -70,6 +70,7 @@ def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference
 
     from understudy.errors import MotionError, OptionError
     from understudy.io.guess import reference_frame
+    from understudy.io.units import check_fps
 
     motion = clip.motion
     if motion is None:
@@ -90,6 +91,7 @@ def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference
     if len(chosen) < motion.num_frames:
         motion = motion[chosen]
     if fps is not None:
+        check_fps(fps)
         motion = motion.resampled(fps)
     if motion is clip.motion:
         return clip, remarks

@@ -11,7 +11,7 @@ import click
 
 from understudy.app.choices import make_recipe, retarget_options
 from understudy.app.options import json_option
-from understudy.app.output import note, print_json
+from understudy.app.output import check_output, note, print_json
 from understudy.app.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,16 +47,11 @@ def retarget(**given: Any) -> None:
 
 def perform(recipe: Recipe, given: dict[str, Any]) -> None:
     """Solve a recipe, write its results and print how good they are."""
-    from understudy.errors import FileError
-    from understudy.io.files import format_of
     from understudy.recipe import prepare
     from understudy.recipe.quality import advice, measure, summary
 
-    if format_of(given["output"]).write is None:
-        raise click.UsageError(f"`{given['output']}`: files of this kind can be read, not written.")
-    for file in (given["output"], given.get("report")):
-        if file and not Path(file).parent.is_dir():
-            raise FileError(file, None, f"there is no folder `{Path(file).parent}` to write it into")
+    check_output(given["output"])
+    check_output(given.get("report"), motion=False)
     variants, said = [], []
     with Progress() as progress:
         progress("reading", 0.0)
@@ -86,7 +81,7 @@ def perform(recipe: Recipe, given: dict[str, Any]) -> None:
     else:
         click.echo(text)
     note(dict.fromkeys(sentence for data in variants for sentence in data["warnings"]), "warning")
-    if any(data["frozen"] or (given.get("strict") and data["unmet"]) for data in variants):
+    if any(data["faults"] or (given.get("strict") and data["unmet"]) for data in variants):
         click.get_current_context().exit(1)
 
 
@@ -107,8 +102,12 @@ def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[l
 
 def clip_of(loaded: Loaded, motion: Motion) -> Clip:
     """A result in the conventions of the file that its character came from, called as the source's motion is."""
+    from understudy.transfer.detached import attach, rehung
+
     named = replace(motion, name=loaded.motion.name)
-    return replace(loaded.clip, skeleton=motion.skeleton, motion=named, notes=(), dropped=())
+    if attach(loaded.clip.skeleton) is not loaded.clip.skeleton:
+        named = rehung(named, loaded.clip.skeleton)
+    return replace(loaded.clip, skeleton=named.skeleton, motion=named, notes=(), dropped=())
 
 
 def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:

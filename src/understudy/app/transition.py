@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from math import degrees
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.app.options import json_option, reading_options
-from understudy.app.output import count_of, note, print_json
+from understudy.app.output import check_output, count_of, note, print_json
 from understudy.app.progress import Progress
 
 if TYPE_CHECKING:
@@ -49,16 +48,20 @@ def transition(**given: Any) -> None:
     vertical and shifted over the floor to follow FIRST.
     """
     from understudy.io import write
+    from understudy.recipe.guards import transition_faults
     from understudy.transition import transition as go_over
 
-    _check_output(given["output"])
+    check_output(given["output"])
     with Progress() as progress:
         progress("reading", 0.0)
         first, second = _load(given["first"], given, ""), _load(given["second"], given, "second_")
+        for option, loaded in (("leave", first), ("enter", second)):
+            _check_moment(option, given[option], loaded)
+        known, said = _map(given["map_file"], first.motion, second.motion)
         found = go_over(
             first.motion,
             second.motion,
-            correspondence=_map(given["map_file"], first.motion, second.motion),
+            correspondence=known,
             leave=given["leave"],
             enter=given["enter"],
             seconds=given["seconds"],
@@ -66,24 +69,24 @@ def transition(**given: Any) -> None:
             watch=progress,
         )
         lost = write(_clip(first, found, given["output"]), given["output"])
-    data = measured(found, given)
-    note([*first.notes, *second.notes, *found.notes])
+    notes = [*first.notes, *second.notes, *said, *found.notes]
+    data = {**measured(found, given), "faults": transition_faults(found, first.motion, second.motion)}
+    note(notes)
     note(lost, "not kept")
     if given["as_json"]:
-        print_json({**data, "notes": [*first.notes, *second.notes, *found.notes], "not_kept": list(lost)})
+        print_json({**data, "notes": notes, "not_kept": list(lost)})
     else:
         click.echo("\n".join(summary(data)))
     note(advice(data), "warning")
+    if data["faults"]:
+        click.get_current_context().exit(1)
 
 
-def _check_output(path: str) -> None:
-    from understudy.errors import FileError
-    from understudy.io.files import format_of
-
-    if format_of(path).write is None:
-        raise click.UsageError(f"`{path}`: files of this kind can be read, not written.")
-    if not Path(path).parent.is_dir():
-        raise FileError(path, None, f"there is no folder `{Path(path).parent}` to write it into")
+def _check_moment(option: str, moment: float | None, loaded: Loaded) -> None:
+    """Refuse a second that a motion does not have."""
+    last = loaded.motion.duration
+    if moment is not None and not 0.0 <= moment <= last:
+        raise click.UsageError(f"Expected --{option} from 0 to {last:.2f} s, where the motion ends; got {moment:g} s.")
 
 
 def _load(name: str, given: dict[str, Any], prefix: str) -> Loaded:
@@ -101,12 +104,24 @@ def _load(name: str, given: dict[str, Any], prefix: str) -> Loaded:
     return load(Cast(source=name), reading)
 
 
-def _map(path: str | None, first: Motion, second: Motion) -> Correspondence | None:
-    if path is None:
-        return None
-    from understudy.recipe.mapping import read_map
+def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondence | None, tuple[str, ...]]:
+    """The map to go by, if one is given that says more than goes without saying, and what was left out of it.
 
-    return read_map(path, first.skeleton, second.skeleton)
+    Pairs that were suggested and cannot become one bone are narrowed as they are without a file; those that a user
+    wrote are left to be refused.
+    """
+    if path is None:
+        return None, ()
+    from understudy.recipe.mapping import is_plain, read_map
+    from understudy.transfer.correspondence import Pair
+    from understudy.transition.shared import mergeable
+
+    whole = read_map(path, first.skeleton, second.skeleton)
+    if is_plain(whole):
+        return None, ()
+    narrowed, said = mergeable(whole)
+    wide = [pair for pair in whole.pairs if pair not in narrowed.pairs]
+    return (whole, ()) if any(pair.reason == Pair.reason for pair in wide) else (narrowed, said)
 
 
 def _clip(first: Loaded, found: Transition, output: str) -> Any:
@@ -179,7 +194,7 @@ def summary(data: dict[str, Any]) -> list[str]:
 
 def advice(data: dict[str, Any]) -> list[str]:
     """What is not as it should be, and what to do about it."""
-    said = []
+    said = [f"{sentence}: no use; another --leave, --enter or --map may give one" for sentence in data["faults"]]
     if data["contacts"]["worst"] > KEPT:
         worst = 1000 * data["contacts"]["worst"]
         said.append(

@@ -31,7 +31,13 @@ def format_of(path: str | Path) -> Format:
         if suffix in found.suffixes:
             return found
     known = ", ".join(s for found in formats().values() for s in found.suffixes)
-    raise FileError(str(path), None, f"no format ends in `{suffix}`; known: {known}")
+    sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
+    ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
+    raise FileError(str(path), None, f"{ending}; known: {known}", hint=sample)
+
+
+def _is_sample(path: str | Path) -> bool:
+    return str(path).startswith("sample:")
 
 
 def read(
@@ -122,7 +128,9 @@ def _not_held(clip: Clip, found: Format) -> list[str]:
         count = len(clip.meshes)
         said.append(f"{found.title} holds no meshes: {'one is' if count == 1 else f'{count} are'} left out")
     others = [name for name in clip.clips if clip.motion is None or name != clip.motion.name]
-    if others:
+    if others and clip.motion is None:
+        said.append(f"no motion is written: the file's animations are left out, {len(others)} of them")
+    elif others:
         said.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
     return said
 
@@ -141,8 +149,18 @@ def open_to_read(path: str | Path) -> BinaryIO:
 
 @contextmanager
 def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
-    """A stream into a temporary file beside the path, moved into place when all went well, removed if not."""
+    """A stream into a temporary file beside the path, moved into place when all went well, removed if not.
+
+    A link stays a link: what it leads to is replaced. A device or pipe is no file to put another in place of: it is
+    written into as it is.
+    """
     path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with _open_special(path) as special:
+            yield special
+        return
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
@@ -160,6 +178,16 @@ def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         _remove(temporary)
         raise
+
+
+@contextmanager
+def _open_special(path: Path) -> Iterator[BinaryIO]:
+    """A stream into a device or pipe."""
+    try:
+        with open(path, "wb") as stream:
+            yield stream
+    except OSError as error:
+        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
 
 
 def _mode(path: Path) -> int:

@@ -232,10 +232,6 @@ def _lost(clip: Clip, options: WriteOptions) -> tuple[str, ...]:
         said.append(
             f"What {clip.format.upper() or 'its'} files hold beside the character: an NPZ clip has no place for it."
         )
-    if getattr(clip, "meshes", ()):
-        said.append("Meshes and skin weights.")
-    if len(getattr(clip, "clips", ())) > 1:
-        said.append("Further motions of the same file: only the one that was read is written.")
     return tuple(said)
 
 

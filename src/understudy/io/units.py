@@ -13,6 +13,8 @@ UNITS = {
 """Metres in a unit, by name; `cmu` is the unit of the CMU motion capture database."""
 
 UP_AXES = ("X", "Y", "Z")
+FASTEST = 10_000.0
+"""Frames per second that are asked for at most."""
 
 _HALF = np.sqrt(0.5)
 _WORLD_FROM_FILE = {"X": [_HALF, 0.0, 0.0, _HALF], "Y": [1.0, 0.0, 0.0, 0.0], "Z": [_HALF, -_HALF, 0.0, 0.0]}
@@ -49,3 +51,11 @@ def unit_name(unit: float) -> str:
 def world_from_file(up: str) -> Array:
     """(4,) the rotation that takes a file's axes, with that axis up, to the library's, with Y up."""
     return np.array(_WORLD_FROM_FILE[up])
+
+
+def check_fps(fps: float) -> None:
+    """Refuse a rate that no motion has: one too many zeros would fill the memory with frames."""
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise OptionError(f"Expected frames per second above zero, got {fps:g}")
+    if fps > FASTEST:
+        raise OptionError(f"Expected at most {FASTEST:g} frames per second, got {fps:g}")

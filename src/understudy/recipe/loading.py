@@ -18,6 +18,7 @@ from understudy.recipe.model import Cast, Reading
 from understudy.recipe.scaling import scaled
 from understudy.samples import Prop, Scene, character, characters, motion, motions
 from understudy.skeleton import Skeleton
+from understudy.transfer.detached import attach, rehung, remark
 
 SAMPLE = "sample:"
 """What stands before the name of a sample where a file could be; an actor of it follows after a slash."""
@@ -57,6 +58,12 @@ def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
         target = written.skeleton
         if cast.target != cast.source:
             notes += _remarks(written, cast.target)
+    if attach(target) is not target:
+        notes.append(f"{cast.target or cast.source}: {remark(target)}")
+        target = attach(target)
+        own = None if own is None else rehung(own, target)
+        if cast.target is None:
+            moved = rehung(moved, target)
     references = (
         _reference(clip.motion, cast.source_reference, cast.source),
         _reference(own, cast.target_reference, cast.target or cast.source),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.casting import same_structure
 from understudy.errors import FileError, UnderstudyError, nearest_names
 from understudy.io.files import open_to_read, open_to_write
 from understudy.recipe.fields import FieldError, convert, unknown_key
@@ -224,3 +225,12 @@ def _converted(key: str, value: Any, kind: Any) -> Any:
         return convert(value, kind)
     except FieldError as error:
         raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
+
+
+def is_plain(given: Correspondence) -> bool:
+    """Whether a map of two bodies of one structure only says what goes without saying: every bone is its namesake."""
+    if not same_structure(given.source, given.target) or given.points:
+        return False
+    said = {pair.source: pair for pair in given.pairs}
+    namesakes = (said.get((name,)) for name in given.source.names)
+    return all(p is not None and p.target == p.source and p.align is None and p.twist == 0.0 for p in namesakes)

@@ -12,6 +12,7 @@ from understudy.constraints.base import Constraint
 from understudy.contacts import Contact
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
+from understudy.io.units import check_fps
 from understudy.pipeline import Options
 
 AUTO, ALL = "auto", "all"
@@ -52,8 +53,8 @@ class Reading:
     """Frames a second to work at and write; the source's own if not given."""
 
     def __post_init__(self) -> None:
-        if self.fps is not None and not (np.isfinite(self.fps) and self.fps > 0.0):
-            raise OptionError(f"Expected frames per second above zero, got {self.fps:g}")
+        if self.fps is not None:
+            check_fps(self.fps)
         self.chosen()
 
     def chosen(self) -> slice | None:

@@ -22,7 +22,7 @@ from understudy.plan import Options, Part, Plan, plan
 from understudy.plugins import scan
 from understudy.recipe.fields import names_of
 from understudy.recipe.loading import Loaded, load
-from understudy.recipe.mapping import read_map
+from understudy.recipe.mapping import is_plain, read_map
 from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.start import leg_ratio
@@ -187,6 +187,8 @@ def _part(loaded: Loaded, folder: Path) -> tuple[Part, list[str]]:
     given = None
     if cast.map is not None:
         given = read_map(folder / cast.map, loaded.motion.skeleton, loaded.target)
+        if is_plain(given):
+            given = None
     try:
         part = assign(
             loaded.motion,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.bands import energy_above, rms_jerk, rotation_curves
+from understudy.bands import energy_above, rms_jerk
+from understudy.recipe.guards import faults
 from understudy.recipe.prepare import has_keys
 
 if TYPE_CHECKING:
-    from understudy.motion import Motion
     from understudy.recipe.prepare import Prepared
     from understudy.solvers.base import Outcome, Solution
 
@@ -22,8 +22,6 @@ NOTICED = np.radians(0.2)
 """Radians, root mean square over all joints, of added fast movement below which nobody sees it."""
 MOST = 3
 """Conflicts that are told; the report has them all."""
-FROZEN = 1e-3
-"""Share of the source's movement below which a result does not move."""
 
 
 def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str, Any]:
@@ -45,8 +43,17 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
         "conflicts": list(solution.conflicts),
         **{key: _worst(outcomes) for key, outcomes in groups.items()},
         "smoothness": [_smoothness(prepared, solution, i) for i in moving],
-        "frozen": [prepared.cast[i].cast.name for i in moving if frozen(prepared.cast[i].motion, solution.motions[i])],
+        "faults": [sentence for i in moving for sentence in _faults(prepared, solution, i)],
     }
+
+
+def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
+    """What makes an actor's result no use, a sentence each."""
+    each = prepared.cast[which]
+    part = None if prepared.plan is None else prepared.plan.parts[which]
+    correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
+    found = faults(each.motion, solution.motions[which], correspondence, given=each.cast.map is not None)
+    return [f"{each.cast.name or 'the result'} {sentence}" for sentence in found]
 
 
 def _groups(prepared: Prepared, solution: Solution) -> dict[str, list[Outcome]]:
@@ -92,12 +99,6 @@ def _smoothness(prepared: Prepared, solution: Solution, which: int) -> dict[str,
     }
 
 
-def frozen(source: Motion, result: Motion) -> bool:
-    """Whether a result stands still while its source moves."""
-    before, after = (float(np.std(rotation_curves(each), axis=0).sum()) for each in (source, result))
-    return before > 1e-3 and after < FROZEN * before
-
-
 def summary(data: dict[str, Any]) -> list[str]:
     """The figures in words, a line each."""
     keys = f", keys every {1000 * data['spacing']:.0f} ms" if data["spacing"] else ""
@@ -134,10 +135,7 @@ def _length(metres: float) -> str:
 
 def advice(data: dict[str, Any], plants: str) -> list[str]:
     """For each bad figure, what it is and what to do about it."""
-    said = []
-    if data["frozen"]:
-        who = ", ".join(name for name in data["frozen"] if name) or "the result"
-        said.append(f"{who} stands still while the source moves: no use; try --solver spacetime, or fewer constraints")
+    said = [f"{sentence}: no use; {_remedy(sentence)}" for sentence in data["faults"]]
     if data["contacts"].get("unmet"):
         what = f"{data['contacts']['unmet']} contacts are not kept, `{data['contacts']['name']}` worst"
         if plants == "fixed":
@@ -166,6 +164,13 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
         *data["conflicts"][:MOST],
         *([f"and {more} more conflicts (--report tells all)"] if more > 0 else []),
     ]
+
+
+def _remedy(fault: str) -> str:
+    """What to do about a result that is no use."""
+    if "still" in fault or "finite" in fault or "thrown" in fault:
+        return "try --solver spacetime, or fewer constraints"
+    return "look at which bones correspond (`understudy map`) and give the right ones with --map"
 
 
 def _rough(each: dict[str, Any]) -> list[str]:

@@ -33,8 +33,6 @@ class Branch:
     """A limb before it is known what it is."""
 
     tops: tuple[int, int]
-    girdle: tuple[tuple[int, ...], tuple[int, ...]]
-    """What several limbs hang from together on each side."""
     parent: int
     """The joint of the trunk that it hangs from."""
     reach: float
@@ -88,7 +86,7 @@ def _branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branch]:
             if child not in other:
                 stack.append(child)
             elif child < other[child]:
-                found += _split(skeleton, (child, other[child]), joint, ((), ()), reach)
+                found += _split(skeleton, (child, other[child]), joint, reach)
     if not found:
         return []
     longest = max(branch.reach for branch in found)
@@ -101,23 +99,16 @@ def limb_words(skeleton: Skeleton, top: int) -> set[str]:
     return {word.removesuffix("s") for joint in below for word in words(skeleton.names[joint])}
 
 
-def _split(
-    skeleton: Skeleton,
-    tops: tuple[int, int],
-    parent: int,
-    girdle: tuple[tuple[int, ...], tuple[int, ...]],
-    reach: Array,
-) -> list[Branch]:
+def _split(skeleton: Skeleton, tops: tuple[int, int], parent: int, reach: Array) -> list[Branch]:
     """One limb, or the several that hang from one bone close to the trunk."""
     full = float(reach[tops[0]] + skeleton.lengths[tops[0]])
     long = [[c for c in skeleton.children[top] if reach[c] + skeleton.lengths[c] > 0.5 * reach[top]] for top in tops]
     divides = len(long[0]) > 1 and len(long[0]) == len(long[1]) and skeleton.lengths[tops[0]] < NEAR_TRUNK * full
     if not divides or _is_digit_root(skeleton, tops[0]):
-        return [Branch(tops=tops, girdle=girdle, parent=parent, reach=float(reach[tops[0]]) or full)]
-    inside = (girdle[0] + tops[:1], girdle[1] + tops[1:])
+        return [Branch(tops=tops, parent=parent, reach=float(reach[tops[0]]) or full)]
     found = []
     for pair in zip(*long):
-        found += _split(skeleton, (pair[0], pair[1]), parent, inside, reach)
+        found += _split(skeleton, (pair[0], pair[1]), parent, reach)
     return found
 
 

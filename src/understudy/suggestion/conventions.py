@@ -185,5 +185,15 @@ CONVENTIONS = (
         "pelvis torso_link - - - left_shoulder_pitch_link left_elbow_link - left_hip_pitch_link left_knee_link "
         "left_ankle_pitch_link -",
     ),
+    _made(
+        "Unitree robots",
+        "pelvis waist_yaw_joint - - - left_shoulder_pitch_joint left_elbow_joint - left_hip_pitch_joint "
+        "left_knee_joint left_ankle_pitch_joint -",
+    ),
+    _made(
+        "Unitree robots",
+        "pelvis torso - - - left_shoulder_pitch left_elbow - left_hip_pitch left_knee left_ankle -",
+        "left_hip_yaw left_shoulder_roll",
+    ),
 )  # fmt: skip
 """The conventions known, those told by more before those that share their names."""

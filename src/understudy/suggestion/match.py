@@ -10,8 +10,8 @@ import numpy as np
 from understudy.naming import SIDES, words
 from understudy.skeleton import Skeleton
 from understudy.suggestion.conventions import UNKNOWN, convention
-from understudy.suggestion.parts import PARTS, Limb, Plan
-from understudy.transfer.correspondence import Pair, hanging
+from understudy.suggestion.parts import PARTS, Limb, Plan, in_step
+from understudy.transfer.correspondence import Pair, hanging, is_chain
 
 BY_NAME, BY_BOTH, BY_PLACE = 0.95, 0.8, 0.7
 """How sure a pair is whose bones are both told by name, one by name and one by place, both by place."""
@@ -201,7 +201,9 @@ def _match_limb(found: Matching, limb: Limb, other: Limb) -> None:
     if limb.kind != "leg" or other.kind != "leg" or "biped" not in (source.kind, target.kind):
         _match_part(found, limb, other, "girdle", both, sure, how)
     # Between unlike bodies what stands on the ground corresponds, whatever lies above it.
-    if not (limb.named and other.named) and source.kind == target.kind and len(limb.bones) == len(other.bones):
+    rows = _in_a_row(source, limb.bones) and _in_a_row(target, other.bones)
+    step = rows and in_step(source.skeleton, limb.bones, target.skeleton, other.bones)
+    if not (limb.named and other.named) and source.kind == target.kind and step:
         _match_in_order(found, limb, other, sure, how)
         return
     for part in ("upper", "lower", "end"):
@@ -245,11 +247,15 @@ def _match_toes(found: Matching, limb: Limb, other: Limb, both: Called, sure: fl
     toes = _in_order(found.source.skeleton, limb.parts.get("tip", ()))
     others = _in_order(found.target.skeleton, other.parts.get("tip", ()))
     what = f"both are the {one} {how}" if one == two else f"{one} and {two} correspond {how}"
-    if len(toes) == len(others) and len(toes) > 1:
+    if len(toes) == len(others) > 1 and _in_a_row(found.source, toes) == _in_a_row(found.target, others):
         for j, k in zip(toes, others):
             found.add((j,), (k,), sure, what)
     else:
         found.add(toes, others, sure if len(toes) == len(others) else sure * UNEQUAL, what)
+
+
+def _in_a_row(plan: Plan, joints: Sequence[int]) -> bool:
+    return is_chain(plan.skeleton, [plan.skeleton.names[j] for j in joints])
 
 
 def _in_order(skeleton: Skeleton, joints: Sequence[int]) -> list[int]:

@@ -75,13 +75,13 @@ def trunk_by_names(skeleton: Skeleton, root: int, found: dict[str, int]) -> dict
             trunk |= {"neck": tuple(above[start:-1])} if above[start:-1] else {}
             trunk["head"] = (head, *_more_hinges(skeleton, head))
     for part, said in (("jaw", JAWS), ("tail", {"tail"})):
-        row = _row(skeleton, root, said)
+        row = named_row(skeleton, root, said)
         if row:
             trunk[part] = row
     return trunk
 
 
-def _row(skeleton: Skeleton, root: int, said: set[str]) -> tuple[int, ...]:
+def named_row(skeleton: Skeleton, root: int, said: set[str]) -> tuple[int, ...]:
     """The middle bones of a name that follow each other."""
     below = hanging(skeleton)[root]
     row: list[int] = []
@@ -97,12 +97,18 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
     end = found.get(f"{which}_{'hand' if kind == 'arm' else 'foot'}")
     known = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
     row = path(skeleton, upper, lower if end is None else end)
+    palms = _palms(skeleton, lower) if end is None and kind == "arm" else ()
     # Bones beyond those that names tell: the paws of an animal, or nothing that matters on a human.
     row += main_path(skeleton, row[-1], reaches(skeleton), least=1)[1:] if four or end is None else []
     stands = kind == "leg" or four
+    if four and sum(label(skeleton.names[joint]) == "foot" for joint in row) > 1:
+        # A paw and what is called a foot above it: which of them stands on the ground is seen, not told.
+        known.pop("end")
     parts = grouped(row, how.places, how.heights, known, stands=stands)
-    if kind == "leg" and end is not None:
-        parts |= _toes(skeleton, end, found.get(f"{which}_toe"))
+    if palms:
+        parts["end"] = palms
+    if kind == "leg" and "end" in known:
+        parts |= _toes(skeleton, known["end"], found.get(f"{which}_toe"))
     elif not four:
         parts.pop("tip", None)
     if end is not None and "end" in parts:
@@ -110,7 +116,7 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
     girdle = _girdle(skeleton, which, kind, upper)
     if girdle:
         parts["girdle"] = girdle
-    fingers = {} if stands else digits(skeleton, parts.get("end", (lower,))[0])
+    fingers = {} if stands else digits(skeleton, lower if palms else parts.get("end", (lower,))[0])
     return Limb(
         side=which,
         kind="leg" if four else kind,
@@ -119,6 +125,12 @@ def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how:
         stands=stands,
         named=end is not None or not four,
     )
+
+
+def _palms(skeleton: Skeleton, lower: int) -> tuple[int, ...]:
+    """Bones of the palm that hang side by side from a forearm without a hand of its own."""
+    found = [j for j in skeleton.children[lower] if label(skeleton.names[j]) == "palm"]
+    return tuple(sorted(found, key=lambda j: words(skeleton.names[j])))
 
 
 def _more_hinges(skeleton: Skeleton, joint: int) -> list[int]:

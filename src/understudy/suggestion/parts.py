@@ -23,6 +23,9 @@ HELPERS = {
 NEAR_GROUND = 0.22
 """Share of a limb's height below which a joint of it counts as its foot."""
 
+SHIFTED = 0.18
+"""Share of a limb's length by which two joints of different bodies are apart that are not the same joint."""
+
 NEARLY = 0.93
 """Share of the longest that counts as long too."""
 
@@ -106,12 +109,27 @@ def main_path(skeleton: Skeleton, top: int, reach: Array, *, least: int = 3) -> 
     found = [top]
     while True:
         children = [c for c in skeleton.children[found[-1]] if not is_helper(skeleton.names[c])]
+        # What carries a bone is one too, whatever it is called: a handle that is the foot itself.
+        children = children or [c for c in skeleton.children[found[-1]] if _carries_bones(skeleton, c)]
         if not children:
             return found
         full = sorted(((reach[c] + skeleton.lengths[c], c) for c in children), reverse=True)
         if len(full) > 2 and full[1][0] > 0.5 * full[0][0] and len(found) >= least:
             return found
         found.append(full[0][1])
+
+
+def in_step(skeleton: Skeleton, row: Sequence[int], other: Skeleton, others: Sequence[int]) -> bool:
+    """Whether two rows of bones are as many and bend at much the same shares of their lengths."""
+    if len(row) != len(others):
+        return False
+    along = [np.cumsum(s.lengths[list(joints[1:])]) for s, joints in ((skeleton, row), (other, others))]
+    shares = [at / max(float(at[-1]), 1e-9) for at in along if len(at)]
+    return not shares or bool(np.abs(shares[0] - shares[1]).max() < SHIFTED)
+
+
+def _carries_bones(skeleton: Skeleton, joint: int) -> bool:
+    return any(not is_helper(skeleton.names[c]) for c in skeleton.children[joint])
 
 
 def grouped(

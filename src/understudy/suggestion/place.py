@@ -12,8 +12,8 @@ from understudy.geometry.quaternion import cross
 from understudy.naming import side, words
 from understudy.roles import label, roles
 from understudy.skeleton import Skeleton
-from understudy.suggestion.branches import Branch, Shape, find_shape, middle_rows, stands_on
-from understudy.suggestion.names import trunk_by_names
+from understudy.suggestion.branches import Branch, Shape, find_shape, limb_words, middle_rows, stands_on
+from understudy.suggestion.names import named_row, trunk_by_names
 from understudy.suggestion.pairs import Stance
 from understudy.suggestion.parts import Limb, Plan, grouped, main_path, path
 from understudy.transfer.correspondence import hanging
@@ -36,13 +36,17 @@ def by_place(skeleton: Skeleton, how: Stance) -> Plan:
     shape = find_shape(skeleton, how)
     branches = sorted(shape.branches, key=lambda branch: _station(shape, branch))
     several = sum(stands_on(skeleton, how, branch.tops[0]) for branch in branches) > 1
+    # Birds walk on their toes as dogs do: what is called an ankle is off the ground.
+    several = several or any("wing" in limb_words(skeleton, branch.tops[0]) for branch in branches)
     pairs = [_limbs(shape, branch, several) for branch in branches]
     trunk = _trunk(shape)
     kind = _kind(shape, pairs, "tail" in trunk)
     heads = {part: joint for part, joint in roles(skeleton).items() if part in ("neck", "head")}
     told = trunk_by_names(skeleton, shape.root, heads)
     named = {part: row for part, row in told.items() if part in ("neck", "head", "jaw", "tail")}
-    whole = _for_kind(skeleton, _merged(_for_kind(skeleton, trunk, kind), named), kind)
+    if kind == "spider or insect":
+        named |= {"abdomen": row} if (row := named_row(skeleton, shape.root, {"abdomen"})) else {}
+    whole = _for_kind(skeleton, _merged(skeleton, _for_kind(skeleton, trunk, kind), named), kind)
     return Plan(
         skeleton=skeleton, kind=kind, root=shape.root, trunk=whole, named=False,
         limbs=tuple(_of_kind(skeleton, pair, kind) for pair in pairs),
@@ -50,9 +54,17 @@ def by_place(skeleton: Skeleton, how: Stance) -> Plan:
     )  # fmt: skip
 
 
-def _merged(trunk: dict[str, tuple[int, ...]], named: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+def _merged(
+    skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], named: dict[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
     """The parts that names tell, and of the others what comes before them."""
     out = dict(named)
+    if "neck" in named and named["neck"][0] in trunk.get("neck", ()):
+        # Bones of the chest above the limbs that hang from it.
+        more = trunk["neck"][: trunk["neck"].index(named["neck"][0])]
+        trunk = trunk | {
+            "spine": trunk.get("spine", ()) + tuple(j for j in more if label(skeleton.names[j]) == "spine")
+        }
     for part, row in trunk.items():
         others = {joint for name, joints in named.items() if name != part for joint in joints}
         cut = next((i for i, joint in enumerate(row) if joint in others), len(row))
@@ -71,7 +83,7 @@ def _station(shape: Shape, branch: Branch) -> tuple[float, bool, float]:
 
 
 def _limbs(shape: Shape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
-    """The left and right limb of a pair; a body that stands on several pairs has its feet where the ground is."""
+    """The left and right limb of a pair; who stands on several pairs, or has wings, has its feet at the ground."""
     skeleton, how = shape.skeleton, shape.how
     left = cross(UP, shape.ahead)
     order = [0, 1]
@@ -85,8 +97,6 @@ def _limbs(shape: Shape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
         stands = stands_on(skeleton, how, row[0])
         known, inside = _known(skeleton, row), _inside(shape, row, branch, stands)
         parts = grouped(row, how.places, how.heights, known, stands=stands and several, girdle=inside)
-        if branch.girdle[i]:
-            parts["girdle"] = branch.girdle[i] + parts.get("girdle", ())
         out.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
     return out[0], out[1]
 
@@ -103,7 +113,13 @@ def _known(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
     """What names tell of the joints of a limb, where it is enough to go by."""
     found: dict[str, list[int]] = {}
     for i, joint in enumerate(row):
-        found.setdefault(SPOKEN.get(label(skeleton.names[joint]), ""), []).append(i)
+        part = SPOKEN.get(label(skeleton.names[joint]), "")
+        if label(skeleton.names[joint]) == "upper_leg" and any(
+            label(skeleton.names[j]) == "upper_arm" for j in row[:i]
+        ):
+            # Below a humerus, what is called the upper leg of a horse is its forearm.
+            part = "lower"
+        found.setdefault(part, []).append(i)
     # An ankle and a foot: which of them stands on the ground is seen, not told.
     parts = ("upper", "lower", "end") if len(found.get("end", ())) == 1 else ("upper", "lower")
     places = [found[part][0] for part in parts if part in found]

@@ -74,6 +74,18 @@ def attach(skeleton: Skeleton) -> Skeleton:
     )  # fmt: skip
 
 
+def remark(skeleton: Skeleton) -> str:
+    """What to tell of a skeleton's detached feet, in a sentence; empty where it has none."""
+    feet = detached(skeleton)
+    if not feet:
+        return ""
+    listed = ", ".join(f"`{foot}`" for foot in sorted(feet))
+    return (
+        f"{listed} hang apart from the legs, for inverse kinematics: they are moved with them, and their places are "
+        "written frame by frame, which rotations alone cannot."
+    )
+
+
 def _order(parents: Sequence[int]) -> list[int]:
     """Joints in an order in which parents come first, otherwise as they were."""
     out: list[int] = []

@@ -1,0 +1,135 @@
+"""Feet that hang from the ground beside the leg: found, hung on the leg, and put back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.errors import SkeletonError
+from understudy.geometry.quaternion import exp, from_axis_angle, identity, multiply
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.skeleton import Point, Skeleton
+from understudy.transfer.detached import attach, detached, rehung, remark
+
+
+def rig(**changes: object) -> Skeleton:
+    """Two legs whose feet hang from the root, with a handle in front of each knee."""
+    names = ["Root", "Body", "Foot.L", "Foot.R", "Knee.L", "Thigh.L", "Shin.L", "Thigh.R", "Shin.R"]
+    parents = [-1, 0, 0, 0, 0, 1, 5, 1, 7]
+    places = np.array([
+        [0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.1, 0.1, -0.02], [-0.1, 0.1, -0.02], [0.1, 0.5, 1.0],
+        [0.1, 0.9, 0.0], [0.1, 0.5, 0.05], [-0.1, 0.9, 0.0], [-0.1, 0.5, 0.05],
+    ])  # fmt: skip
+    offsets = places - np.where(np.array(parents)[:, None] >= 0, places[parents], 0.0)
+    ends = [Point(name=f"Shin{s}_end", joint=f"Shin{s}", offset=np.array([0.0, -0.4, -0.07])) for s in (".L", ".R")] + [
+        Point(name=f"Foot{s}_end", joint=f"Foot{s}", offset=np.array([0.0, -0.08, 0.15])) for s in (".L", ".R")
+    ]
+    rest = identity(len(names))
+    rest[2] = from_axis_angle(np.array([0.0, 1.0, 0.0]), 0.3)
+    fields = {
+        "names": tuple(names),
+        "parents": np.array(parents),
+        "offsets": offsets,
+        "rest": rest,
+        "ends": tuple(ends),
+    }
+    return Skeleton(**(fields | {"name": "rig"} | changes))  # type: ignore[arg-type]
+
+
+def moved(skeleton: Skeleton, frames: int = 7) -> Motion:
+    """Every joint turned at random, and a path."""
+    rng = np.random.default_rng(3)
+    turns = exp(0.3 * rng.normal(size=(frames, skeleton.num_joints, 3)))
+    return Motion(
+        skeleton=skeleton, fps=30.0, root=rng.normal(size=(frames, 3)), rotations=multiply(skeleton.rest, turns)
+    )
+
+
+def test_feet_apart_are_found() -> None:
+    assert detached(rig()) == {"Foot.L": "Shin.L", "Foot.R": "Shin.R"}
+
+
+@pytest.mark.parametrize("name", samples.characters())
+def test_samples_have_none(name: str) -> None:
+    skeleton = samples.character(name)
+    assert detached(skeleton) == {}
+    assert attach(skeleton) is skeleton
+
+
+def test_a_foot_somewhere_else_is_none() -> None:
+    offsets = rig().offsets.copy()
+    offsets[2] += [0.0, 0.0, 0.1]
+    assert detached(rig(offsets=offsets)) == {"Foot.R": "Shin.R"}
+
+
+def test_a_foot_of_the_other_side_is_none() -> None:
+    names = [
+        name.replace("Foot.L", "Foot.X").replace("Foot.R", "Foot.L").replace("Foot.X", "Foot.R") for name in rig().names
+    ]
+    ends = tuple(end for end in rig().ends if end.joint.startswith("Shin"))
+    assert detached(rig(names=tuple(names), ends=ends)) == {}
+
+
+def test_a_handle_that_carries_nothing_is_none() -> None:
+    assert detached(rig(ends=rig().ends[:2])) == {}
+
+
+def test_hung_on_the_leg_it_rests_as_before() -> None:
+    skeleton, made = rig(), attach(rig())
+    order = [made.index[name] for name in skeleton.names]
+    for before, after in zip(skeleton.rest_world, made.rest_world):
+        np.testing.assert_allclose(after[order], before, atol=1e-12)
+    assert {made.names[made.parents[made.index[f"Foot{s}"]]] for s in (".L", ".R")} == {"Shin.L", "Shin.R"}
+    assert {end.joint for end in made.ends} == {"Foot.L", "Foot.R"}
+    assert detached(made) == {}
+
+
+def test_limits_and_axes_go_with_their_joints() -> None:
+    limits = np.tile([-np.inf, np.inf], (9, 3, 1))
+    limits[2] = [-0.5, 0.25]
+    made = attach(rig(limits=limits))
+    np.testing.assert_array_equal(made.limits[made.index["Foot.L"]], limits[2])
+    np.testing.assert_array_equal(made.limits[made.index["Shin.L"]], limits[6])
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_rehung_nothing_moves(back: bool) -> None:
+    one, other = (attach(rig()), rig()) if back else (rig(), attach(rig()))
+    motion = moved(one)
+    found = rehung(motion, other)
+    poses = fk(motion), fk(found)
+    order = [other.index[name] for name in one.names]
+    np.testing.assert_allclose(poses[1].positions[:, order], poses[0].positions, atol=1e-12)
+    dots = np.abs(np.einsum("fji,fji->fj", poses[1].rotations[:, order], poses[0].rotations))
+    np.testing.assert_allclose(dots, 1.0, atol=1e-12)
+    again = rehung(found, one)
+    np.testing.assert_allclose(fk(again).positions, poses[0].positions, atol=1e-12)
+    assert again.offsets is None
+
+
+def test_put_back_only_the_feet_have_places_of_their_own() -> None:
+    skeleton = rig()
+    found = rehung(moved(attach(skeleton)), skeleton)
+    assert found.offsets is not None
+    strays = np.abs(found.offsets - skeleton.offsets).max(axis=(0, 2)) > 1e-6
+    assert {skeleton.names[j] for j in np.flatnonzero(strays)} == {"Foot.L", "Foot.R"}
+
+
+def test_rehung_on_its_own_skeleton_it_is_the_same() -> None:
+    motion = moved(rig())
+    assert rehung(motion, motion.skeleton) is motion
+
+
+def test_what_is_told_of_it() -> None:
+    assert remark(rig()).startswith("`Foot.L`, `Foot.R` hang apart from the legs")
+    assert remark(attach(rig())) == ""
+
+
+def test_other_joints_are_refused() -> None:
+    other = replace(rig(), names=("Root", "Body", "Foot.L", "Foot.R", "Hand", *rig().names[5:]))
+    with pytest.raises(SkeletonError, match=r"only hung otherwise; these differ: Hand, Knee\.L"):
+        rehung(moved(rig()), other)
