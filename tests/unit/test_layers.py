@@ -31,7 +31,7 @@ LAYERS = (
     ("problem", "evaluation"),
     ("solvers",),
     ("contacts", "start", "limits", "plants", "transfer", "suggestion", "analogy", "metrics"),
-    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "analogies", "stream", "recipe"),
+    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "analogies", "stream", "recipe", "page", "video", "papers"),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent
