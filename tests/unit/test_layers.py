@@ -31,7 +31,21 @@ LAYERS = (
     ("problem", "evaluation"),
     ("solvers",),
     ("contacts", "start", "limits", "plants", "transfer", "suggestion", "analogy", "metrics"),
-    ("samples", "picture", "plan", "casting", "pipeline", "driving", "transition", "analogies", "stream", "recipe", "page", "video", "papers"),
+    (
+        "samples",
+        "picture",
+        "plan",
+        "casting",
+        "pipeline",
+        "driving",
+        "transition",
+        "analogies",
+        "stream",
+        "recipe",
+        "page",
+        "video",
+        "papers",
+    ),
     ("app",),
 )
 HOME = Path(understudy.__file__).parent

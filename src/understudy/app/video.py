@@ -1,0 +1,118 @@
+"""`understudy video`: motions as a film."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from understudy.app.options import FrameRange, json_option, reading_options
+from understudy.app.output import count_of, print_json
+
+if TYPE_CHECKING:
+    from understudy.contacts import Contact
+    from understudy.motion import Motion
+    from understudy.samples.scene import Scene
+
+
+class FrameSize(click.ParamType):
+    """Dots across and down, as 960x540."""
+
+    name = "WxH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"\s*(\d{1,6})\s*[xX]\s*(\d{1,6})\s*", value)
+        if not found:
+            self.fail(f"expected dots across and down, such as 960x540; got `{value}`", param, ctx)
+        return int(found[1]), int(found[2])
+
+
+@click.command(
+    short_help="Film motions as stick figures.",
+    epilog="Example: understudy video walk.bvh hero_walk.bvh -o walk.mp4 --speed 0.5",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", required=True, metavar="VIDEO", help="Where to write: .mp4 or .gif.")
+@reading_options
+@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B not included.")
+@click.option("--labels", metavar="A,B", help="Names over the panels, with commas; those of the files if not given.")
+@click.option("--size", type=FrameSize(), default="960x540", show_default=True, help="Dots across and down.")
+@click.option("--fps", type=float, help="Frames a second of the video [the first file's, up to 30; a GIF 20].")
+@click.option("--speed", type=float, default=1.0, show_default=True, help="0.5 is half as fast as the motion.")
+@click.option("--view", type=click.Choice(["side", "front"]), default="side", show_default=True)
+@click.option("--no-contacts", is_flag=True, help="Do not mark where feet and hands are planted.")
+@click.option("--keep-reference", is_flag=True, help="Show a first frame that only shows a reference pose too.")
+@json_option
+def video(
+    files: tuple[str, ...],
+    output: str,
+    unit: str | None,
+    up: str | None,
+    lenient: bool,
+    skeleton: str | None,
+    frames: slice | None,
+    labels: str | None,
+    size: tuple[int, int],
+    fps: float | None,
+    speed: float,
+    view: str,
+    no_contacts: bool,
+    keep_reference: bool,
+    as_json: bool,
+) -> None:
+    """Film motions as stick figures, side by side, with a camera that goes along.
+
+    FILE is a motion file, or a sample as sample:NAME. No window is needed.
+    """
+    from understudy.app.picture import SAMPLE, load
+    from understudy.app.progress import Progress
+    from understudy.video import write_video
+
+    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
+    motions, names, contacts = [], [], []
+    for file in files:
+        # Who names frames counts them as the file does, so none may be left out before.
+        found = load(file, reading, keep_reference or frames is not None)
+        name = file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2]
+        for actor, motion, known in _actors(found):
+            motions.append(motion if frames is None else motion[frames])
+            names.append(f"{name}: {actor}" if actor else name)
+            contacts.append(() if no_contacts else known if frames is None else None)
+    began = time.monotonic()
+    with Progress() as progress:
+        made = write_video(
+            motions,
+            output,
+            labels=labels.split(",") if labels is not None else names,
+            contacts=contacts,
+            fps=fps,
+            size=size,
+            view=view,
+            speed=speed,
+            watch=progress,
+        )
+    taken = time.monotonic() - began
+    if as_json:
+        print_json({"file": output, "frames": made.num_frames, "fps": made.fps, "size": list(size), "seconds": taken})
+    else:
+        click.echo(f"{output}: {count_of(made.num_frames, 'frame')} at {made.fps:.4g} fps")
+
+
+def _actors(found: Motion | Scene) -> list[tuple[str, Motion, tuple[Contact, ...] | None]]:
+    """Who moves, named where there are several, and the contacts of each where they are known."""
+    from understudy.motion import Motion
+
+    if isinstance(found, Motion):
+        return [("", found, None)]
+    several = len(found.actors) > 1
+    return [
+        (actor if several else "", motion, tuple(c for c in found.contacts if c.actor in ("", actor)))
+        for actor, motion in found.actors.items()
+    ]
+
+
+COMMAND = video
