@@ -8,93 +8,10 @@ Numbers stand in the page between `<!-- numbers: NAME -->` and `<!-- /numbers --
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-import numpy as np
-from figures import DOTS, FOLDER, shrink, write_numbers
+from figures import FOLDER, shrink, write_numbers
 
-from understudy import samples
-from understudy.motion import Motion
-from understudy.picture import draw
-from understudy.pipeline import retarget
-from understudy.plan import Options
-from understudy.solvers.base import Solution
-from understudy.transfer.alignment import align
-from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.suggest import suggest
-from understudy.transition import transition
-from understudy.transition.meta_skeleton import meta_skeleton
-
-TRUNK = ("Hips", "LowerBack", "Spine", "Spine1")
-
-
-def said(name: str, solution: Solution) -> str:
-    """A result's figures in a line."""
-    worst = max((o.worst for o in solution.outcomes if o.constraint.kind == "same_place"), default=0.0)
-    return f"{name}: {solution.result}; planted points within {1e3 * worst:.3f} mm"
-
-
-def make_fig06(path: Path) -> list[str]:
-    """A meta-skeleton of a dog and a human."""
-    walk, dog = samples.motion("walk").motion, samples.motion("dog_walk").motion
-    found = suggest(walk.skeleton, dog.skeleton)
-    meta = meta_skeleton(found, align(found))
-    bodies = [meta.from_source(walk[:1]), meta.from_target(dog[:1])]
-    draw(bodies, path, labels=["the human on it", "the dog on it"], style="overlay", views="side", dots_per_inch=DOTS)
-    counts = walk.skeleton.num_joints, dog.skeleton.num_joints, meta.skeleton.num_joints, meta.num_shared
-    return ["human {} joints, dog {}; the meta-skeleton has {} with ends, {} of them shared".format(*counts)]
-
-
-def make_fig08a(path: Path) -> list[str]:
-    """A dog's walk on a man, aligned by stance and by direction."""
-    scene = samples.motion("dog_walk")
-    man = samples.character("adult")
-    rows: list[Motion] = [scene.motion]
-    lines = []
-    for mode in ("stance", "direction"):
-        solution = retarget(scene.motion, man, contacts=scene.contacts, alignment=mode)
-        rows.append(solution.motion)
-        lines.append(said(f"aligned by {mode}", solution))
-    labels = ["a dog walks", "a man does, from his own stance", "a man does, bones pointing as the dog's"]
-    draw(rows, path, labels=labels, style="filmstrip", views="side", count=8, frames=slice(0, 60), dots_per_inch=DOTS)
-    return lines
-
-
-def make_fig08b(path: Path) -> list[str]:
-    """A shark's motion on a man: the tail fin moves both legs."""
-    swim, man = samples.motion("swim").motion, samples.character("adult")
-    pairs = (
-        Pair(source=("Body",), target=TRUNK),
-        Pair(source=("Head",), target=("Neck", "Head")),
-        Pair(source=("LeftPectoralFin",), target=("LeftArm",)),
-        Pair(source=("RightPectoralFin",), target=("RightArm",)),
-        Pair(source=("TailFin",), target=("LeftUpLeg", "RightUpLeg")),
-    )
-    given = Correspondence(source=swim.skeleton, target=man, pairs=pairs)
-    options = Options(plants="none", floor=False, limits=False)
-    solution = retarget(swim, man, correspondence=given, alignment="direction", options=options)
-    draw(
-        [swim, solution.motion], path, labels=["a shark swims", "a man does: its tail fin moves both his legs"],
-        style="filmstrip", views=("side", "top"), count=8, frames=slice(0, 30), dots_per_inch=DOTS,
-    )  # fmt: skip
-    swing = np.degrees(np.ptp(2.0 * np.arcsin(np.clip(solution.motion.rotations[:, man.index["LeftUpLeg"], 2], -1, 1))))
-    return [f"the legs swing by {swing:.0f} degrees with the fin"]
-
-
-def make_fig09(path: Path) -> list[str]:
-    """A man's walk goes over into a dog's."""
-    into = transition(samples.motion("walk").motion, samples.motion("dog_walk").motion)
-    draw(
-        into.motion, path, labels=["a man that walks becomes a dog that walks"], style="filmstrip", views="side",
-        count=10, frames=slice(into.start - 12, into.end + 12), dots_per_inch=DOTS,
-    )  # fmt: skip
-    return [
-        f"blended over {into.end - into.start} frames; contacts within {1e3 * into.contact_error:.3f} mm",
-        f"no bone's length goes back by more than {1e3 * into.relapse:.3f} mm on its way",
-    ]
-
-
-FIGURES = {"hsieh06": make_fig06, "hsieh08a": make_fig08a, "hsieh08b": make_fig08b, "hsieh09": make_fig09}
+from understudy.papers.hsieh05 import FIGURES
 
 
 def main() -> int:

@@ -1,0 +1,135 @@
+"""`understudy papers` as a user meets it: tables, pictures, JSON, progress, exit codes and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import understudy.papers
+from understudy.app.cli import cli
+from understudy.errors import OptionError
+from understudy.papers import Experiment, Findings, Paper, Table, paper, papers
+from understudy.papers.base import figure
+
+NAMES = ("analogies", "gleicher98", "hsieh05", "lommers13", "vanderhyde03")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["papers", *(str(argument) for argument in arguments)], prog_name="understudy")
+
+
+def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
+    """A paper of one small table."""
+    table = Table(title="A table", head=("case", "off (mm)"), rows=(("first", 0.25), ("second", None)))
+
+    def work(folder, tell):
+        tell("the only experiment")
+        return Findings(tables=(table,), worse=worse)
+
+    return Paper(name=name, title=f"Title of {name}", experiments=(Experiment(name="one", about="one", run=work),))
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> dict[str, Paper]:
+    """Two made-up papers in place of the real ones: one held up to, one not."""
+    found = {"good": made_up("good"), "bad": made_up("bad", ("first: off by 0.25 mm, the paper's by 0.1",))}
+    monkeypatch.setattr(understudy.papers, "papers", lambda: found)
+    return found
+
+
+def test_every_paper_is_found() -> None:
+    assert tuple(papers()) == NAMES
+    for name in NAMES:
+        names = [experiment.name for experiment in paper(name).experiments]
+        assert names
+        assert len(set(names)) == len(names)
+
+
+def test_a_paper_is_run_and_written(tmp_path: Path) -> None:
+    """Vanderhyde03: few keys hold worse and worse the fewer there are, ours within a millimetre; page and picture."""
+    result = run("vanderhyde03", "-o", tmp_path / "deep" / "folder", "--json")
+    assert result.exit_code == 0, result.stderr
+    (data,) = json.loads(result.stdout)
+    (table,) = data["experiments"][0]["tables"]
+    off = {row["method"]: row["off on average (mm)"] for row in table["rows"]}
+    assert off["4 keys"] > off["5 keys"] > off["6 keys"] > 10.0
+    assert max(row["off at most (mm)"] for row in table["rows"] if row["method"] == "ours") < 1.0
+    page, picture = (Path(file) for file in data["files"])
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text(encoding="utf-8")
+    assert "| 4 keys |" in text
+    assert f"![handhold]({picture.name})" in text
+    assert data["worse"] == []
+    assert "vanderhyde03: a handhold with 4, 5 and 6 keys" in result.stderr
+
+
+def test_the_solvers_of_gleicher_are_compared() -> None:
+    """Sec. 7.2 of Gleicher98: each solver is at least as near as the paper's, and ours is the nearest of all."""
+    solvers = next(each for each in paper("gleicher98").experiments if each.name == "solvers")
+    said: list[str] = []
+    found = solvers.run(None, said.append)
+    rows = {row[0]: dict(zip(found.tables[0].head, row, strict=True)) for row in found.tables[0].rows}
+    assert list(rows) == ["sqp", "lmult", "least_squares", "spacetime"]
+    assert found.worse == ()
+    assert rows["least_squares"]["ours, worst (mm)"] < 6.35
+    assert rows["spacetime"]["ours, worst (mm)"] == min(row["ours, worst (mm)"] for row in rows.values())
+    assert said == [f"the ladder by {name}" for name in rows]
+
+
+def test_without_a_folder_nothing_is_drawn(
+    library: dict[str, Paper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("good")
+    assert not list(tmp_path.iterdir())
+    assert result.exit_code == 0
+    assert "Title of good" in result.stdout
+    assert "  first   0.25" in result.stdout
+    assert "  second  -" in result.stdout
+
+
+def test_no_name_means_every_paper(library: dict[str, Paper]) -> None:
+    result = run("--json")
+    assert [data["name"] for data in json.loads(result.stdout)] == ["good", "bad"]
+
+
+def test_where_a_paper_did_better_the_command_fails(library: dict[str, Paper], tmp_path: Path) -> None:
+    result = run("bad", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert "worse than the paper: first: off by 0.25 mm, the paper's by 0.1" in result.stderr
+    assert "- worse than the paper: first" in (tmp_path / "bad.md").read_text(encoding="utf-8")
+
+
+def test_a_figure_with_constraints_that_are_not_met_is_worse() -> None:
+    lines = ["small: all 3 constraints are met", "large: 2 of 3 constraints are not met; the worst is `hand`"]
+    found = figure("fig99", "two sizes", lambda _path: lines).run(None, lambda _text: None)
+    assert found.worse == (f"fig99: {lines[1]}",)
+    assert found.tables[0].rows[0] == ("small", "all 3 constraints are met")
+
+
+def test_an_unknown_paper_is_refused_with_the_nearest() -> None:
+    result = run("lomers13")
+    assert result.exit_code == 2
+    assert "There is no paper `lomers13`; nearest: `lommers13`" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_named(library: dict[str, Paper], tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    result = run("good", "-o", tmp_path / "taken")
+    assert result.exit_code == 1
+    assert "the folder cannot be made" in result.stderr
+
+
+def test_a_table_checks_its_rows_and_shows_its_cells() -> None:
+    with pytest.raises(OptionError, match="Table `Off`: row 0 has 1 cells, expected 2 as in its head"):
+        Table(title="Off", head=("a", "b"), rows=(("only",),))
+    table = Table(title="On", head=("a", "b", "c", "d"), rows=((True, 1234.5, 2e-5, "x|y"),))
+    assert table.markdown().splitlines()[2] == "| yes | 1.23e+03 | <0.001 | x\\|y |"
+
+
+def test_help_ends_in_an_example() -> None:
+    result = run("--help")
+    assert "Example: understudy papers lommers13" in result.stdout
