@@ -17,6 +17,8 @@ _EXPORTS = {
     "Skeleton": "understudy.skeleton",
     "UnderstudyError": "understudy.errors",
     "analogy": "understudy.analogies",
+    "Report": "understudy.metrics",
+    "evaluate": "understudy.metrics",
     "fk": "understudy.kinematics",
     "join": "understudy.motion",
     "mirror": "understudy.symmetry",

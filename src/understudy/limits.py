@@ -34,7 +34,7 @@ STRAY = np.radians(15.0)
 
 
 def joint_limits(
-    motion: Motion, *, actor: str = "", only: Collection[str] | None = None
+    motion: Motion, *, actor: str = "", only: Collection[str] | None = None, widen: bool = True
 ) -> tuple[list[JointRange], list[str]]:
     """The skeleton's own limits, or a human's if it is one and brings none; and what there is to say about them.
 
@@ -42,11 +42,12 @@ def joint_limits(
         motion: The body with a motion that it can do.
         actor: Whose joints they are.
         only: The joints asked for, by name; all if not given.
+        widen: Whether what the motion does is taken for possible, however far it goes.
     """
     own = skeleton_limits(motion.skeleton, actor=actor)
     if own:
         return [limit for limit in own if only is None or limit.joint.point in only], []
-    return human_limits(motion, actor=actor, only=only)
+    return human_limits(motion, actor=actor, only=only, widen=widen)
 
 
 def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
@@ -59,7 +60,7 @@ def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
 
 
 def human_limits(
-    motion: Motion, *, actor: str = "", only: Collection[str] | None = None
+    motion: Motion, *, actor: str = "", only: Collection[str] | None = None, widen: bool = True
 ) -> tuple[list[JointRange], list[str]]:
     """Normal human ranges for the joints of a body, wide enough for its own motion.
 
@@ -67,6 +68,7 @@ def human_limits(
         motion: The body with a motion that it can do.
         actor: Whose joints they are.
         only: The joints asked for, by name; all if not given.
+        widen: Whether ranges are widened where the motion goes farther.
 
     Returns:
         The ranges, and a sentence for each that was widened or could not be given.
@@ -98,6 +100,8 @@ def human_limits(
             elif wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
                 bending = np.radians(HINGES[lower])
                 ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", bending))
+    if not widen:
+        return ranges, said
     widened = []
     for each in ranges:
         name = str(each.joint.point)

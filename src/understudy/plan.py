@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from understudy.bands import choose_spacing
-from understudy.body import leg_length
+from understudy.body import is_humanoid, leg_length
 from understudy.constraints.base import Constraint
 from understudy.contacts import Contact, Detection, contact_points, detect_contacts
 from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
@@ -250,10 +250,14 @@ def _limited(whole: Plan) -> Plan:
     for part, start, body in zip(whole.parts, whole.starts, problem.bodies, strict=True):
         if not part.moves or not body.joints:
             continue
-        turning = {body.skeleton.names[j] for j in body.joints}
-        # What the source itself does is allowed, and so is what it comes to on another body.
-        done = start if part.alignment is not None else replace(part.motion, skeleton=start.skeleton)
-        ranges, said = joint_limits(done, actor=part.name, only=turning)
+        turning: set[str] | None = {body.skeleton.names[j] for j in body.joints}
+        done, human = replace(part.motion, skeleton=start.skeleton) if part.alignment is None else start, True
+        if part.alignment is not None:
+            # What a human does a human can do; what an animal's legs come to on a human's arms may be beyond them,
+            # and in joints that nothing else asks to turn.
+            human = is_humanoid(part.motion.skeleton)
+            turning = turning if part.joints is not None or whole.options.keep else None
+        ranges, said = joint_limits(done, actor=part.name, only=turning, widen=human)
         limits += ranges
         notes += said
     return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))

@@ -64,7 +64,11 @@ class Layout:
 
     def _facing(self, source: Pose, target: Pose) -> Array:
         """(4,) the turn of the whole target after which its left is the source's left, and up is up."""
-        a, b = (self._across(side, pose) for side, pose in (("source", source), ("target", target)))
+        both = (("source", source), ("target", target))
+        a, b = (self._across(side, pose) for side, pose in both)
+        if not self.upright or min(np.linalg.norm(a[:, [0, 2]]), np.linalg.norm(b[:, [0, 2]])) < SHORT:
+            # A flat figure has no sides: how all its bones lie has to do.
+            a, b = (self._around(side, pose) for side, pose in both)
         if self.upright:
             # Seen from above: along z + i x a turn to the left counts as positive.
             turn = complex(np.sum((b[:, 2] + 1j * b[:, 0]).conj() * (a[:, 2] + 1j * a[:, 0])))
@@ -74,21 +78,23 @@ class Layout:
         return from_matrix(left @ keep @ right)
 
     def _across(self, side: str, pose: Pose) -> Array:
-        """(N, 3) vectors that tell how a body lies: from limb to limb of a pair where up is known, else all bones."""
+        """(N, 3) lines from limb to limb of a pair.
+
+        Each by itself: which of two limbs comes first may differ from pair to pair, and a sum would cancel.
+        """
         index = pose.skeleton.index
         starts = [[index[getattr(p, side)[0]] for p in run[:2]] for run in self.limbs]
-        if self.upright:
-            lines = [
-                pose.positions[0, starts[a][k]] - pose.positions[0, starts[b][k]]
-                for a, b in self._twins
-                for k in range(min(len(starts[a]), len(starts[b])))
-            ]
-            # Kept apart: which of two limbs comes first may differ from pair to pair, and a sum would cancel.
-            found = np.array(lines).reshape(-1, 3)
-            if np.linalg.norm(found[:, [0, 2]]) > SHORT:
-                return found
+        lines = [
+            pose.positions[0, starts[a][k]] - pose.positions[0, starts[b][k]]
+            for a, b in self._twins
+            for k in range(min(len(starts[a]), len(starts[b])))
+        ]
+        return np.array(lines).reshape(-1, 3)
+
+    def _around(self, side: str, pose: Pose) -> Array:
+        """(N, 3) how all bones lie about their middle, in sizes of the body."""
         bones = [bones[end] for end in (0, -1) for bones in (getattr(p, side) for p in self.correspondence.pairs)]
-        place = pose.positions[0, [index[bone] for bone in bones]]
+        place = pose.positions[0, [pose.skeleton.index[bone] for bone in bones]]
         around = place - place.mean(0)
         return around / max(float(np.linalg.norm(around)), 1e-12)
 

@@ -1,0 +1,132 @@
+"""A motion evaluated: every metric, what makes it unusable, and all of it as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from understudy.contacts import Contact
+from understudy.errors import OptionError, UnknownNameError, nearest_names
+from understudy.metrics.base import Measurement, Metric, Verdict, worst
+from understudy.metrics.guard import failures
+from understudy.metrics.take import Take
+from understudy.motion import Motion
+from understudy.plugins import scan
+from understudy.solvers.base import Outcome
+from understudy.transfer.correspondence import Correspondence
+
+LENGTHS = 0.02
+"""Share by which a result may be longer or shorter than its source without a word."""
+
+
+@cache
+def metrics() -> dict[str, Metric]:
+    """Every metric by name."""
+    return {found.name: found for _, found in scan("understudy.metrics", "METRIC")}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Report:
+    """What all metrics say about a motion."""
+
+    measurements: tuple[Measurement, ...]
+    failures: tuple[str, ...]
+    """Why it is not usable, a sentence each; empty for a result that is."""
+    notes: tuple[str, ...]
+    frames: int
+    fps: float
+    compared: bool
+    """Whether there was a source."""
+
+    def __getitem__(self, metric: str) -> Measurement:
+        for measurement in self.measurements:
+            if measurement.metric == metric:
+                return measurement
+        raise UnknownNameError(f"There is no metric `{metric}`; {nearest_names(metric, metrics())}")
+
+    @property
+    def usable(self) -> bool:
+        return not self.failures
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all; a failed result is bad."""
+        return worst(m.verdict for m in self.measurements) if self.usable else Verdict.BAD
+
+    def data(self, *, curves: bool = False) -> dict[str, Any]:
+        """Plain data for JSON, with the curves over time if asked for."""
+        return {
+            "usable": self.usable,
+            "verdict": str(self.verdict),
+            "failures": list(self.failures),
+            "notes": list(self.notes),
+            "frames": self.frames,
+            "fps": self.fps,
+            "compared": self.compared,
+            "metrics": {m.metric: m.data(curves=curves) for m in self.measurements},
+        }
+
+
+def evaluate(
+    result: Motion,
+    source: Motion | None = None,
+    correspondence: Correspondence | None = None,
+    *,
+    contacts: Sequence[Contact] | None = None,
+    floor: float | None = None,
+    outcomes: Sequence[Outcome] = (),
+    only: Sequence[str] | None = None,
+) -> Report:
+    """Measure a motion, made by any program, by itself or against the one it was made from.
+
+    Args:
+        result: The motion.
+        source: What it was made from, on a body of any structure and at any rate.
+        correspondence: Which bones of source and result belong together; found by itself if not given.
+        contacts: The source's contacts, or the result's where there is no source; found if not given.
+        floor: Metres: the height of the floor; found from the contacts if not given.
+        outcomes: How well a solver's constraints are met (`Solution.outcomes`).
+        only: The metrics asked for, by name; all if not given.
+    """
+    if floor is not None and not np.isfinite(floor):
+        raise OptionError(f"Expected the floor's height in metres, got {floor}")
+    if correspondence is not None and source is None:
+        raise OptionError("A map of bones says nothing without a source to compare with")
+    chosen = [_metric(name) for name in (metrics() if only is None else only)]
+    told = None if contacts is None else tuple(contacts)
+    take = Take(
+        result=result, source=source, given=correspondence, contacts=told, ground=floor, outcomes=tuple(outcomes)
+    )
+    measured = tuple(metric.measure(take) for metric in chosen)
+    return Report(
+        measurements=measured,
+        failures=failures(take, measured),
+        notes=_notes(take),
+        frames=result.num_frames,
+        fps=result.fps,
+        compared=source is not None,
+    )
+
+
+def _metric(name: str) -> Metric:
+    if name not in metrics():
+        raise UnknownNameError(f"There is no metric `{name}`; {nearest_names(name, metrics())}")
+    return metrics()[name]
+
+
+def _notes(take: Take) -> tuple[str, ...]:
+    said: list[str] = []
+    if take.source is None:
+        return ()
+    if abs(take.result.duration - take.source.duration) > max(LENGTHS * take.source.duration, 2.0 / take.result.fps):
+        said.append(
+            f"the result lasts {take.result.duration:.2f} s and its source {take.source.duration:.2f} s: what is "
+            "compared frame by frame is compared from the beginning"
+        )
+    if take.landing is not None:
+        said += take.landing.notes
+    return tuple(said)
