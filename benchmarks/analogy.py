@@ -20,10 +20,10 @@ from retarget_cases import data_folder
 
 from understudy import samples
 from understudy.analogies import Analogy, PoseAt, Settings, analogy
-from understudy.analogy.attempt import Attempt, Brief, _task
-from understudy.analogy.goal import make_goal
-from understudy.analogy.preparation import Preparation, prepare
-from understudy.analogy.solving import _Search, solve
+from understudy.eigenmotion.attempt import Attempt, Brief, _task
+from understudy.eigenmotion.goal import make_goal
+from understudy.eigenmotion.preparation import Preparation, prepare
+from understudy.eigenmotion.solving import _Search, solve
 from understudy.geometry.quaternion import Array, angle_between
 from understudy.io import read
 from understudy.motion import Motion

@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.analogy.attempt import AnalogyError, Attempt
-from understudy.analogy.checking import jumping
-from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.heading import Course
-from understudy.analogy.pairs import MarkerPair
-from understudy.analogy.preparation import Preparation, prepare
-from understudy.analogy.result import Analogy
-from understudy.analogy.settings import Settings
-from understudy.analogy.stepping import Stepping, step
-from understudy.analogy.study import Study
-from understudy.analogy.tempo import Tempo, read_course
 from understudy.body import leg_length
 from understudy.contacts import Contact, contact_points, detect_contacts
+from understudy.eigenmotion.attempt import AnalogyError, Attempt
+from understudy.eigenmotion.checking import jumping
+from understudy.eigenmotion.conditions import MarkerAt, PoseAt
+from understudy.eigenmotion.heading import Course
+from understudy.eigenmotion.pairs import MarkerPair
+from understudy.eigenmotion.preparation import Preparation, prepare
+from understudy.eigenmotion.result import Analogy
+from understudy.eigenmotion.settings import Settings
+from understudy.eigenmotion.stepping import Stepping, step
+from understudy.eigenmotion.study import Study
+from understudy.eigenmotion.tempo import Tempo, read_course
 from understudy.geometry.quaternion import Array, continuous
 from understudy.motion import Motion
 from understudy.plan import Options, Part, plan

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import understudy.analogies  # noqa: F401  loads the package that `understudy.analogy` is, whoever else has
 from understudy import samples
 from understudy.app.cli import cli
 from understudy.io import read, write

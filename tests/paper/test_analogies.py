@@ -15,13 +15,13 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.analogies import Analogy, MarkerAt, MarkerPair, PoseAt, Settings, Tempo, analogy
-from understudy.analogy.attempt import AnalogyError
-from understudy.analogy.marker import spread_markers
-from understudy.analogy.measuring import lifts
-from understudy.analogy.rhythm import likeness, period
-from understudy.analogy.study import make_study
 from understudy.body import facing
 from understudy.coordinates import Body
+from understudy.eigenmotion.attempt import AnalogyError
+from understudy.eigenmotion.marker import spread_markers
+from understudy.eigenmotion.measuring import lifts
+from understudy.eigenmotion.rhythm import likeness, period
+from understudy.eigenmotion.study import make_study
 from understudy.errors import MotionError, OptionError, UnknownNameError
 from understudy.geometry.quaternion import angle_between
 from understudy.kinematics import fk
@@ -209,7 +209,7 @@ def test_every_solve_takes_less_than_a_second(cases: ModuleType) -> None:
         assert time.process_time() - began < 3.0
         assert result.attempt.outcome.seconds < 60.0
     # Matching and solving alone, by the processor's clock, which other work does not slow down.
-    from understudy.analogy import preparation
+    from understudy.eigenmotion import preparation
 
     ready = preparation.prepare(
         samples.motion("walk", fps=30.0, seconds=4.0).motion, samples.motion("dog_walk", fps=30.0, seconds=4.0).motion,

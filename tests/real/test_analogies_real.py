@@ -9,10 +9,10 @@ import pytest
 
 from understudy import read, samples
 from understudy.analogies import Analogy, Settings, analogy
-from understudy.analogy.marker import spread_markers
-from understudy.analogy.rhythm import period
-from understudy.analogy.study import make_study
 from understudy.body import facing
+from understudy.eigenmotion.marker import spread_markers
+from understudy.eigenmotion.rhythm import period
+from understudy.eigenmotion.study import make_study
 from understudy.geometry.quaternion import angle_between
 from understudy.motion import Motion
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.chart import Chart, followed, mean_pose
-from understudy.analogy.eigenmotion import decompose
-from understudy.analogy.heading import find_course
-from understudy.analogy.marker import marker_paths, spread_markers
-from understudy.analogy.study import make_study
 from understudy.body import facing
+from understudy.eigenmotion.chart import Chart, followed, mean_pose
+from understudy.eigenmotion.eigenmotion import decompose
+from understudy.eigenmotion.heading import find_course
+from understudy.eigenmotion.marker import marker_paths, spread_markers
+from understudy.eigenmotion.study import make_study
 from understudy.errors import MotionError, OptionError
 from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
 from understudy.motion import Motion

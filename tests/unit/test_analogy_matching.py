@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.analogy.cliques import largest_clique
-from understudy.analogy.matching import (
+from understudy.eigenmotion.cliques import largest_clique
+from understudy.eigenmotion.matching import (
     choose_threshold,
     find_correspondence,
     match,

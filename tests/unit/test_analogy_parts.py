@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.checking import chosen_markers, jumping
-from understudy.analogy.marker import marker_paths, spread_markers
-from understudy.analogy.matching import Match
-from understudy.analogy.pairs import MarkerPair, pair_matches, read_markers, with_named
-from understudy.analogy.posing import reach
-from understudy.analogy.rhythm import likeness, period
-from understudy.analogy.settings import Settings
-from understudy.analogy.stepping import feet_of
-from understudy.analogy.study import make_study, parts
-from understudy.analogy.tempo import Tempo, read_course
 from understudy.body import leg_length
 from understudy.contacts import Contact, contact_points
+from understudy.eigenmotion.checking import chosen_markers, jumping
+from understudy.eigenmotion.marker import marker_paths, spread_markers
+from understudy.eigenmotion.matching import Match
+from understudy.eigenmotion.pairs import MarkerPair, pair_matches, read_markers, with_named
+from understudy.eigenmotion.posing import reach
+from understudy.eigenmotion.rhythm import likeness, period
+from understudy.eigenmotion.settings import Settings
+from understudy.eigenmotion.stepping import feet_of
+from understudy.eigenmotion.study import make_study, parts
+from understudy.eigenmotion.tempo import Tempo, read_course
 from understudy.errors import FileError, OptionError, UnknownNameError
 from understudy.geometry.quaternion import from_axis_angle, multiply
 from understudy.kinematics import fk, locate

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.analogy.chart import Chart
-from understudy.analogy.conditions import Conditions
-from understudy.analogy.goal import Goal, misfit, reduce_frames
-from understudy.analogy.orthonormal import bent, squared
-from understudy.analogy.solving import Task, _Search, solve
 from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
+from understudy.eigenmotion.chart import Chart
+from understudy.eigenmotion.conditions import Conditions
+from understudy.eigenmotion.goal import Goal, misfit, reduce_frames
+from understudy.eigenmotion.orthonormal import bent, squared
+from understudy.eigenmotion.solving import Task, _Search, solve
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.skeleton import JointKind, Skeleton

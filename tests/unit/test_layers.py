@@ -30,7 +30,7 @@ LAYERS = (
     ("constraints",),
     ("problem", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "limits", "plants", "transfer", "suggestion", "analogy", "metrics"),
+    ("contacts", "start", "limits", "plants", "transfer", "suggestion", "eigenmotion", "metrics"),
     (
         "samples",
         "picture",

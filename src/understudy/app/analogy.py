@@ -14,7 +14,7 @@ from understudy.app.output import check_output, note, print_json
 from understudy.app.progress import Progress
 
 if TYPE_CHECKING:
-    from understudy.analogy.result import Analogy
+    from understudy.eigenmotion.result import Analogy
     from understudy.geometry.quaternion import Array
     from understudy.io.clip import Clip
     from understudy.motion import Motion
@@ -150,8 +150,8 @@ def analogy(**given: Any) -> None:
 def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, list[str]]:
     """Read everything, make the analogy; returns it, the file that it is written like, and what there is to say."""
     from understudy.analogies import Settings, analogy
-    from understudy.analogy.conditions import PoseAt
-    from understudy.analogy.pairs import MarkerFile, read_markers
+    from understudy.eigenmotion.conditions import PoseAt
+    from understudy.eigenmotion.pairs import MarkerFile, read_markers
     from understudy.recipe.loading import load
     from understudy.recipe.model import Cast, Reading
 
@@ -216,7 +216,7 @@ def _pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
 
 
 def _tempo(value: Any, motion: Motion) -> Any:
-    from understudy.analogy.tempo import Tempo
+    from understudy.eigenmotion.tempo import Tempo
 
     if value is None:
         return None

@@ -9,8 +9,8 @@ import numpy as np
 
 from understudy import samples
 from understudy.analogies import Analogy, MarkerPair, PoseAt, Settings, analogy
-from understudy.analogy.posing import reach
 from understudy.body import leg_length
+from understudy.eigenmotion.posing import reach
 from understudy.geometry.quaternion import Array, from_axis_angle, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion

@@ -16,7 +16,7 @@ from understudy.picture.stick import stick
 from understudy.picture.view import check_views, view_of
 
 if TYPE_CHECKING:
-    from understudy.analogy.matching import Match
+    from understudy.eigenmotion.matching import Match
     from understudy.motion import Motion
     from understudy.skeleton import Point
 

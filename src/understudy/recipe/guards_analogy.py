@@ -15,7 +15,7 @@ from understudy.skeleton import Skeleton
 from understudy.symmetry import partners
 
 if TYPE_CHECKING:
-    from understudy.analogy.result import Analogy
+    from understudy.eigenmotion.result import Analogy
 
 
 def analogy_faults(found: Analogy) -> list[str]:

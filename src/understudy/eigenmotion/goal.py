@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.analogy.chart import Chart
-from understudy.analogy.matching import Match
 from understudy.coordinates import Posture
+from understudy.eigenmotion.chart import Chart
+from understudy.eigenmotion.matching import Match
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import locate
 from understudy.skeleton import Point

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.analogy.rhythm import period
 from understudy.body import facing, leg_length
+from understudy.eigenmotion.rhythm import period
 from understudy.geometry.quaternion import Array, conjugate, from_axis_angle, log, multiply
 from understudy.motion import Motion
 

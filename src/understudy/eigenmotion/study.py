@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.analogy.chart import Chart, mean_pose
-from understudy.analogy.eigenmotion import Eigenmotion, decompose
-from understudy.analogy.heading import Course, find_course
-from understudy.analogy.marker import marker_paths
+from understudy.eigenmotion.chart import Chart, mean_pose
+from understudy.eigenmotion.eigenmotion import Eigenmotion, decompose
+from understudy.eigenmotion.heading import Course, find_course
+from understudy.eigenmotion.marker import marker_paths
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.skeleton import Point, Skeleton

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.analogy.matching import Match
+from understudy.eigenmotion.matching import Match
 from understudy.errors import FileError, OptionError, UnknownNameError, nearest_names
 from understudy.skeleton import Point, Skeleton
 

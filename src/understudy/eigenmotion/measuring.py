@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from understudy.analogy.goal import Goal
-from understudy.analogy.stepping import feet_of
+from understudy.eigenmotion.goal import Goal
+from understudy.eigenmotion.stepping import feet_of
 from understudy.geometry.quaternion import Array, angle_between, rotate
 from understudy.kinematics import fk
 from understudy.motion import Motion

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.analogy.cliques import largest_clique
+from understudy.eigenmotion.cliques import largest_clique
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.analogy.chart import Chart
-from understudy.analogy.conditions import LOOSE, Conditions, Rows
-from understudy.analogy.goal import Goal, Misfit, misfit
-from understudy.analogy.orthonormal import bent, squared
 from understudy.coordinates import Posture
+from understudy.eigenmotion.chart import Chart
+from understudy.eigenmotion.conditions import LOOSE, Conditions, Rows
+from understudy.eigenmotion.goal import Goal, Misfit, misfit
+from understudy.eigenmotion.orthonormal import bent, squared
 from understudy.geometry.quaternion import Array
 
 ROUNDS = 10

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.analogy.attempt import AnalogyError
-from understudy.analogy.marker import spread_markers
-from understudy.analogy.pairs import MarkerPair, with_named
-from understudy.analogy.settings import Settings
-from understudy.analogy.study import parts
+from understudy.eigenmotion.attempt import AnalogyError
+from understudy.eigenmotion.marker import spread_markers
+from understudy.eigenmotion.pairs import MarkerPair, with_named
+from understudy.eigenmotion.settings import Settings
+from understudy.eigenmotion.study import parts
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import angle_between
 from understudy.motion import Motion

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.analogy.chart import Chart
-from understudy.analogy.conditions import Conditions, MarkerAt, PoseAt
-from understudy.analogy.goal import FRAMES, Goal, make_goal, reduce_frames
-from understudy.analogy.matching import LIKE_SIZE, SIMILAR, Match, match, match_scores
-from understudy.analogy.solving import PULL, Outcome, Task, solve
-from understudy.analogy.study import Study
 from understudy.body import leg_length
 from understudy.constraints.joint_range import JointRange
+from understudy.eigenmotion.chart import Chart
+from understudy.eigenmotion.conditions import Conditions, MarkerAt, PoseAt
+from understudy.eigenmotion.goal import FRAMES, Goal, make_goal, reduce_frames
+from understudy.eigenmotion.matching import LIKE_SIZE, SIMILAR, Match, match, match_scores
+from understudy.eigenmotion.solving import PULL, Outcome, Task, solve
+from understudy.eigenmotion.study import Study
 from understudy.errors import MotionError, OptionError, UnderstudyError
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import locate

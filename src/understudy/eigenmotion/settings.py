@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.analogy.matching import LIKE_SIZE, SIMILAR
-from understudy.analogy.solving import PULL
+from understudy.eigenmotion.matching import LIKE_SIZE, SIMILAR
+from understudy.eigenmotion.solving import PULL
 from understudy.errors import OptionError
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from understudy.analogy.attempt import Attempt
-from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.measuring import correlation, lifts, pose_error
-from understudy.analogy.rhythm import period
-from understudy.analogy.stepping import Stepping, feet_of
-from understudy.analogy.study import Study
 from understudy.contacts import contact_points
+from understudy.eigenmotion.attempt import Attempt
+from understudy.eigenmotion.conditions import MarkerAt, PoseAt
+from understudy.eigenmotion.measuring import correlation, lifts, pose_error
+from understudy.eigenmotion.rhythm import period
+from understudy.eigenmotion.stepping import Stepping, feet_of
+from understudy.eigenmotion.study import Study
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.motion import Motion

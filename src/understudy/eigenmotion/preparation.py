@@ -8,18 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from understudy.analogy.attempt import AnalogyError, Attempt, Brief, attempt, covered, find_matches
-from understudy.analogy.chart import Chart
-from understudy.analogy.checking import checked_body, chosen_markers
-from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.heading import find_course
-from understudy.analogy.matching import THRESHOLDS, Match
-from understudy.analogy.pairs import MarkerPair, pair_matches
-from understudy.analogy.rhythm import likeness
-from understudy.analogy.settings import Settings
-from understudy.analogy.study import Study, make_study
 from understudy.body import is_humanoid, leg_length
 from understudy.contacts import contact_points
+from understudy.eigenmotion.attempt import AnalogyError, Attempt, Brief, attempt, covered, find_matches
+from understudy.eigenmotion.chart import Chart
+from understudy.eigenmotion.checking import checked_body, chosen_markers
+from understudy.eigenmotion.conditions import MarkerAt, PoseAt
+from understudy.eigenmotion.heading import find_course
+from understudy.eigenmotion.matching import THRESHOLDS, Match
+from understudy.eigenmotion.pairs import MarkerPair, pair_matches
+from understudy.eigenmotion.rhythm import likeness
+from understudy.eigenmotion.settings import Settings
+from understudy.eigenmotion.study import Study, make_study
 from understudy.errors import MotionError, OptionError
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk, locate

@@ -1,0 +1,1 @@
+"""Eigenmotion: motions taken apart into coordinations, matched between bodies and put together anew [Analogies]."""
