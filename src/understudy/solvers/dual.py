@@ -243,11 +243,6 @@ def solve_factored(factored: Array, residuals: Array) -> Array:
     return cho_solve_banded((factored, True), residuals, check_finite=False)
 
 
-def solve_forces(band: Array, residuals: Array) -> Array:
-    """(A,) forces f with `band f = residuals`, for a band (A, width); `band` is used up."""
-    return solve_factored(factor(band), residuals)
-
-
 def keys_of_forces(pattern: Pattern, jacobian: Array, forces: Array) -> tuple[Array, ...]:
     """The change of the keys that forces (M,) on the residuals bring about: -M^-1 J' f."""
     spread = pattern.spread(forces)

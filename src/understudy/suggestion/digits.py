@@ -17,8 +17,6 @@ SPOKEN = {
     "third": "middle", "fourth": "ring", "fifth": "pinky",
 }  # fmt: skip
 """Words that name a finger."""
-NUMBERED = {"finger", "fingers", "digit", "digits", "carpal", "metacarpal", "palm"}
-"""Words that a finger's number stands behind."""
 IN_HAND = {"metacarpal", "carpal", "palm", "in", "inhand", "cup", "mc"}
 """Words of the bones between wrist and knuckles."""
 JOINTS = 3
