@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from understudy.kinematics import Pose, forward
 from understudy.motion import Motion
 from understudy.naming import words
 from understudy.roles import roles
-from understudy.skeleton import Point
+from understudy.skeleton import Point, Skeleton
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,10 +110,15 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
 
 def _pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
     """Where some joints of a motion are, and those above them: nothing else is computed."""
-    small, kept = motion.skeleton.pruned(joints)
+    small, kept = _part(motion.skeleton, frozenset(joints))
     offsets = None if motion.offsets is None else motion.offsets[:, kept]
     positions, rotations = forward(small, motion.root, motion.rotations[:, kept], offsets)
     return Pose(skeleton=small, positions=positions, rotations=rotations)
+
+
+@lru_cache(maxsize=64)
+def _part(skeleton: Skeleton, joints: frozenset[int]) -> tuple[Skeleton, np.ndarray]:
+    return skeleton.pruned(joints)
 
 
 def _heel(pose: Pose, name: str, ball: Point) -> Point:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,13 +51,14 @@ def joint_limits(
     return human_limits(motion, actor=actor, only=only, widen=widen)
 
 
-def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> list[JointRange]:
+@lru_cache(maxsize=64)
+def skeleton_limits(skeleton: Skeleton, *, actor: str = "") -> tuple[JointRange, ...]:
     """The ranges that a skeleton gives its joints; joints without a finite one are left out."""
     found = []
     for name, kind, limits in zip(skeleton.names, skeleton.kinds, skeleton.limits, strict=True):
         if np.any(np.isfinite(limits[: NUM_AXES[kind]])):
             found.append(JointRange.of(skeleton, name, actor=actor))
-    return found
+    return tuple(found)
 
 
 def human_limits(

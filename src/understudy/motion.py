@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,10 +62,12 @@ class Motion:
         """Seconds from the first frame to the last."""
         return (self.num_frames - 1) / self.fps
 
-    @property
+    @cached_property
     def times(self) -> Array:
         """(F,) seconds of each frame, from 0."""
-        return np.arange(self.num_frames) / self.fps
+        found = np.arange(self.num_frames) / self.fps
+        found.setflags(write=False)
+        return found
 
     def __len__(self) -> int:
         return self.num_frames

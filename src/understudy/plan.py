@@ -18,7 +18,7 @@ from understudy.limits import joint_limits
 from understudy.motion import Motion
 from understudy.plants import PLANTS, Stage, contact_constraints, floor_constraints
 from understudy.problem import Actor, Problem
-from understudy.skeleton import Skeleton
+from understudy.skeleton import NUM_AXES, Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
 from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
@@ -231,11 +231,15 @@ def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
 
 def _shifted(whole: Plan) -> Plan:
     """The plan with its starts shifted to where constraints fix the actors in the world."""
+    fixing = tuple(each for each in whole.constraints if type(each).pull is not Constraint.pull)
+    if not fixing:
+        return whole
+    pulled = pulls(replace(whole, constraints=fixing).problem())
     starts = [
         replace(start, root=start.root + translation_signal(pull, start.fps))
         if part.moves and part.root_moves
         else start
-        for part, start, pull in zip(whole.parts, whole.starts, pulls(whole.problem()), strict=True)
+        for part, start, pull in zip(whole.parts, whole.starts, pulled, strict=True)
     ]
     return replace(whole, starts=tuple(starts))
 
@@ -247,10 +251,11 @@ def _limited(whole: Plan) -> Plan:
     limits: list[Constraint] = []
     notes: list[str] = []
     problem = whole.problem()
-    for part, start, body in zip(whole.parts, whole.starts, problem.bodies, strict=True):
-        if not part.moves or not body.joints:
+    for number, (part, start) in enumerate(zip(whole.parts, whole.starts, strict=True)):
+        moving = [j for j in problem.moving(number) if NUM_AXES[start.skeleton.kinds[j]] > 0]
+        if not moving:
             continue
-        turning: set[str] | None = {body.skeleton.names[j] for j in body.joints}
+        turning: set[str] | None = {start.skeleton.names[j] for j in moving}
         done, human = replace(part.motion, skeleton=start.skeleton) if part.alignment is None else start, True
         if part.alignment is not None:
             # What a human does a human can do; what an animal's legs come to on a human's arms may be beyond them,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -138,20 +138,29 @@ class Problem:
         """
         found = []
         for which, actor in enumerate(self.actors):
-            skeleton = actor.motion.skeleton
-            felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
-            turned = {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
+            felt, turned = self._named(which)
             small, kept = _as_used(actor.motion, felt | turned)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
             motion = replace(actor.motion, skeleton=small, rotations=actor.motion.rotations[:, kept], offsets=offsets)
-            moving: set[int] = set()
-            if actor.moves:
-                moving = {above for joint in felt for above in skeleton.chain(joint)} | turned
-                if actor.joints is not None:
-                    moving &= {skeleton.joint(name) for name in actor.joints}
-            joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(moving))
+            joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(self.moving(which)))
             found.append(Body(motion=motion, joints=joints, root_moves=actor.moves and actor.root_moves))
         return tuple(found)
+
+    def moving(self, which: int) -> set[int]:
+        """The joints of an actor that constraints can feel and that may turn."""
+        actor = self.actors[which]
+        if not actor.moves:
+            return set()
+        skeleton = actor.motion.skeleton
+        felt, turned = self._named(which)
+        found = {above for joint in felt for above in skeleton.chain(joint)} | turned
+        return found if actor.joints is None else found & {skeleton.joint(name) for name in actor.joints}
+
+    def _named(self, which: int) -> tuple[set[int], set[int]]:
+        """The joints of an actor that constraints name: those that carry points, and those whose turns they look at."""
+        skeleton = self.actors[which].motion.skeleton
+        felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
+        return felt, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
 
     @cached_property
     def places(self) -> Places:
@@ -207,16 +216,27 @@ def _as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarray]:
     hold them as balls; the motion itself tells that they are not.
     """
     whole = motion.skeleton
-    small, kept = whole.pruned(joints)
-    kinds, axes = list(small.kinds), small.axes.copy()
     found = roles(whole)
     bending = {found[f"{s}_{part}"] for s in ("left", "right") for part in BENDING if f"{s}_{part}" in found}
-    for number, joint in enumerate(kept.tolist()):
-        axis = _only_axis(motion, joint) if joint in bending and kinds[number] is JointKind.BALL else None
-        if axis is not None:
-            kinds[number] = JointKind.HINGE
-            axes[number] = 0.0
-            axes[number, 0] = axis
+    needed = {above for joint in joints for above in whole.chain(joint)}
+    hinges = {j: _only_axis(motion, j) for j in sorted(bending & needed) if whole.kinds[j] is JointKind.BALL}
+    named = tuple((joint, *axis.tolist()) for joint, axis in hinges.items() if axis is not None)
+    return _with_hinges(whole, frozenset(joints), named)
+
+
+@lru_cache(maxsize=64)
+def _with_hinges(
+    whole: Skeleton, joints: frozenset[int], hinges: tuple[tuple[int, float, float, float], ...]
+) -> tuple[Skeleton, np.ndarray]:
+    """The skeleton of some joints and all above them, without limits, some of them hinges (joint, axis); and which
+    joints (N,) of the whole they are."""
+    small, kept = whole.pruned(joints)
+    kinds, axes = list(small.kinds), small.axes.copy()
+    for joint, *axis in hinges:
+        number = int(np.searchsorted(kept, joint))
+        kinds[number] = JointKind.HINGE
+        axes[number] = 0.0
+        axes[number, 0] = axis
     return replace(small, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2))), kept
 
 

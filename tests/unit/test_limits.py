@@ -143,7 +143,7 @@ def test_own_limits_come_first() -> None:
     limits, said = joint_limits(motion("walk", seconds=1.0).motion, actor="a")
     assert (len(limits), said) == (len(own), [])
     assert limits[0].joint.actor == "a"
-    assert skeleton_limits(STANDING.skeleton) == []
+    assert skeleton_limits(STANDING.skeleton) == ()
     assert len(joint_limits(STANDING)[0]) == len(NORMAL)
 
 
