@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs clean
+.PHONY: help setup page studio demo test check bench docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,18 +25,30 @@ $(VENV)/installed.%: pyproject.toml $(BIN)/python
 	@cmp -s pyproject.toml $@ || $(PIP) -e '.[$*]'
 	@cp pyproject.toml $@
 
-setup: $(VENV)/installed.dev ## make the private environment
+# Node comes from a Python package where the machine has none that will do; without any, all but the studio works.
+node = needs="$$($(BIN)/python web/build.py --needs $(1))"; [ -z "$$needs" ] || $(PIP) "$$needs" || true
 
-demo: $(VENV)/installed.dev ## show what there is: files and pictures in out/demo
+setup: $(VENV)/installed.dev page ## make the private environment
+
+page: $(VENV)/installed.dev ## build the studio's page, if its sources changed
+	@$(call node,build)
+	@$(BIN)/python web/build.py
+
+studio: page ## open the studio
+	@$(BIN)/understudy studio
+
+demo: $(VENV)/installed.dev page ## show what there is: files and pictures in out/demo
 	@$(BIN)/understudy demo -o out/demo
 
-test: $(VENV)/installed.dev ## run the tests
-	@$(BIN)/python -m pytest -n auto
+test: $(VENV)/installed.dev page ## run the tests
+	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(VENV)/installed.dev ## lint, format and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(call node,check)
+	@$(BIN)/python web/build.py --check
 
 bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
 	@$(PIP) -q -e '.[peers]' || echo "some packages to compare with could not be installed: they are skipped"
@@ -47,4 +59,4 @@ docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, b
 	@NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what was made
-	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules src/understudy/studio/page build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: every sample character and motion, and the one at the head of the README.
+"""Draws the pictures of the documentation: every sample, what every example draws, and the head of the README.
 
     python docs/gallery.py [--only NAME ...] [--folder docs/pictures]
 
@@ -8,6 +8,9 @@ The pictures are kept in the repository, so they are small: a palette of colours
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
@@ -25,9 +28,12 @@ from understudy.samples import Scene
 from understudy.transition import transition
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("[0-9]*.py"))
 DOTS = 84.0
 """Dots an inch: a page of 12 inches becomes about 1000 dots wide."""
 HERO_DOTS = 110.0
+WIDE = 1000
+"""Dots that a picture of an example is wide at most."""
 COLOURS = 96
 """Colours of the palette: enough for lines that fade and have soft edges."""
 MARGIN = 16
@@ -76,6 +82,21 @@ def draw_motion(name: str, path: Path) -> None:
     draw(samples.motion(name), path, style="both", dots_per_inch=DOTS)
 
 
+def draw_example(example: Path, path: Path) -> None:
+    """What an example of the folder `examples` draws when it is run."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, "-W", "error", str(example), folder], check=True, stdout=subprocess.DEVNULL, cwd=folder
+        )
+        pictures = sorted(Path(folder).glob("*.png"))
+        if len(pictures) != 1:
+            raise SystemExit(f"{example.name}: expected one picture, found {len(pictures)}")
+        with Image.open(pictures[0]) as picture:
+            plain = picture.convert("RGB")
+        plain.thumbnail((WIDE, plain.height), Image.Resampling.LANCZOS)
+        plain.save(path)
+
+
 def shrink(path: Path) -> None:
     """Cut the white off the edges of a PNG and bring it down to a palette of few colours, in place."""
     with Image.open(path) as picture:
@@ -96,6 +117,8 @@ def jobs() -> dict[str, tuple[Callable[[Path], None], str]]:
         "march_dog": (draw_march, "march_dog.png"),
         "transition": (draw_transition, "transition.png"),
     }
+    for example in EXAMPLES:
+        found[example.stem] = (partial(draw_example, example), f"examples/{example.stem}.png")
     for name in samples.characters():
         found[name] = (partial(draw_character, name), f"samples/{name}.png")
     for name in samples.motions():
@@ -105,10 +128,11 @@ def jobs() -> dict[str, tuple[Callable[[Path], None], str]]:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", nargs="+", metavar="NAME", help="`hero`, or names of samples")
+    options.add_argument("--only", nargs="+", metavar="NAME", help="`hero`, or names of samples or examples")
     options.add_argument("--folder", type=Path, default=FOLDER)
     chosen = options.parse_args()
-    (chosen.folder / "samples").mkdir(parents=True, exist_ok=True)
+    for part in ("samples", "examples"):
+        (chosen.folder / part).mkdir(parents=True, exist_ok=True)
     known = jobs()
     unknown = sorted(set(chosen.only or ()) - set(known))
     if unknown:

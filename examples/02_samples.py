@@ -6,9 +6,16 @@ show what a method does to a motion without the noise of a capture.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 
 from understudy import fk, samples
+from understudy.picture import draw
+
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
 
 print("characters:", ", ".join(samples.characters()))
 print("motions:", ", ".join(samples.motions()))
@@ -35,3 +42,6 @@ for contact in scene.contacts:
         places = pose.points([contact.point])[frames, 0]
         worst = max(worst, float(np.abs(places - contact.place).max()))
 print(f"planted points stay within {1000 * worst:.6f} mm of their places")
+
+draw(scene, out / "pick_up.png", style="filmstrip", views="side", count=7)
+print("drawn: pick_up.png")

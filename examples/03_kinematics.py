@@ -5,12 +5,18 @@ A motion is arrays: the root's path and one local rotation a joint and frame. No
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from understudy import Point, fk, mirror, samples
 from understudy.geometry.quaternion import angle_between
+from understudy.picture import draw
+
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
 
 motion = samples.motion("walk").motion
 print("root path", motion.root.shape, "local rotations", motion.rotations.shape)
@@ -35,6 +41,10 @@ print(f"mirrored twice, no joint turned by more than {angle_between(again.rotati
 
 # The same rotations on a smaller body: the feet no longer meet the floor. Mending that is what retargeting is for.
 small = motion.skeleton.scaled(0.8)
-copied = fk(replace(motion, skeleton=small))
-lowest = copied.ends()[..., 1].min()
+copied = replace(motion, skeleton=small)
+lowest = fk(copied).ends()[..., 1].min()
 print(f"rotations copied to a body of 0.8 times the size leave its feet {100 * lowest:.0f} cm above the floor")
+
+labels = ["the walk", "its mirror image", "copied to a smaller body"]
+draw([motion, other, copied], out / "bodies.png", labels=labels, style="filmstrip", views="side", count=7)
+print("drawn: bodies.png")

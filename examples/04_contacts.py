@@ -6,8 +6,16 @@ is found is set beside what a sample knows about itself.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 from understudy import samples
 from understudy.contacts import Detection, contact_points, detect_contacts
+from understudy.picture import draw
+
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
 
 scene = samples.motion("walk")
 motion = scene.motion
@@ -31,3 +39,7 @@ for name in points:
 # A stricter idea of standing still finds shorter contacts or fewer.
 strict = detect_contacts(motion, how=Detection(shortest=0.3))
 print(f"{len(strict)} last at least 0.3 s")
+
+marked = [scene, replace(scene, contacts=found)]
+draw(marked, out / "contacts.png", labels=["known", "found"], style="filmstrip", views="side", count=7)
+print("drawn: contacts.png")

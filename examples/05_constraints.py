@@ -43,6 +43,8 @@ moved = np.linalg.norm(after.positions - before.positions, axis=-1)
 print(f"a second before the touch, the body is within {100 * moved[45].max():.0f} cm of where it was")
 print(f"two seconds before, within {100 * moved[15].max():.0f} cm")
 
-near = slice(60, 91)
-draw([motion, solution.motion], out / "pat.png", labels=["before", "after"], frames=near, style="filmstrip", count=7)
+rows, near = [motion, solution.motion], slice(60, 91)
+draw(
+    rows, out / "pat.png", labels=["before", "after"], frames=near, style="filmstrip", views=("side", "front"), count=7
+)
 print("drawn: pat.png")

@@ -1,4 +1,4 @@
-"""Draws our counterparts of the figures of [Gleicher98] and [Vanderhyde03], and writes their numbers into the pages.
+"""Draws our counterparts of the figures of [Gleicher98], and writes their numbers into the page.
 
     python docs/papers/figures.py [--only fig02 fig07 ...] [--print]
 
@@ -20,15 +20,14 @@ from understudy.io.files import open_to_write
 from understudy.papers.gleicher98_scenes import fig01, fig04, fig09, fig10, ladder
 from understudy.papers.gleicher98_walks import fig02, fig03, fig06, fig07, fig08
 from understudy.papers.scenes import DOTS, scene, worst
-from understudy.papers.vanderhyde03 import handhold
 
-__all__ = ["DOTS", "FOLDER", "scene", "shrink", "worst", "write_numbers"]
+__all__ = ["DOTS", "FOLDER", "scene", "shrink", "worst", "write_block", "write_numbers"]
 
 FOLDER = Path(__file__).resolve().parent
 COLOURS, MARGIN = 64, 16
 
 FIGURES: dict[str, Callable[[Path | None], list[str]]] = {
-    work.__name__: work for work in (fig01, fig02, fig03, fig04, fig06, fig07, fig08, ladder, fig09, fig10, handhold)
+    work.__name__: work for work in (fig01, fig02, fig03, fig04, fig06, fig07, fig08, ladder, fig09, fig10)
 }
 
 
@@ -47,15 +46,20 @@ def shrink(path: Path) -> None:
         stream.write(buffer.getvalue())
 
 
+def write_block(name: str, text: str) -> None:
+    """Put text between its markers, in whichever pages have them; an error if none has."""
+    block = re.compile(rf"(<!-- numbers: {re.escape(name)} -->\n).*?(<!-- /numbers -->)", re.DOTALL)
+    pages = [page for page in sorted(FOLDER.glob("*.md")) if block.search(page.read_text(encoding="utf-8"))]
+    if not pages:
+        raise SystemExit(f"no page has markers for `{name}`")
+    for page in pages:
+        old = page.read_text(encoding="utf-8")
+        page.write_text(block.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", old), encoding="utf-8")
+
+
 def write_numbers(name: str, lines: list[str]) -> None:
-    """Put a figure's numbers between its markers, in whichever page has them."""
-    block = re.compile(rf"(<!-- numbers: {name} -->\n).*?(<!-- /numbers -->)", re.DOTALL)
-    shown = "".join(f"- {line}\n" for line in lines)
-    for page in sorted(FOLDER.glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        new = block.sub(lambda found: f"{found[1]}\n{shown}\n{found[2]}", text)
-        if new != text:
-            page.write_text(new, encoding="utf-8")
+    """Put a figure's numbers between its markers."""
+    write_block(name, "\n".join(f"- {line}" for line in lines))
 
 
 def main() -> int:

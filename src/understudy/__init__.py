@@ -17,6 +17,7 @@ _EXPORTS = {
     "Skeleton": "understudy.skeleton",
     "UnderstudyError": "understudy.errors",
     "analogy": "understudy.analogies",
+    "batch": "understudy.batches",
     "Report": "understudy.metrics",
     "evaluate": "understudy.metrics",
     "fk": "understudy.kinematics",

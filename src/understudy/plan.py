@@ -26,6 +26,11 @@ from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import carry
 from understudy.transfer.landing import Landing, land, step_ratio
 
+NEAR = 1.0
+"""Seconds around a constraint of the user's within which the whole body is shifted for it to begin with, at least."""
+PACE = 1.0
+"""Leg lengths a second at which it is shifted at most: what is far away is gone to in more time."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -160,7 +165,7 @@ def plan(
         options=options,
         notes=tuple(note for stage in stages if stage.landing is not None for note in stage.landing.notes),
     )
-    return _limited(_shifted(whole))
+    return _limited(shifted(whole, constraints))
 
 
 def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list[Contact]:
@@ -229,19 +234,35 @@ def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
     return tuple(found)
 
 
-def _shifted(whole: Plan) -> Plan:
-    """The plan with its starts shifted to where constraints fix the actors in the world."""
-    fixing = tuple(each for each in whole.constraints if type(each).pull is not Constraint.pull)
-    if not fixing:
+def shifted(whole: Plan, own: Sequence[Constraint]) -> Plan:
+    """A plan with its starts shifted to where constraints fix the actors in the world [Gleicher98, sec. 3.8].
+
+    What the contacts ask for holds for the whole motion. The user's `own` constraints, the last of the plan, shift it
+    only around the times they are for: a hand that is put somewhere does not take the walk before and after along.
+    """
+    given = whole.constraints[: len(whole.constraints) - len(own)]
+    whole = _pulled(whole, _fixing(given))
+    return _pulled(whole, _fixing((*given, *own)), away=NEAR) if _fixing(own) else whole
+
+
+def _pulled(whole: Plan, constraints: tuple[Constraint, ...], away: float = np.inf) -> Plan:
+    """A plan with its starts shifted by what constraints ask for, up to some seconds at least from when they do."""
+    if not constraints:
         return whole
-    pulled = pulls(replace(whole, constraints=fixing).problem())
-    starts = [
-        replace(start, root=start.root + translation_signal(pull, start.fps))
-        if part.moves and part.root_moves
-        else start
-        for part, start, pull in zip(whole.parts, whole.starts, pulled, strict=True)
-    ]
+    starts = []
+    pulled = pulls(replace(whole, constraints=constraints).problem())
+    for part, start, pull in zip(whole.parts, whole.starts, pulled, strict=True):
+        if part.moves and part.root_moves:
+            far = float(np.nanmax(np.abs(pull), initial=0.0))
+            time = max(away, far / (PACE * leg_length(start.skeleton)))
+            start = replace(start, root=start.root + translation_signal(pull, start.fps, away=time))
+        starts.append(start)
     return replace(whole, starts=tuple(starts))
+
+
+def _fixing(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """Those that may fix an actor in the world."""
+    return tuple(each for each in constraints if type(each).pull is not Constraint.pull)
 
 
 def _limited(whole: Plan) -> Plan:

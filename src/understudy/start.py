@@ -121,21 +121,25 @@ def check_structure(source: Skeleton, target: Skeleton) -> None:
         )
 
 
-def translation_signal(wanted: Array, fps: float, smooth: float = 0.25) -> Array:
+def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: float = np.inf) -> Array:
     """(F, 3) how far to shift a body at each frame, from what fixed constraints ask for at some.
 
     Args:
         wanted: (F, 3) metres; nan where nothing is asked of an axis.
         fps: Frames a second.
         smooth: Seconds of the low-pass filter.
+        away: Seconds from all that is asked at which nothing is shifted any more.
     """
-    from scipy.ndimage import gaussian_filter1d
+    from scipy.ndimage import binary_dilation, gaussian_filter1d
 
     frames = np.arange(len(wanted))
     out = np.zeros_like(wanted)
     for axis in range(3):
         known = np.isfinite(wanted[:, axis])
         if known.any():
-            whole = np.interp(frames, frames[known], wanted[known, axis])
+            asked = np.where(known, wanted[:, axis], 0.0)
+            if np.isfinite(away):
+                known |= ~binary_dilation(known, iterations=max(round(away * fps), 1))
+            whole = np.interp(frames, frames[known], asked[known])
             out[:, axis] = gaussian_filter1d(whole, smooth * fps, mode="nearest")
     return out

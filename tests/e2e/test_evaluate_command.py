@@ -77,8 +77,8 @@ def test_defects_stand_in_their_rows(clips: Path) -> None:
 
 def test_what_is_of_no_use_exits_with_one(clips: Path) -> None:
     for name, said in (
-        ("frozen", "frozen: it stands still while its source moves"),
-        ("mirrored", "mirrored: its left does what the source's right does"),
+        ("frozen", "the result stands still while the source moves"),
+        ("mirrored", "the result is mirrored: its left does what the source's right does"),
     ):
         result = run("evaluate", clips / f"{name}.bvh", "--source", clips / "walk.bvh")
         assert result.exit_code == 1
@@ -86,7 +86,7 @@ def test_what_is_of_no_use_exits_with_one(clips: Path) -> None:
         assert "failed: of no use" in result.stdout
     alone = run("evaluate", clips / "frozen.bvh", "--json")
     assert alone.exit_code == 1
-    assert json.loads(alone.stdout)["failures"] == ["frozen: nothing in it moves"]
+    assert json.loads(alone.stdout)["failures"] == ["the result stands still: nothing in it moves"]
 
 
 def test_numbers_that_are_none_exit_with_one(clips: Path, tmp_path: Path) -> None:

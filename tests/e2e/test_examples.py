@@ -34,6 +34,16 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) >= 5
+    assert len(re.findall(r"\b\w+\.png\b", done.stdout)) == 1, "every example draws one picture and says so"
     for name in re.findall(r"\b\w+\.(?:png|bvh)\b", done.stdout):
         assert (out / name).stat().st_size > 0
     assert [entry.name for entry in tmp_path.iterdir()] in ([], ["made"]), "an example writes only where it is told to"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_page_shows_every_example_and_its_picture(path: Path) -> None:
+    docs = FOLDER.parent / "docs"
+    page = (docs / "examples.md").read_text(encoding="utf-8")
+    assert f"<!-- fill: example {path.name} -->" in page
+    assert f"](pictures/examples/{path.stem}.png)" in page
+    assert (docs / "pictures" / "examples" / f"{path.stem}.png").read_bytes().startswith(b"\x89PNG")

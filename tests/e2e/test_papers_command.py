@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import understudy.papers
 from understudy.app.cli import cli
 from understudy.errors import OptionError
-from understudy.papers import Experiment, Findings, Paper, Table, paper, papers
+from understudy.papers import Capture, Experiment, Findings, Paper, Table, paper, papers
 from understudy.papers.base import figure
 
 NAMES = ("analogies", "gleicher98", "hsieh05", "lommers13", "vanderhyde03")
@@ -29,7 +29,19 @@ def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
         tell("the only experiment")
         return Findings(tables=(table,), worse=worse)
 
-    return Paper(name=name, title=f"Title of {name}", experiments=(Experiment(name="one", about="one", run=work),))
+    def capture(data, folder, tell):
+        tell(f"{len((data / 'walk.bvh').read_text())} bytes")
+        return Findings(tables=(Table(title="Captured", head=("case",), rows=(("walk",),)),))
+
+    return Paper(
+        name=name,
+        title=f"Title of {name}",
+        experiments=(Experiment(name="one", about="one", run=work),),
+        captures=(
+            Capture(name="two", about="a captured walk", files=("walk.bvh",), run=capture),
+            Capture(name="three", about="a captured dance", files=("walk.bvh", "dance.bvh"), run=capture),
+        ),
+    )
 
 
 @pytest.fixture
@@ -76,7 +88,7 @@ def test_the_solvers_of_gleicher_are_compared() -> None:
     assert found.worse == ()
     assert rows["least_squares"]["ours, worst (mm)"] < 6.35
     assert rows["spacetime"]["ours, worst (mm)"] == min(row["ours, worst (mm)"] for row in rows.values())
-    assert said == [f"the ladder by {name}" for name in rows]
+    assert said == [f"by {name}" for name in rows]
 
 
 def test_without_a_folder_nothing_is_drawn(
@@ -101,6 +113,39 @@ def test_where_a_paper_did_better_the_command_fails(library: dict[str, Paper], t
     assert result.exit_code == 1
     assert "worse than the paper: first: off by 0.25 mm, the paper's by 0.1" in result.stderr
     assert "- worse than the paper: first" in (tmp_path / "bad.md").read_text(encoding="utf-8")
+
+
+def test_captures_are_run_where_there_are_files_and_named_where_not(library: dict[str, Paper], tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    (data / "walk.bvh").write_text("HIERARCHY")
+    result = run("good", "--data", data, "-o", out, "--json")
+    assert result.exit_code == 0
+    (report,) = json.loads(result.stdout)
+    assert [each["name"] for each in report["experiments"]] == ["one", "two"]
+    assert report["skipped"] == [f"good: a captured dance: there is no dance.bvh in {data}"]
+    assert "good: 9 bytes" in result.stderr
+    assert f"skipped: good: a captured dance: there is no dance.bvh in {data}" in result.stderr
+    assert "## Captured" in (out / "good.md").read_text(encoding="utf-8")
+
+
+def test_without_data_captures_are_not_spoken_of(library: dict[str, Paper]) -> None:
+    result = run("good")
+    assert "Captured" not in result.stdout
+    assert "skipped" not in result.stderr
+
+
+def test_a_folder_of_captures_that_is_not_there_is_named(library: dict[str, Paper], tmp_path: Path) -> None:
+    result = run("good", "--data", tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert "nowhere: there is no such folder" in result.stderr
+    assert "hint: --data takes a folder of captured motion" in result.stderr
+
+
+def test_an_empty_folder_of_captures_fails_nothing(tmp_path: Path) -> None:
+    result = run("vanderhyde03", "--data", tmp_path)
+    assert result.exit_code == 0
+    assert "there is no cmu_bvh/13_29.bvh" in result.stderr
 
 
 def test_a_figure_with_constraints_that_are_not_met_is_worse() -> None:

@@ -13,19 +13,12 @@ from understudy.body import leg_length
 from understudy.geometry.quaternion import exp, multiply
 from understudy.kinematics import fk
 from understudy.mass import centre_of_mass
+from understudy.metrics import Verdict
 from understudy.papers.lommers13 import Row, explanation, run_case, tables, worse_than_the_thesis
-from understudy.papers.lommers13_cases import (
-    ANKLES,
-    CASES,
-    TOLERANCE,
-    WRISTS,
-    asked,
-    grip_time,
-    missing_reach,
-    reach_low,
-    span,
-)
+from understudy.papers.lommers13_body import clear_of_each_other, pass_through
+from understudy.papers.lommers13_cases import CASES, TOLERANCE, asked, missing_reach, span
 from understudy.papers.lommers13_columns import measure
+from understudy.papers.lommers13_material import ANKLES, WRISTS, sampled
 
 NAMES = [case.name for case in CASES]
 UNSOLVED = ("01", "04", "06", "07", "12")
@@ -51,9 +44,10 @@ def test_the_configurations_are_those_of_table_7_1():
 def test_the_reach_goes_low_and_comes_back_without_travel():
     """Sec. 7.1.1: a motion without global translation. Hands go down by more than half a metre and return; feet stand
     still to 1 mm, and the cut is as smooth as what it was cut from (jerk of its turning point below its own mean)."""
-    motion, contacts = reach_low()
+    material = sampled()
+    motion, contacts = material.reach, material.reach_contacts
     hands, ankles = (fk(motion).points(names) for names in (WRISTS, ANKLES))
-    lowest = round(grip_time() * motion.fps)
+    lowest = round(material.grip * motion.fps)
     assert (hands[0] - hands[lowest])[:, 1].min() > 0.5
     np.testing.assert_allclose(hands[0], hands[-1], atol=1e-12)
     assert np.ptp(ankles, axis=0).max() < 1e-3
@@ -84,7 +78,7 @@ def test_no_row_is_worse_than_the_thesis(name, record_property):
 def test_what_can_be_solved_is_solved(name):
     """With the thesis's own constraints every point is within 0.5 mm of its place at every frame, thirty times as near
     as it asked; joints stay inside their limits (0.1 degree). So does our own statement of the goal, where planted feet
-    slide by less than 5 mm/s, nothing is below the floor by more than 2 mm, and jerk is within 1.6 of the original's.
+    slide by less than 5 mm/s, nothing is below the floor by more than 2 mm, and jerk is nowhere bad.
     """
     found = row(name)
     assert found.asked.solved
@@ -97,7 +91,7 @@ def test_what_can_be_solved_is_solved(name):
     assert found.ours.skate < 5e-3
     assert found.ours.sunk < 2e-3
     assert found.ours.flight < 2e-3
-    assert found.ours.jerk < 1.6
+    assert found.ours.smoothness != Verdict.BAD
 
 
 def test_six_is_impossible_and_the_proof_is_right():
@@ -142,8 +136,8 @@ def test_every_row_unsolved_there_is_explained(name):
 
 def test_defects_of_known_size_are_measured():
     """The columns tell good from bad: a result lifted by 4 cm flies 4 cm, one sunk by 4 cm is 4 cm deep, and its
-    points are off by as much; leaning back by 90 degrees it is out of balance by as much as its centre of mass is
-    behind its heels."""
+    points are off by as much; leaning back by 90 degrees, its centre of mass far behind its heels at every frame, it is
+    out of balance at every frame that stands."""
     found = row("03")
     solution = found.solutions[1]
     wanted = asked(found.case, WRISTS)
@@ -164,11 +158,12 @@ def test_defects_of_known_size_are_measured():
     back = solution.motion.skeleton.joint("LowerBack")
     lean[:, back] = multiply(lean[:, back], exp(np.array([-np.radians(90.0), 0.0, 0.0])))
     leaning = replace(solution.motion, rotations=lean)
-    behind = (fk(leaning).points(["LeftHeel"])[:, 0] - centre_of_mass(fk(leaning)))[:, 2].max()
+    behind = (fk(leaning).points(["LeftHeel"])[:, 0] - centre_of_mass(fk(leaning)))[:, 2]
+    assert behind.min() > 0.05 * leg_length(leaning.skeleton)
     columns = measure(found.case, replace(solution, motions=(leaning,)), wanted)
     assert found.ours.balance == "yes"
-    assert columns.balance != "yes"
-    assert columns.outside == pytest.approx(behind / leg_length(leaning.skeleton), abs=2e-3)
+    assert columns.balance == "no"
+    assert columns.outside == 1.0
     # Two wrists, looked at every 0.13 s for 2 s, each 4 cm off along one axis.
     assert up.difference == pytest.approx(2 * 16 * (0.04 - TOLERANCE), rel=1e-2)
 
@@ -177,12 +172,12 @@ def test_worse_results_are_called_worse():
     """Each column can fail: a row with a defect in it is found to be worse than the thesis, in words."""
     found = row("10")
     flawed = {
-        "balance": replace(found.ours, outside=0.2),
-        "fly": replace(found.ours, flight=0.05),
-        "ground": replace(found.ours, sunk=0.05),
-        "hand": replace(found.ours, inside=0.05),
-        "path": replace(found.ours, path="hips"),
-        "acceleration": replace(found.ours, acceleration="head"),
+        "balance": replace(found.ours, outside=0.01),
+        "fly": replace(found.ours, flight=0.008),
+        "ground": replace(found.ours, sunk=0.008),
+        "hand": replace(found.ours, inside=0.015),
+        "path": replace(found.ours, longer={"hips": 1.3, "head": 1.2}),
+        "acceleration": replace(found.ours, faster={"hips": 1.2, "head": 1.3}),
         "goal": replace(found.ours, missed=0.1),
         "took": replace(found.ours, seconds=4000.0),
     }
@@ -191,3 +186,39 @@ def test_worse_results_are_called_worse():
         assert word in sentence
     (sentence,) = worse_than_the_thesis(replace(found, asked=replace(found.asked, difference=0.1)))
     assert "0.1 m are left" in sentence
+
+
+def test_thresholds_are_those_of_the_metrics_and_grow_with_the_legs():
+    """What is noticeable to `understudy evaluate` is named here; on a body twice as large twice as much is allowed."""
+    adult = replace(row("10").ours, size=1.0)
+    for size in (1.0, 2.0):
+        body = replace(adult, size=size)
+        assert not replace(body, flight=0.0049 * size).flies
+        assert replace(body, flight=0.0051 * size).flies
+        assert replace(body, inside=0.0099 * size, sunk=0.0049 * size).penetration == ""
+        assert replace(body, inside=0.0101 * size, sunk=0.0051 * size).penetration == "hand, ground"
+    words = [replace(adult, outside=share).balance for share in (0.0, 0.04, 0.19, 0.21)]
+    assert words == ["yes", "plausible", "unlikely", "no"]
+    assert replace(adult, faster={"hips": 1.24, "head": 1.26, "hand": 2.5}).acceleration == "head, hand"
+
+
+def test_what_is_not_good_is_as_the_page_says():
+    """05: legs thicker than its footsteps are apart pass through each other. 09: hands go through the shanks, and head
+    and elbow accelerate too fast. Elsewhere no arm is in another part."""
+    assert row("05").ours.legs > 0.05
+    assert row("09").ours.penetration == "hand"
+    assert row("09").ours.acceleration == "head, elbow"
+    assert row("09").ours.path == "elbow"
+    for name in NAMES:
+        if name != "09":
+            assert row(name).ours.penetration == ""
+
+
+def test_arms_through_legs_are_told_from_arms_that_touch_them():
+    """Clearance is not asked for where, without it, the lines of parts cross."""
+    case = CASES[8]
+    clear = clear_of_each_other(case.target())
+    assert pass_through(row("09").solutions[1].motion, clear)
+    assert not pass_through(row("03").solutions[1].motion, clear_of_each_other(CASES[2].target()))
+    # Resting on his thighs, the original's forearms are in them by 3 cm, and do not go through.
+    assert not pass_through(case.source(), clear_of_each_other(case.source().skeleton))

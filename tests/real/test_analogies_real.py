@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy import read, samples
+from understudy import samples
 from understudy.analogies import Analogy, Settings, analogy
 from understudy.body import facing
 from understudy.eigenmotion.marker import spread_markers
@@ -15,30 +15,18 @@ from understudy.eigenmotion.rhythm import period
 from understudy.eigenmotion.study import make_study
 from understudy.geometry.quaternion import angle_between
 from understudy.motion import Motion
-
-TAILS = ("b_Tail001", "Dog_LeftTail001")
-"""The rig's two tails: they wag, which is no part of the walk."""
-ANKLES = ("LeftFoot", "RightFoot")
-"""In 138_01 the ankles flip by up to 167 degrees from one frame to the next: a fault of the capture."""
-
-
-def clip(data: Path, name: str, first: int = 1) -> Motion:
-    motion = read(data / "cmu_bvh" / f"{name}.bvh").motion
-    assert motion is not None
-    return motion[first:].resampled(30.0)
+from understudy.papers.analogies_captured import ANKLES, TAILS, human
+from understudy.papers.analogies_captured import dog as captured_dog
 
 
 @pytest.fixture(scope="module")
 def dog(data: Path) -> Motion:
-    """The dog while it walks: the first second it stands, after four it runs."""
-    motion = read(data / "animals" / "dog_walk_30fps.bvh").motion
-    assert motion is not None
-    return motion[30:120]
+    return captured_dog(data)
 
 
 @pytest.fixture(scope="module")
 def walk(data: Path) -> Motion:
-    return clip(data, "02_01")
+    return human(data, "02_01")
 
 
 def goes_well(result: Analogy, *, correlation: float) -> None:
@@ -65,7 +53,7 @@ def test_the_dogs_walk_is_found_under_its_drift(dog: Motion) -> None:
 
 
 def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
-    result = analogy(walk, dog, clip(data, "138_01", 140), settings=Settings(without=(*TAILS, *ANKLES)))
+    result = analogy(walk, dog, human(data, "138_01", 139), settings=Settings(without=(*TAILS, *ANKLES)))
     goes_well(result, correlation=0.85)
     assert result.attempt.coverage > 0.9
     assert result.measures["lift"] > 2.0 * result.measures["lift_example"]
@@ -76,7 +64,7 @@ def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
 
 def test_dog_sneak_round_a_bend(data: Path, walk: Motion, dog: Motion) -> None:
     """The sneak turns by sixty degrees on its way."""
-    new = clip(data, "120_08", 100)
+    new = human(data, "120_08", 99)
     result = analogy(walk, dog, new, settings=Settings(without=TAILS))
     goes_well(result, correlation=0.8)
     assert np.degrees(np.ptp(result.new.course.heading)) > 40.0
@@ -84,7 +72,7 @@ def test_dog_sneak_round_a_bend(data: Path, walk: Motion, dog: Motion) -> None:
 
 
 def test_spider_and_sample_dog_march_after_a_captured_human(data: Path) -> None:
-    walk, new = clip(data, "16_15"), clip(data, "138_01", 140)
+    walk, new = human(data, "16_15"), human(data, "138_01", 139)
     for name in ("dog_walk", "spider_walk"):
         example = samples.motion(name, fps=30.0, seconds=3.9).motion
         result = analogy(walk, example, new, settings=Settings(without=ANKLES))
@@ -93,7 +81,7 @@ def test_spider_and_sample_dog_march_after_a_captured_human(data: Path) -> None:
 
 
 def test_a_capture_that_flips_is_named(data: Path) -> None:
-    walk, new = clip(data, "16_15"), clip(data, "138_01", 140)
+    walk, new = human(data, "16_15"), human(data, "138_01", 139)
     example = samples.motion("dog_walk", fps=30.0, seconds=3.9).motion
     loose = analogy(walk, example, new, settings=Settings(clean=False, retries=False))
     assert any("`LeftFoot`, `RightFoot` flips" in s and "--without LeftFoot" in s for s in loose.warnings)
@@ -104,7 +92,7 @@ def test_a_capture_that_flips_is_named(data: Path) -> None:
 
 def test_one_human_learns_anothers_march(data: Path) -> None:
     """Three captured people of one skeleton and different builds: two walk, the third marches for one of them."""
-    a, b, new = clip(data, "02_01"), clip(data, "16_15")[:86], clip(data, "138_01", 140)
+    a, b, new = human(data, "02_01"), human(data, "16_15")[:86], human(data, "138_01", 139)
     result = analogy(a, b, new, settings=Settings(without=ANKLES))
     succeeded = result.measures
     assert succeeded["correlation"] > 0.95

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from scipy.interpolate import LinearNDInterpolator
 
 from understudy import read, samples
+from understudy.app.cli import cli
+from understudy.geometry.quaternion import unrotate
 from understudy.metrics import Report, Verdict, evaluate
-from understudy.motion import Motion
+from understudy.metrics.surface import surface
+from understudy.motion import Motion, rest_motion
 from understudy.pipeline import naive, retarget
+from understudy.recipe import Recipe, prepare
+from understudy.recipe.model import Cast, Reading
+from understudy.recipe.quality import measure
 from understudy.solvers.ik import Ik
 
 CLIPS = ("02_01", "09_01", "13_11", "16_15", "49_06", "69_70", "120_08")
@@ -82,3 +91,75 @@ def test_a_walk_on_another_structure(data: Path) -> None:
     assert report.usable
     assert report["foot_skate"]["worst_drift"] < 2e-3
     assert report["similarity"].verdict is Verdict.GOOD
+
+
+SOURCES = (
+    "cmu_bvh/02_01.bvh",  # walk
+    "cmu_bvh/88_01.bvh",  # backflip
+    "cmu_bvh/127_23.bvh",  # dive and roll
+    "cmu_bvh/133_01.bvh",  # crawl
+    "cmu_bvh/140_01.bvh",  # gets up from lying face down
+    "cmu_asfamc/02_01.amc",
+    "humans/rokoko_jesse_dance.bvh",
+    "humans/animdraw_fair1_zombie.bvh",
+    "humans/milad_all_position_channels.bvh",
+    "humans/pybvh_test1_mixed_orders.bvh",
+    "animals/dog_walk_30fps.bvh",
+    "gltf/CesiumMan.glb",
+    "gltf/Fox.glb",
+    "gltf/RobotExpressive.glb",
+)
+TARGETS = ("sample:child", "gltf/m2m_human_male.glb", "robots/unitree_g1.xml", "animals/m2m_fox-dog.glb")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_guard_calls_no_source_failed(data: Path, source: str) -> None:
+    motion = read(data / source).motion
+    assert motion is not None
+    assert evaluate(motion[1:300], motion[1:300]).failures == ()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_guard_calls_no_retarget_failed(data: Path, source: str, target: str) -> None:
+    name = target if target.startswith("sample:") else str(data / target)
+    recipe = Recipe(actors=(Cast(source=str(data / source), target=name),), reading=Reading(frames=":150"))
+    prepared = prepare(recipe)
+    assert measure(prepared, prepared.solve(prepared.spacing("auto")), 0.1)["faults"] == []
+
+
+@pytest.mark.parametrize("depth", [-0.02, 0.03, 0.06])
+def test_a_hand_moved_into_the_chest(data: Path, depth: float) -> None:
+    """From before the chest straight backwards, until a place of it is so far behind the skin that it passed."""
+    clip = read(data / "gltf" / "m2m_human_male.glb")
+    parts = {part.name: part for part in surface(clip.skeleton, clip.meshes).parts}
+    skin = np.concatenate([mesh.vertices for mesh in clip.meshes])
+    trunk, hand = (skin[parts[name].corners] for name in ("trunk", "left hand"))
+    aim = clip.skeleton.rest_world[0][clip.skeleton.joint("spine_03")]
+    hand = hand + (aim - np.median(hand, axis=0)) * [1.0, 1.0, 0.0]
+    chest = LinearNDInterpolator(trunk[trunk[:, 2] > aim[2]][:, :2], trunk[trunk[:, 2] > aim[2]][:, 2])
+    back = float(np.nanmax(chest(hand[:, :2]) - hand[:, 2]))
+    way = np.append((aim - np.median(skin[parts["left hand"].corners], axis=0))[:2], back - depth)
+    joint = clip.skeleton.joint("hand_l")
+    offsets = np.tile(clip.skeleton.offsets, (2, 1, 1))
+    offsets[1, joint] += unrotate(clip.skeleton.rest_world[1][clip.skeleton.parents[joint]], way)
+    moved = replace(rest_motion(clip.skeleton, num_frames=2), offsets=offsets)
+    found = evaluate(moved, meshes=clip.meshes, only=["self_penetration"])["self_penetration"]
+    # The skin of a chest slopes: straight across it is a little less deep than straight back.
+    assert 0.85 * max(depth, 0.0) - 1e-3 <= found["worst_depth"] <= max(depth, 0.0) + 1e-3
+    if depth > 0.01:
+        assert found.facts == {"parts": ["left hand", "trunk"], "time": pytest.approx(1 / 30), "skin": True}
+
+
+def test_characters_do_not_pass_through_themselves_as_they_were_made(data: Path) -> None:
+    for name in ("gltf/CesiumMan.glb", "gltf/RiggedFigure.glb", "gltf/m2m_human_male.glb", "gltf/Fox.glb"):
+        clip = read(data / name)
+        found = evaluate(rest_motion(clip.skeleton, num_frames=2), meshes=clip.meshes, only=["self_penetration"])
+        assert found["self_penetration"]["worst_depth"] == pytest.approx(0.0, abs=1e-4), name
+
+
+def test_the_command_looks_at_the_skin_by_itself(data: Path) -> None:
+    with_skin = CliRunner().invoke(cli, ["evaluate", str(data / "gltf" / "CesiumMan.glb")])
+    assert "(by its skin, in 48 of 48 frames)" in " ".join(with_skin.stdout.split())
+    without = CliRunner().invoke(cli, ["evaluate", str(data / "cmu_bvh" / "02_01.bvh")])
+    assert "by its skin" not in " ".join(without.stdout.split())

@@ -20,10 +20,11 @@ from understudy.geometry.quaternion import Array, angle_between
 from understudy.io import Clip
 from understudy.kinematics import fk
 from understudy.motion import Motion
+from understudy.papers.hsieh05_captured import dog_and_human, swing
 from understudy.pipeline import Options, retarget
 from understudy.roles import roles
 from understudy.solvers.base import Solution
-from understudy.transfer.correspondence import Correspondence, Pair
+from understudy.transfer.correspondence import Correspondence
 from understudy.transfer.layout import Layout
 
 FILES = {
@@ -53,8 +54,6 @@ FOOT = 17.0
 """The same for feet, which rigs build in at different angles and which stand flat all the same."""
 ASKEW = {"milad": 25.0}
 """Degrees of facing where it can hardly be told: in this capture the hips are turned from the chest by 110 to 150."""
-MARCH = slice(120, 560)
-"""Frames at 120 Hz of steady marching."""
 
 
 @cache
@@ -222,40 +221,6 @@ def test_there_and_back_again(data: Path) -> None:
     joints = [whole.source.index[bone] for pair in whole.pairs for bone in pair.source]
     assert np.degrees(angle_between(back.rotations, ours.rotations)[:, joints].max()) < 0.01
     np.testing.assert_allclose(back.root, ours.root, atol=1e-9)
-
-
-def dog_and_human(data: Path) -> tuple[Motion, Motion, Correspondence]:
-    """The dog's walk, before it breaks into a run, the march, and a map between them as a user would write it."""
-    dog = clip(data / "animals/dog_walk_30fps.bvh").motion
-    march = clip(data / "cmu_bvh/138_01.bvh").motion
-    assert dog is not None
-    assert march is not None
-    named = [
-        ("b_Hips", "Hips"),
-        ("b_Spine b_Spine1 b_Spine2 b_Spine3", "LowerBack Spine Spine1"),
-        ("b__Neck b__Neck1 b__Neck2", "Neck Neck1"),
-        ("b_Head", "Head"),
-    ]
-    for side in ("Left", "Right"):
-        named += [
-            (f"b_{side}LegUpper", f"{side}UpLeg"),
-            (f"b_{side}Leg b_{side}Leg1", f"{side}Leg"),
-            (f"b_{side}Ankle", f"{side}Foot"),
-            (f"b_{side}Toe", f"{side}ToeBase"),
-            (f"b_{side}Clav", f"{side}Shoulder"),
-            (f"b_{side}Arm", f"{side}Arm"),
-            (f"b_{side}ForeArm", f"{side}ForeArm"),
-            (f"b_{side}Hand", f"{side}Hand"),
-        ]
-    pairs = tuple(Pair(source=tuple(a.split()), target=tuple(b.split())) for a, b in named)
-    whole = Correspondence(source=dog.skeleton, target=march.skeleton, pairs=pairs)
-    return dog[:135], march[1:][MARCH][::4], whole
-
-
-def swing(motion: Motion, first: str, last: str) -> Array:
-    """(F,) radians that a limb is swung forward of straight down."""
-    line = fk(motion).points([last])[:, 0] - fk(motion).points([first])[:, 0]
-    return np.unwrap(np.arctan2(np.sum(line * facing(motion), axis=1), -line[:, 1]))
 
 
 def quickest(motion: Motion) -> float:

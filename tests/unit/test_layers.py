@@ -45,8 +45,9 @@ LAYERS = (
         "page",
         "video",
         "papers",
+        "batches",
     ),
-    ("app",),
+    ("app", "studio"),
 )
 HOME = Path(understudy.__file__).parent
 MODULES = sorted(path for path in HOME.rglob("*.py") if path != HOME / "__init__.py")

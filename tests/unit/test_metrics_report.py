@@ -14,9 +14,9 @@ from understudy.errors import OptionError, UnknownNameError
 from understudy.geometry.quaternion import from_axis_angle, multiply
 from understudy.metrics import Grade, Measurement, Verdict, evaluate, metrics
 from understudy.metrics.guard import failures
-from understudy.metrics.take import Take
 from understudy.motion import Motion, rest_motion
 from understudy.pipeline import naive, retarget
+from understudy.symmetry import mirror
 from understudy.transfer.suggest import suggest
 
 NAMES = tuple(samples.motions())
@@ -82,11 +82,11 @@ def test_a_retarget_beats_a_copy(size: float) -> None:
 def test_a_frozen_result_has_failed() -> None:
     source = walk()
     still = rest_motion(source.skeleton, num_frames=source.num_frames)
-    assert evaluate(still, source).failures[0] == "frozen: it stands still while its source moves"
+    assert evaluate(still, source).failures[0] == "the result stands still while the source moves"
     alone = evaluate(still)
-    assert alone.failures == ("frozen: nothing in it moves",)
+    assert alone.failures == ("the result stands still: nothing in it moves",)
     assert alone.verdict is Verdict.BAD
-    assert evaluate(still[:1]).failures == ("frozen: it is a single frame",)
+    assert evaluate(still[:1]).failures == ("the result is a single frame",)
     assert evaluate(still, still).usable
 
 
@@ -99,7 +99,9 @@ def test_a_body_that_only_travels_is_not_frozen() -> None:
 def test_a_result_without_its_contacts_has_failed() -> None:
     source = walk()
     away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))
-    assert any(said.startswith("without its source's contacts") for said in evaluate(away, source).failures)
+    assert any(
+        said.startswith("the result is without its source's contacts") for said in evaluate(away, source).failures
+    )
 
 
 def test_a_result_off_its_limits_has_failed() -> None:
@@ -108,14 +110,26 @@ def test_a_result_off_its_limits_has_failed() -> None:
     joint = source.skeleton.joint("LeftLeg")
     rotations[:, joint] = multiply(rotations[:, joint], from_axis_angle([1.0, 0.0, 0.0], np.radians(-100.0)))
     found = evaluate(replace(source, rotations=rotations), source).failures
-    assert any(said.startswith("off its joint limits: `LeftLeg`") for said in found)
+    assert any(said.startswith("the result is off its joint limits: `LeftLeg`") for said in found)
 
 
 def test_guards_hold_with_few_metrics() -> None:
     source = walk()
-    assert failures(Take(result=source, source=source), ()) == ()
     report = evaluate(source, source, only=["floor"])
     assert [m.metric for m in report.measurements] == ["floor"]
+    assert report.usable
+    assert evaluate(mirror(source), source, only=["goal"]).failures[0].startswith("the result is mirrored: ")
+
+
+def test_a_report_and_a_retarget_are_guarded_alike() -> None:
+    """One guard: what makes a retarget fail makes an evaluation of the same motion fail, with the same words."""
+    source = walk()
+    contacts = samples.motion("walk").contacts
+    away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))
+    for result in (mirror(source), away, source[np.zeros(source.num_frames, int)]):
+        said = failures(result, source, contacts=contacts)
+        assert evaluate(result, source, contacts=contacts).failures == tuple(f"the result {each}" for each in said)
+        assert said
 
 
 def test_every_metric_is_found_and_complete() -> None:

@@ -108,7 +108,7 @@ def analogy(**given: Any) -> None:
     pairs. A pose is a file of B's own: its frame N, or its first.
     """
     from understudy.io import write
-    from understudy.recipe.guards_analogy import analogy_faults
+    from understudy.recipe.guards import analogy_failures
 
     for file in (given["output"], given["report"], given["picture"]):
         check_output(file, motion=file == given["output"])
@@ -124,7 +124,8 @@ def analogy(**given: Any) -> None:
     )
     if given["picture"]:
         _draw(result, given["picture"])
-    faults = [f"{fault}: no use; other examples, --without or marker pairs may do" for fault in analogy_faults(result)]
+    remedy = "no use; other examples, --without or marker pairs may do"
+    faults = [f"{fault}: {remedy}" for fault in analogy_failures(result)]
     data = {
         "file": given["output"],
         **result.data(),

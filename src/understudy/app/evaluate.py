@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from understudy.contacts import Contact
     from understudy.metrics import Report
     from understudy.motion import Motion
+    from understudy.skin import Mesh
 
 COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
 WIDTH = 100
@@ -52,7 +53,8 @@ def evaluate(
 
     Feet that slide, float or sink, joints out of their range, limbs through the body, shaking, balance; and against
     the source: likeness and contacts kept. Each with a verdict: good, noticeable or bad. A motion that is of no use
-    (frozen, mirrored, without its source's contacts) is called failed, and the exit code is 1.
+    (frozen, mirrored, without its source's contacts) is called failed, and the exit code is 1. Limbs through the body
+    are told by its skin where RESULT has one.
     """
     from understudy.metrics import evaluate as measure
     from understudy.recipe.mapping import read_map
@@ -61,15 +63,16 @@ def evaluate(
         raise click.UsageError("--map and the options of the source need --source.")
     common = {"lenient": reading["lenient"]}
     own = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
-    motion, contacts = load(result, **own, **common)
+    motion, contacts, meshes = load(result, **own, **common)
     before: Motion | None = None
+    source_meshes: tuple[Mesh, ...] = ()
     if source is not None:
         theirs = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
-        before, contacts = load(source, **theirs, **common)
+        before, contacts, source_meshes = load(source, **theirs, **common)
     whole = None
     if map_file is not None and before is not None:
         whole = read_map(map_file, before.skeleton, motion.skeleton)
-    found = measure(motion, before, whole, contacts=contacts, floor=floor)
+    found = measure(motion, before, whole, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes)
     if report is not None:
         write_report(report, found, (result, motion), (source, before), contacts)
     if as_json:
@@ -82,8 +85,8 @@ def evaluate(
         click.get_current_context().exit(1)
 
 
-def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None]:
-    """A motion by the name of its file or sample, and the contacts that a sample brings."""
+def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None, tuple[Mesh, ...]]:
+    """A motion by the name of its file or sample, the contacts that a sample brings, and the skin that a file holds."""
     from understudy.errors import MotionError
     from understudy.io import read
     from understudy.io.guess import reference_frame
@@ -91,15 +94,15 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None]
 
     if name.startswith(SAMPLE):
         scene, actor = sample_scene(name)
-        return scene.actors[actor], tuple(c for c in scene.contacts if c.actor in ("", actor))
+        return scene.actors[actor], tuple(c for c in scene.contacts if c.actor in ("", actor)), ()
     clip = read(name, **reading)
     note((f"{name}: {sentence}" for sentence in clip.dropped), "left out")
     if clip.motion is None:
         raise MotionError(f"{name}: holds a character without motion; there is nothing to measure")
     if reference_frame(clip.motion) == 0:
         note([f"{name}: frame 0 only shows a reference pose and is not measured"])
-        return clip.motion[1:], None
-    return clip.motion, None
+        return clip.motion[1:], None, clip.meshes
+    return clip.motion, None, clip.meshes
 
 
 def write_report(

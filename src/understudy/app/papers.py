@@ -1,4 +1,4 @@
-"""`understudy papers`: the experiments of the papers behind Understudy, run again on samples."""
+"""`understudy papers`: the experiments of the papers behind Understudy, run again on samples and captures."""
 
 from __future__ import annotations
 
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write a page of tables for each paper, and its pictures, there."
 )
+@click.option(
+    "--data",
+    "captures",
+    metavar="FOLDER",
+    help="Also run the experiments on captured motion whose files are in there; those that are not are named.",
+)
 @json_option
-def papers(names: tuple[str, ...], output: str | None, as_json: bool) -> None:
+def papers(names: tuple[str, ...], output: str | None, captures: str | None, as_json: bool) -> None:
     """Run every experiment of the papers NAME, or of all of them, on samples, beside what the paper says.
 
     Exits with 1 where a paper did better than Understudy, and says where.
@@ -33,19 +39,32 @@ def papers(names: tuple[str, ...], output: str | None, as_json: bool) -> None:
     from understudy.papers import papers as every
 
     chosen = [paper(name) for name in dict.fromkeys(names)] or list(every().values())
+    source = None if captures is None else find_folder(captures)
     folder = None if output is None else make_folder(output)
-    report, worse = [], []
+    report, worse, skipped = [], [], []
     for one in chosen:
-        data, texts, remarks = run_paper(one, folder)
+        data, texts, remarks = run_paper(one, folder, source)
         report.append(data)
         worse += remarks
+        skipped += data["skipped"]
         if not as_json:
             click.echo("\n\n".join([one.title, *texts]) + "\n")
     if as_json:
         print_json(report)
+    note(skipped, "skipped")
     note(worse, "worse than the paper")
     if worse:
         raise click.exceptions.Exit(1)
+
+
+def find_folder(captures: str) -> Path:
+    """The folder of captured motion."""
+    from understudy.errors import FileError
+
+    folder = Path(captures)
+    if not folder.is_dir():
+        raise FileError(captures, None, "there is no such folder", hint="--data takes a folder of captured motion")
+    return folder
 
 
 def make_folder(output: str) -> Path:
@@ -60,12 +79,22 @@ def make_folder(output: str) -> Path:
     return folder
 
 
-def run_paper(paper: Paper, folder: Path | None) -> tuple[dict[str, Any], list[str], list[str]]:
+def run_paper(
+    paper: Paper, folder: Path | None, captures: Path | None = None
+) -> tuple[dict[str, Any], list[str], list[str]]:
     """Run a paper's experiments: what to report, the tables in words, and where the paper did better."""
     began = time.perf_counter()
     found: list[tuple[str, Findings]] = []
+    skipped: list[str] = []
     for experiment in paper.experiments:
         found.append((experiment.name, experiment.run(folder, lambda text: tell(paper.name, text))))
+    for capture in paper.captures if captures is not None else ():
+        assert captures is not None
+        missing = capture.missing(captures)
+        if missing:
+            skipped.append(f"{paper.name}: {capture.about}: there is no {', '.join(missing)} in {captures}")
+        else:
+            found.append((capture.name, capture.run(captures, folder, lambda text: tell(paper.name, text))))
     files = (
         [] if folder is None else [write_page(paper, found, folder), *(p for _, each in found for p in each.pictures)]
     )
@@ -74,6 +103,7 @@ def run_paper(paper: Paper, folder: Path | None) -> tuple[dict[str, Any], list[s
         "name": paper.name,
         "title": paper.title,
         "experiments": [{"name": name, "tables": [table.data() for table in each.tables]} for name, each in found],
+        "skipped": skipped,
         "worse": worse,
         "files": [str(file) for file in files],
         "seconds": time.perf_counter() - began,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +43,7 @@ def recipe(**given: Any) -> None:
     gives. In place of TARGET, --scale takes SOURCE's own character larger or smaller.
     """
     from understudy.recipe import prepare, write_recipe
+    from understudy.recipe.writing import named_from
 
     if Path(given["output"]).suffix.lower() != ".toml":
         raise click.UsageError(f"A recipe is written as .toml; got `{given['output']}`.")
@@ -51,21 +51,15 @@ def recipe(**given: Any) -> None:
     prepared = prepare(whole)
     contacts = prepared.contacts
     props = whole.props or sample_props(prepared.cast)
-    folder = Path(given["output"]).parent
-    actors = tuple(
-        replace(cast, source=_from(folder, cast.source), target=_from(folder, cast.target)) for cast in whole.actors
-    )
-    reading = replace(
-        whole.reading,
-        skeleton=_from(folder, whole.reading.skeleton),
-        target_skeleton=_from(folder, whole.reading.target_skeleton),
-    )
-    write_recipe(replace(whole, actors=actors, contacts=contacts, props=props, reading=reading), given["output"])
+    named = named_from(replace(whole, contacts=contacts, props=props), Path(given["output"]).parent)
+    write_recipe(named, given["output"])
     note(prepared.notes)
     if given["as_json"]:
-        print_json({"file": given["output"], "actors": len(actors), "contacts": len(contacts), "props": len(props)})
+        counts = {"actors": len(whole.actors), "contacts": len(contacts), "props": len(props)}
+        print_json({"file": given["output"], **counts})
     else:
-        said = f"{count_of(len(actors), 'actor')}, {count_of(len(contacts), 'contact')}, {count_of(len(props), 'prop')}"
+        counted = ((whole.actors, "actor"), (contacts, "contact"), (props, "prop"))
+        said = ", ".join(count_of(len(things), noun) for things, noun in counted)
         click.echo(f"{given['output']}: {said}")
 
 
@@ -84,7 +78,7 @@ def gather(given: dict[str, Any]) -> Recipe:
         found = [c for c in read_contacts(given["contacts"]) if c.actor in names or not c.actor or len(names) == 1]
         if len(names) == 1:
             found = [replace(contact, actor=names[0]) for contact in found if contact.other is None]
-        props = file_props(given["contacts"], Path(given["output"]).parent)
+        props = file_props(given["contacts"])
         first_one = load(whole.actors[0], whole.reading, whole.folder)
         kept = shifted(tuple(found), first_one.start, first_one.motion.duration)
         whole = replace(whole, contacts=kept, props=props)
@@ -104,7 +98,7 @@ def _further(name: str, source: str, target: str) -> Any:
         return Cast(name=name, source=source, target=target)
 
 
-def file_props(path: str, folder: Path) -> tuple[PropEntry, ...]:
+def file_props(path: str) -> tuple[PropEntry, ...]:
     """The props of a file that `samples` wrote; one that moves keeps its path there."""
     import json
 
@@ -121,7 +115,7 @@ def file_props(path: str, folder: Path) -> tuple[PropEntry, ...]:
         for prop in listed:
             sizes, positions, turns = (np.array(prop[key], float) for key in ("sizes", "positions", "rotations"))
             placed: dict[str, Any] = {"positions": positions, "rotations": turns}
-            where = {"path": _from(folder, path)} if positions.ndim == 3 else placed
+            where = {"path": path} if positions.ndim == 3 else placed
             found.append(PropEntry(name=prop["name"], sizes=sizes, **where))
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(path, None, f"holds no props as `samples` writes them: {error}") from None
@@ -140,17 +134,6 @@ def sample_props(cast: tuple[Loaded, ...]) -> tuple[PropEntry, ...]:
             where = placed if still else {"path": each.cast.source}
             found[prop.name] = PropEntry(name=prop.name, sizes=prop.sizes, **where)
     return tuple(found.values())
-
-
-def _from(folder: Path, name: str | None) -> Any:
-    """A file as it is named from a folder; samples as they are."""
-    if name is None or name.startswith("sample:"):
-        return name
-    try:
-        return os.path.relpath(name, folder).replace(os.sep, "/")
-    except ValueError:
-        # Another drive cannot be named from here.
-        return str(Path(name).absolute())
 
 
 COMMAND = recipe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,7 @@ from understudy.app.output import check_output, note, print_json
 from understudy.app.progress import Progress
 
 if TYPE_CHECKING:
-    from understudy.io.clip import Clip
-    from understudy.motion import Motion
     from understudy.recipe import Prepared, Recipe
-    from understudy.recipe.loading import Loaded
     from understudy.solvers.base import Solution
 
 
@@ -88,6 +84,7 @@ def perform(recipe: Recipe, given: dict[str, Any]) -> None:
 def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[list[str], list[str]]:
     """Write the motion of every actor that moves; returns the files and what they could not hold."""
     from understudy.io import write
+    from understudy.recipe.loading import clip_of
 
     moving = [i for i, each in enumerate(prepared.cast) if each.cast.moves]
     files: list[str] = []
@@ -98,16 +95,6 @@ def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[l
         lost += write(clip_of(each, solution.motions[i]), file)
         files.append(str(file))
     return files, lost
-
-
-def clip_of(loaded: Loaded, motion: Motion) -> Clip:
-    """A result in the conventions of the file that its character came from, called as the source's motion is."""
-    from understudy.transfer.detached import attach, rehung
-
-    named = replace(motion, name=loaded.motion.name)
-    if attach(loaded.clip.skeleton) is not loaded.clip.skeleton:
-        named = rehung(named, loaded.clip.skeleton)
-    return replace(loaded.clip, skeleton=named.skeleton, motion=named, notes=(), dropped=())
 
 
 def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:

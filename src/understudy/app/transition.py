@@ -48,7 +48,7 @@ def transition(**given: Any) -> None:
     vertical and shifted over the floor to follow FIRST.
     """
     from understudy.io import write
-    from understudy.recipe.guards import transition_faults
+    from understudy.recipe.guards import transition_failures
     from understudy.transition import transition as go_over
 
     check_output(given["output"])
@@ -70,7 +70,7 @@ def transition(**given: Any) -> None:
         )
         lost = write(_clip(first, found, given["output"]), given["output"])
     notes = [*first.notes, *second.notes, *said, *found.notes]
-    data = {**measured(found, given), "faults": transition_faults(found, first.motion, second.motion)}
+    data = {**measured(found, given), "faults": transition_failures(found, first.motion, second.motion)}
     note(notes)
     note(lost, "not kept")
     if given["as_json"]:

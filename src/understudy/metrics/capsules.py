@@ -68,7 +68,7 @@ class Capsules:
 def capsules(skeleton: Skeleton) -> Capsules:
     """The capsules of a body: a human's by its parts, any other's by its bones."""
     human, tall = is_humanoid(skeleton), height(skeleton)
-    parts = _parts(skeleton) if human else list(skeleton.names)
+    parts = body_parts(skeleton)
     bones = [(int(p), Point(name=skeleton.names[j], joint=skeleton.names[j])) for j, p in enumerate(skeleton.parents)]
     bones = bones[1:] + [(skeleton.index[end.joint], end) for end in skeleton.ends]
     lengths = [*skeleton.lengths[1:], *(np.linalg.norm(end.offset) for end in skeleton.ends)]
@@ -84,7 +84,7 @@ def capsules(skeleton: Skeleton) -> Capsules:
             far = replace(far, offset=inner * far.offset)
             ends.append((Point(name=skeleton.names[joint], joint=skeleton.names[joint]), far))
             names.append(parts[joint])
-    return Capsules(ends=tuple(ends), radii=np.array(radii), parts=tuple(names), joined=_joined(skeleton, parts, human))
+    return Capsules(ends=tuple(ends), radii=np.array(radii), parts=tuple(names), joined=joined_parts(skeleton))
 
 
 @lru_cache(maxsize=64)
@@ -96,8 +96,10 @@ def resting_depths(skeleton: Skeleton) -> dict[tuple[str, str], float]:
     return {key: float(depth[0]) for key, depth in found.items()}
 
 
-def _parts(skeleton: Skeleton) -> list[str]:
-    """The part of a human body that each joint belongs to: the nearest one above it."""
+def body_parts(skeleton: Skeleton) -> tuple[str, ...]:
+    """The part of a body that each joint belongs to: of a human's the nearest one above it; else it is one itself."""
+    if not is_humanoid(skeleton):
+        return skeleton.names
     found = roles(skeleton)
     starts = {
         found[f"{side}_{part}"]: f"{side} {part}"
@@ -109,11 +111,12 @@ def _parts(skeleton: Skeleton) -> list[str]:
     parts: list[str] = []
     for joint, parent in enumerate(skeleton.parents):
         parts.append(starts.get(joint, parts[parent] if parent >= 0 else "trunk"))
-    return parts
+    return tuple(parts)
 
 
-def _joined(skeleton: Skeleton, parts: list[str], human: bool) -> frozenset[tuple[str, str]]:
+def joined_parts(skeleton: Skeleton) -> frozenset[tuple[str, str]]:
     """Parts that hang from each other, or, for other bodies, whose bones are at most two joints apart."""
+    parts, human = body_parts(skeleton), is_humanoid(skeleton)
     found: set[tuple[str, str]] = set()
     for joint, parent in enumerate(skeleton.parents):
         above = [int(parent), *([] if human or parent < 0 else [int(skeleton.parents[parent])])]

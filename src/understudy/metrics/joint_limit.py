@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -73,7 +74,7 @@ class JointLimit(Metric):
         return self.made(take, words, figures, [curve], judged=judged, **facts)
 
 
-def ranges_of(take: Take) -> tuple[list[JointRange], bool]:
+def ranges_of(take: Take) -> tuple[Sequence[JointRange], bool]:
     """The ranges that a result is to keep, its skeleton's own, else a human's; and whether they are no guess."""
     own = skeleton_limits(take.result.skeleton)
     if own:

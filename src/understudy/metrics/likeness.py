@@ -34,12 +34,12 @@ class Directions:
         turned = rotate(_about_up(offset), self.wanted)
         return angles_between(self.found, turned)
 
-    def mirrored_angles(self, own: Array, theirs: Array, pair: np.ndarray) -> tuple[Array, Array]:
-        """(F, B) radians in the bodies' own headings (F,): as they are, and with the source's sides exchanged."""
+    def mirrored_angles(self, own: Array, theirs: Array, pair: np.ndarray) -> Array:
+        """(F, B) radians in the bodies' own headings (F,) with the source's sides exchanged."""
         found, wanted = rotate(_about_up(-own), self.found), rotate(_about_up(-theirs), self.wanted)
         place = {joint: i for i, joint in enumerate(self.bones)}
         other = [place.get(int(pair[joint]), i) for i, joint in enumerate(self.bones)]
-        return angles_between(found, wanted), angles_between(found, wanted[:, other] * MIRROR)
+        return angles_between(found, wanted[:, other] * MIRROR)
 
 
 def _about_up(angle: Array | float) -> Array:

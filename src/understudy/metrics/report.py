@@ -12,15 +12,13 @@ import numpy as np
 from understudy.contacts import Contact
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.metrics.base import Measurement, Metric, Verdict, worst
-from understudy.metrics.guard import failures
+from understudy.metrics.guard import take_failures
 from understudy.metrics.take import Take
 from understudy.motion import Motion
 from understudy.plugins import scan
+from understudy.skin import Mesh
 from understudy.solvers.base import Outcome
 from understudy.transfer.correspondence import Correspondence
-
-LENGTHS = 0.02
-"""Share by which a result may be longer or shorter than its source without a word."""
 
 
 @cache
@@ -79,6 +77,8 @@ def evaluate(
     contacts: Sequence[Contact] | None = None,
     floor: float | None = None,
     outcomes: Sequence[Outcome] = (),
+    meshes: Sequence[Mesh] = (),
+    source_meshes: Sequence[Mesh] = (),
     only: Sequence[str] | None = None,
 ) -> Report:
     """Measure a motion, made by any program, by itself or against the one it was made from.
@@ -90,6 +90,8 @@ def evaluate(
         contacts: The source's contacts, or the result's where there is no source; found if not given.
         floor: Metres: the height of the floor; found from the contacts if not given.
         outcomes: How well a solver's constraints are met (`Solution.outcomes`).
+        meshes: The result's skin (`Clip.meshes`), by which parts are in each other; capsules if there is none.
+        source_meshes: The source's skin.
         only: The metrics asked for, by name; all if not given.
     """
     if floor is not None and not np.isfinite(floor):
@@ -99,12 +101,13 @@ def evaluate(
     chosen = [_metric(name) for name in (metrics() if only is None else only)]
     told = None if contacts is None else tuple(contacts)
     take = Take(
-        result=result, source=source, given=correspondence, contacts=told, ground=floor, outcomes=tuple(outcomes)
-    )
+        result=result, source=source, given=correspondence, contacts=told, ground=floor, outcomes=tuple(outcomes),
+        meshes=tuple(meshes), source_meshes=tuple(source_meshes),
+    )  # fmt: skip
     measured = tuple(metric.measure(take) for metric in chosen)
     return Report(
         measurements=measured,
-        failures=failures(take, measured),
+        failures=tuple(f"the result {sentence}" for sentence in take_failures(take)),
         notes=_notes(take),
         frames=result.num_frames,
         fps=result.fps,
@@ -122,7 +125,7 @@ def _notes(take: Take) -> tuple[str, ...]:
     said: list[str] = []
     if take.source is None:
         return ()
-    if abs(take.result.duration - take.source.duration) > max(LENGTHS * take.source.duration, 2.0 / take.result.fps):
+    if not take.as_long:
         said.append(
             f"the result lasts {take.result.duration:.2f} s and its source {take.source.duration:.2f} s: what is "
             "compared frame by frame is compared from the beginning"

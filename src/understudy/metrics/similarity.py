@@ -11,11 +11,9 @@ from understudy.body import height
 from understudy.geometry.quaternion import Array, angle_between, from_axis_angle, rotate
 from understudy.kinematics import forward
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric
+from understudy.metrics.guard import compared
 from understudy.metrics.likeness import UP, directions, sides, tips
 from understudy.metrics.take import Take
-
-MIRRORED = (12.0, 0.5)
-"""Degrees that bones must be off, and the share of that left once sides are exchanged, for a result to be mirrored."""
 
 TURNED = np.radians(15.0)
 """Radians from which on a heading that differs is told."""
@@ -47,9 +45,7 @@ class Similarity(Metric):
         if take.alike:
             apart = np.degrees(angle_between(take.result.rotations[:, 1:], take.shown.rotations[:, 1:]))
             local = float(apart.mean()) if apart.size else 0.0
-        straight, mirrored = (
-            float(np.degrees(angles).mean()) for angles in found.mirrored_angles(own, theirs, sides(take))
-        )
+        mirrored = float(np.degrees(found.mirrored_angles(own, theirs, sides(take))).mean())
         paths = self._ends(take, turned)
         figures = [
             Figure(name="local_angle", value=local, unit="degrees", about="mean difference of the joints' rotations"),
@@ -64,7 +60,7 @@ class Similarity(Metric):
             Figure(name="mirrored_direction", value=mirrored, unit="degrees",
                    about="mean angle between bones with the source's sides exchanged"),
         ]  # fmt: skip
-        swapped = straight > MIRRORED[0] and mirrored < MIRRORED[1] * straight
+        swapped = bool(compared(take)[0])
         joint = take.result.skeleton.names[found.bones[int(np.argmax(off.mean(axis=0)))]]
         said = [f"bones point {off.mean():.1f} degrees off the source's on average, `{joint}` most"]
         said += [] if paths is None else [f"limbs' ends are {100.0 * paths.mean():.1f}% of the body's height off"]
@@ -73,7 +69,7 @@ class Similarity(Metric):
         curves = [Curve(name="direction", values=off.mean(axis=1), unit="degrees")]
         curves += [] if paths is None else [Curve(name="end_path", values=paths.mean(axis=1), unit="body heights")]
         judged = ("direction", "heading", *(() if take.loose else ("end_shift",) if take.alike else ("end_path",)))
-        return self.made(take, "; ".join(said), figures, curves, judged=judged, mirrored=bool(swapped), joint=joint)
+        return self.made(take, "; ".join(said), figures, curves, judged=judged, mirrored=swapped, joint=joint)
 
     @staticmethod
     def _shift(take: Take, turned: float) -> float | None:

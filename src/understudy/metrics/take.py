@@ -16,6 +16,7 @@ from understudy.metrics.base import ADULT
 from understudy.motion import Motion
 from understudy.plants import Stage
 from understudy.skeleton import Point, Skeleton
+from understudy.skin import Mesh
 from understudy.solvers.base import Outcome
 from understudy.start import Floor, find_floor, leg_ratio
 from understudy.transfer.alignment import Alignment, align
@@ -27,6 +28,8 @@ SLIDING = Detection(speed=0.4, radius=0.08)
 """How plants are found where no source tells them: loosely, since feet that stood still would be no news."""
 LOW = 0.015
 """Leg lengths above the lowest that a point goes at which it is still down, where no source tells."""
+LENGTHS = 0.02
+"""Share by which a result may be longer or shorter than its source without a word."""
 SKEWED = np.cos(np.radians(10.0))
 """Cosine of the angle between bones of two rest poses from which on the same angles mean another pose."""
 
@@ -57,6 +60,9 @@ class Take:
     ground: float | None = None
     """Metres: the height of the floor, where it is known."""
     outcomes: tuple[Outcome, ...] = ()
+    meshes: tuple[Mesh, ...] = ()
+    """The result's skin, where it has one."""
+    source_meshes: tuple[Mesh, ...] = ()
 
     @cached_property
     def leg(self) -> float:
@@ -81,6 +87,14 @@ class Take:
         if same and self.source.num_frames == self.result.num_frames:
             return self.source
         return self.source.at(self.result.times, fps=self.result.fps)
+
+    @property
+    def as_long(self) -> bool:
+        """Whether the result lasts as long as its source."""
+        if self.source is None:
+            return False
+        apart = abs(self.result.duration - self.source.duration)
+        return apart <= max(LENGTHS * self.source.duration, 2.0 / self.result.fps)
 
     @cached_property
     def shown_pose(self) -> Pose | None:

@@ -1,4 +1,4 @@
-"""The papers, reproduced: each one's experiments run on samples, beside what the paper says of them.
+"""The papers, reproduced: each one's experiments run on samples and captures, beside what the paper says.
 
 A module of this folder that ends in `PAPER = ...` is found by itself.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cache
 
 from understudy.errors import UnknownNameError, nearest_names
-from understudy.papers.base import Experiment, Findings, Paper, Table
+from understudy.papers.base import Capture, Experiment, Findings, Paper, Table
 from understudy.plugins import scan
 
-__all__ = ["Experiment", "Findings", "Paper", "Table", "paper", "papers"]
+__all__ = ["Capture", "Experiment", "Findings", "Paper", "Table", "paper", "papers"]
 
 
 @cache

@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
-from understudy.motion import Motion
 from understudy.papers import analogies_cases as cases
-from understudy.papers.base import Cell, Experiment, Findings, Paper, Table, Tell
-from understudy.picture import draw
+from understudy.papers.analogies_captured import CAPTURES
+from understudy.papers.analogies_results import HEAD, result_row, strips, too_slow
+from understudy.papers.base import Experiment, Findings, Paper, Table, Tell
 from understudy.picture.markers import draw_markers
-
-MINUTE = 60.0
-"""Seconds that the paper's solver needed at most for a result."""
-STRIDE = slice(0, 34)
-"""A stride of the march, in frames."""
-
-
-def strips(folder: Path, name: str, rows: dict[str, Motion], frames: slice = STRIDE) -> Path:
-    """Filmstrips under each other, from the side; returns the picture."""
-    path = folder / f"analogies_{name}.png"
-    draw(
-        list(rows.values()), path, labels=list(rows), frames=frames, views="side",
-        style="filmstrip", dots_per_inch=100.0,
-    )  # fmt: skip
-    return path
 
 
 def child(folder: Path) -> Path:
@@ -101,34 +84,20 @@ FIGURES: dict[str, Callable[[Path], Path]] = {
 """What draws each picture into a folder."""
 
 
-def _result_row(name: str) -> tuple[Cell, ...]:
-    found = cases.SEVEN[name]()
-    measured = found.measures
-    return (
-        name, float(measured["correlation"]), float(measured["period_source"]), float(measured["period_result"]),
-        100.0 * float(measured["lift"]), float(np.degrees(measured["pose_error"])),
-        1e3 * float(measured["contacts"]["before"]), 1e3 * float(measured["contacts"]["after"]), float(found.score),
-        found.seconds,
-    )  # fmt: skip
-
-
 def _run(folder: Path | None, tell: Tell) -> Findings:
     rows = []
-    for name in cases.SEVEN:
+    for name, make in cases.SEVEN.items():
         tell(name)
-        rows.append(_result_row(name))
-    head = (
-        "result", "correlation", "source's period (s)", "period (s)", "lift of the feet (cm)", "pose (deg)",
-        "contacts before (mm)", "contacts after (mm)", "score", "seconds",
-    )  # fmt: skip
+        rows.append(result_row(name, make()))
     title = "The seven results of section 6; the paper's solver took up to a minute each"
-    worse = tuple(f"{row[0]}: took {row[-1]:.0f} s" for row in rows if float(row[-1] or 0.0) > MINUTE)
+    table = Table(title=title, head=HEAD, rows=tuple(rows))
     pictures = () if folder is None else tuple(make(folder) for make in FIGURES.values())
-    return Findings(tables=(Table(title=title, head=head, rows=tuple(rows)),), pictures=pictures, worse=worse)
+    return Findings(tables=(table,), pictures=pictures, worse=too_slow(table))
 
 
 PAPER = Paper(
     name="analogies",
     title="Motion analogies: automatic motion transfer to different morphologies",
     experiments=(Experiment(name="seven", about="The seven results of section 6", run=_run),),
+    captures=CAPTURES,
 )

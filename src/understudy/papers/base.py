@@ -90,12 +90,30 @@ class Experiment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Capture:
+    """An experiment of a paper on captured motion."""
+
+    name: str
+    about: str
+    files: tuple[str, ...]
+    """What it needs, by paths in the folder of real data."""
+    run: Callable[[Path, Path | None, Tell], Findings]
+    """Takes the folder of real data, that for pictures or None for none, and is told to report how far it is."""
+
+    def missing(self, data: Path) -> list[str]:
+        """The files that it needs and that are not in a folder."""
+        return [file for file in self.files if not (data / file).is_file()]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Paper:
     """A published study and its experiments."""
 
     name: str
     title: str
     experiments: tuple[Experiment, ...]
+    captures: tuple[Capture, ...] = ()
+    """Those on captured motion, for which files are needed that do not come with the program."""
 
 
 def figure(name: str, about: str, make: Callable[[Path | None], list[str]]) -> Experiment:

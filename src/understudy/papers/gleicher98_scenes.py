@@ -12,7 +12,7 @@ from understudy.constraints.on_line import OnLine
 from understudy.constraints.same_place import SamePlace
 from understudy.geometry.quaternion import Array
 from understudy.papers.scenes import DOTS, SMALL, carried, changed, drawn, in_scene, scene, spectrum, worst
-from understudy.pipeline import Part, plan, retarget
+from understudy.pipeline import Part, Plan, plan, retarget
 from understudy.samples import Scene
 from understudy.solvers.base import Solution
 from understudy.solvers.ik import Ik
@@ -94,14 +94,13 @@ def ladder(path: Path | None) -> list[str]:
     ]
 
 
-def danced(*, both: bool, size: float, share: Array | None = None) -> Solution:
+def dance_plan(given: Scene, *, both: bool, size: float, share: Array | None = None) -> Plan:
     """A dance whose follower is of another size; her partner adapts too, or stays as he is."""
-    given = scene("dance")
     lead, follow = given.actors["lead"], given.actors["follow"]
     joints = (*UPPER, *ARMS) if both else None
     leader = Part(motion=lead, target=lead.skeleton, name="lead", moves=both, joints=joints, root_moves=False)
     follower = Part(motion=follow, target=follow.skeleton.scaled(size), name="follow", share=share)
-    return plan([leader, follower], contacts=given.contacts).solve()
+    return plan([leader, follower], contacts=given.contacts)
 
 
 def pair(found: Solution, name: str) -> Scene:
@@ -113,7 +112,7 @@ def fig09(path: Path | None) -> list[str]:
     """A dance for two, one or both adapted."""
     given = scene("dance")
     names = {"only the follower adapted": False, "both adapted": True}
-    found = {name: danced(both=both, size=PARTNER) for name, both in names.items()}
+    found = {name: dance_plan(given, both=both, size=PARTNER).solve() for name, both in names.items()}
     rows = [given, *(pair(each, name) for name, each in found.items())]
     drawn(
         rows, path, labels=["original", *found], style="filmstrip", views="side", count=7, frames=slice(60, 150),
@@ -132,7 +131,7 @@ def fig10(path: Path | None) -> list[str]:
     """The follower shrinks during her spin."""
     given = scene("dance")
     share = np.clip((given.motion.times - 2.6) / 2.0, 0.0, 1.0)
-    found = danced(both=True, size=0.75, share=share * share * (3.0 - 2.0 * share))
+    found = dance_plan(given, both=True, size=0.75, share=share * share * (3.0 - 2.0 * share)).solve()
     drawn(
         [given, pair(found, "shrinks")], path, labels=["original", "she shrinks to 75% while she spins"],
         style="filmstrip", views="side", count=9, frames=slice(60, 156), dots_per_inch=DOTS,

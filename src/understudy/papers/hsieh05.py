@@ -9,6 +9,7 @@ import numpy as np
 from understudy import samples
 from understudy.motion import Motion
 from understudy.papers.base import Paper, figure
+from understudy.papers.hsieh05_captured import CAPTURES
 from understudy.papers.scenes import DOTS, drawn
 from understudy.pipeline import retarget
 from understudy.plan import Options
@@ -100,4 +101,5 @@ PAPER = Paper(
         figure("hsieh08b", "a shark's motion on a man", make_fig08b),
         figure("hsieh09", "a man's walk goes over into a dog's", make_fig09),
     ),
+    captures=CAPTURES,
 )

@@ -1,89 +1,73 @@
-"""Parts of a body as capsules, for what [Lommers13] saw on its mesh: hands inside the trunk or the legs."""
+"""Arms that stay out of the body, for what [Lommers13] saw on its mesh: hands inside the trunk or the legs.
+
+Thickness is that of `understudy.metrics.capsules`, by which every result is measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
-from understudy.constraints.apart import Apart, nearest
-from understudy.constraints.base import Constraint, Spot
+from understudy.body import leg_length
+from understudy.constraints.apart import Apart
+from understudy.constraints.base import Constraint, Spot, View
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
+from understudy.metrics.capsules import capsules, resting_depths
 from understudy.motion import Motion
 from understudy.skeleton import Skeleton
 
-SIDES = ("Left", "Right")
-LEGS = tuple(
-    (f"{side}{upper}", f"{side}{lower}") for side in SIDES for upper, lower in (("UpLeg", "Leg"), ("Leg", "Foot"))
-)
-TRUNK = (("LowerBack", "Spine1"), ("Spine1", "Neck"))
-ARMS = tuple((f"{side}ForeArm", f"{side}Hand") for side in SIDES) + tuple(
-    (f"{side}Hand", f"{side}Palm") for side in SIDES
-)
-SLENDER = {"LEGS": 0.14, "ARMS": 0.12}
-"""Radius of a limb's part, in shares of its length."""
-DEEP = 0.35
-"""Radius of the trunk, in shares of the distance between the shoulders."""
+ARMS = ("upper_arm", "lower_arm", "hand")
+ALMOST = 0.9
+"""Share of two parts' radii together that they are deep in each other from which on their lines as good as cross."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two parts that are to keep clear of each other."""
-
-    first: tuple[str, str]
-    second: tuple[str, str]
-    radii: tuple[float, float]
-    """Metres."""
+def of_arms(parts: tuple[str, str]) -> bool:
+    """Whether one of two parts belongs to an arm."""
+    return any(part.endswith(ARMS) for part in parts)
 
 
-def pairs(skeleton: Skeleton) -> Iterator[Pair]:
-    """Forearms and hands against trunk and legs."""
-    rest = dict(zip(skeleton.names, skeleton.rest_world[1], strict=True))
-    wide = DEEP * float(np.linalg.norm(rest["LeftArm"] - rest["RightArm"]))
-    for arm in ARMS:
-        thin = SLENDER["ARMS"] * _length(skeleton, arm)
-        for leg in LEGS:
-            yield Pair(first=arm, second=leg, radii=(thin, SLENDER["LEGS"] * _length(skeleton, leg)))
-        for trunk in TRUNK:
-            yield Pair(first=arm, second=trunk, radii=(thin, wide))
+def added_depths(motion: Motion, source: Motion) -> dict[tuple[str, str], float]:
+    """Metres that each two parts are in each other at worst, beyond their rest pose and, frame by frame, the source."""
+    depths = []
+    for each in (motion, source):
+        resting = resting_depths(each.skeleton)
+        found = capsules(each.skeleton).depths(fk(each))
+        depths.append({parts: np.maximum(deep - resting.get(parts, 0.0), 0.0) for parts, deep in found.items()})
+    size = leg_length(motion.skeleton) / leg_length(source.skeleton)
+    zero = np.zeros(source.num_frames)
+    return {parts: float((deep - size * depths[1].get(parts, zero)).max()) for parts, deep in depths[0].items()}
 
 
-def _length(skeleton: Skeleton, part: tuple[str, str]) -> float:
-    return (
-        float(np.linalg.norm(skeleton.offsets[skeleton.joint(part[1])]))
-        if part[1] in skeleton.index
-        else float(np.linalg.norm(skeleton.point(part[1]).offset))
+def clear_of_each_other(target: Skeleton) -> list[Constraint]:
+    """Keeps the arms of a body out of each other, its trunk, head and legs, but for what its rest pose has."""
+    found, resting = capsules(target), resting_depths(target)
+    made: list[Constraint] = []
+    for one, other in combinations(range(len(found.ends)), 2):
+        parts = found.parts[one], found.parts[other]
+        key = (min(parts), max(parts))
+        if parts[0] == parts[1] or key in found.joined or not of_arms(key):
+            continue
+        first, second = (tuple(Spot(point=end) for end in found.ends[i]) for i in (one, other))
+        apart = max(float(found.radii[one] + found.radii[other]) - resting.get(key, 0.0), 0.0)
+        name = f"{parts[0]} clear of {parts[1]} ({found.ends[one][1].name}, {found.ends[other][1].name})"
+        made.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
+    return made
+
+
+def pass_through(motion: Motion, clear: Sequence[Constraint]) -> bool:
+    """Whether lines of parts that are to keep clear as good as cross: the way out is then not the nearest."""
+    return any(
+        isinstance(each, Apart) and float(residuals(motion, each).max()) > ALMOST * each.radius > 0.0 for each in clear
     )
 
 
-def depths(motion: Motion) -> dict[Pair, Array]:
-    """(F,) metres that each pair of parts is inside each other; below zero they are clear."""
-    pose = fk(motion)
-    out = {}
-    for pair in pairs(motion.skeleton):
-        a, b, c, d = np.moveaxis(pose.points([*pair.first, *pair.second]), 1, 0)
-        along, other = nearest(a, b, c, d)
-        gap = a + along[:, None] * (b - a) - c - other[:, None] * (d - c)
-        out[pair] = sum(pair.radii) - np.linalg.norm(gap, axis=-1)
-    return out
-
-
-def deepest(motion: Motion) -> tuple[float, str]:
-    """Metres of the deepest pair, and its name."""
-    found = depths(motion)
-    pair = max(found, key=lambda each: float(found[each].max()))
-    return float(found[pair].max()), f"{pair.first[0]} in {pair.second[0]}"
-
-
-def clear_of_each_other(source: Motion, target: Skeleton) -> list[Constraint]:
-    """Keeps hands and forearms of a target out of its trunk and legs, as far as the source's own are out of its."""
-    made: list[Constraint] = []
-    for pair, before in zip(pairs(target), depths(source).values(), strict=True):
-        allowed = max(float(before.max()), 0.0)
-        first, second = ((Spot(point=a), Spot(point=b)) for a, b in (pair.first, pair.second))
-        radius = max(pair.radii[0] - allowed, 1e-3)
-        name = f"{pair.first[0]} clear of {pair.second[0]}"
-        made.append(Apart(part=first, other=second, radius=radius, other_radius=pair.radii[1], name=name))
-    return made
+def residuals(motion: Motion, constraint: Constraint) -> Array:
+    """(n, R) what is left of a constraint of places at its frames: zero where an inequality holds."""
+    frames = constraint.frames(motion.times)
+    points = fk(motion[frames]).points([spot.point for spot in constraint.spots()])
+    turns = np.empty((len(frames), 0, 4))
+    values = constraint.rows(View(times=motion.times[frames], points=points, turns=turns)).values
+    return np.asarray(values if constraint.relation == "equal" else np.maximum(values, 0.0))

@@ -1,16 +1,14 @@
-"""The twelve configurations of [Lommers13, table 7.1] on our samples, and what the thesis says came of them."""
+"""The twelve configurations of [Lommers13, table 7.1], and what the thesis says came of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import combinations
 
 import numpy as np
 
-from understudy import samples
-from understudy.bands import choose_spacing
+from understudy.bands import choose_spacing, rms_jerk
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
@@ -18,32 +16,28 @@ from understudy.constraints.region import Region
 from understudy.contacts import Contact
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.papers.lommers13_body import clear_of_each_other
+from understudy.papers.lommers13_body import clear_of_each_other, pass_through
+from understudy.papers.lommers13_material import ANKLES, WRISTS, Material, parts_below, sampled
 from understudy.pipeline import Options, Part, Plan, plan
 from understudy.skeleton import Skeleton
 from understudy.solvers.base import Solution, Watch
 from understudy.solvers.spacetime import Spacetime
 
-ANKLES, WRISTS = ("LeftFoot", "RightFoot"), ("LeftHand", "RightHand")
-JOINTS = (
-    *("LowerBack", "Spine", "Spine1"),
-    *(f"{side}{part}" for side in ("Left", "Right") for part in ("Arm", "ForeArm", "UpLeg", "Leg")),
-)
+TRUNK = ("LowerBack", "Spine", "Spine1")
+JOINTS = (*TRUNK, *(f"{side}{part}" for side in ("Left", "Right") for part in ("Arm", "ForeArm", "UpLeg", "Leg")))
 """What the thesis may turn: three joints of the spine, shoulders, elbows, hips and knees; the root moves and does not
 turn [Lommers13, sec. 7.1.2]."""
 TOLERANCE = 0.015
 """Metres a position may be off along an axis [Lommers13, sec. 7.1.2]."""
 INTERVAL = 0.13
 """Seconds between two looks at a constraint [Lommers13, sec. 7.2]."""
-STANDS, GRIPS = 76, 106
-"""Frames of the sample `pick_up`, at 30 a second: both feet stand; both hands are on the box."""
-SPACINGS = (4 / 30, 8 / 30, 2 / 30)
-"""Seconds between keys, in the order tried."""
-STEADY = {"root": 30.0, "Hips": 30.0}
-"""How much dearer than usual it is to move the hips: the thesis found its oscillations to come from their being cheap
-[Lommers13, sec. 7.3.2]."""
-PATIENCE = 24
-"""Steps after which constraints that cannot be met are not tried any further, where others may do without them."""
+SPACINGS = (8 / 30, 4 / 30, 2 / 30)
+"""Seconds between keys; the thesis has an eighth of a second."""
+STEADY = {"root": 100.0, "Hips": 100.0, **dict.fromkeys(TRUNK, 10.0)}
+"""How much dearer than usual it is to move hips and trunk: the thesis found its oscillations to come from hips, and
+turns that the original has not from a torso, that are cheap to move [Lommers13, sec. 7.3.2]."""
+PATIENCE = 40
+"""Steps after which what cannot be met is not tried any further."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +71,18 @@ class Case:
     constraints: str
     said: Said
 
+    material: Callable[[], Material] = sampled
+    """The reach and the walk that it is run on."""
+
     def source(self) -> Motion:
-        return reach_low()[0] if self.motion == "reach_low" else samples.motion("walk").motion
+        return self.material().reach if self.reaches else self.material().walk
 
     def contacts(self) -> tuple[Contact, ...]:
-        return reach_low()[1] if self.motion == "reach_low" else samples.motion("walk").contacts
+        return self.material().reach_contacts if self.reaches else self.material().walk_contacts
+
+    @property
+    def reaches(self) -> bool:
+        return self.motion == "reach_low"
 
     def target(self) -> Skeleton:
         own = self.source().skeleton
@@ -90,26 +91,7 @@ class Case:
     @property
     def points(self) -> tuple[str, ...]:
         """The points that are to be where the original's are."""
-        return ANKLES if self.motion == "walk" else (*ANKLES, *WRISTS)
-
-
-@cache
-def reach_low() -> tuple[Motion, tuple[Contact, ...]]:
-    """A low reach without travel: from standing down to the box on the floor, and the same way back.
-
-    Cut out of the sample `pick_up`, whose hands rest while they take the box, so that the way back joins smoothly.
-    """
-    whole = samples.motion("pick_up")
-    frames = np.concatenate([np.arange(STANDS, GRIPS + 1), np.arange(GRIPS - 1, STANDS - 1, -1)])
-    motion = replace(whole.motion[frames], name="reach_low")
-    first, last = STANDS / motion.fps, GRIPS / motion.fps
-    stands = [c for c in whole.contacts if c.on == "floor" and c.start <= first + 0.05 and c.end >= last]
-    return motion, tuple(replace(c, start=0.0, end=motion.duration) for c in stands)
-
-
-def grip_time() -> float:
-    """Seconds into `reach_low` at which the hands are at their lowest."""
-    return (GRIPS - STANDS) / reach_low()[0].fps
+        return (*ANKLES, *WRISTS) if self.reaches else ANKLES
 
 
 def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
@@ -120,7 +102,8 @@ def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
     feet = [name for name in points if name in ANKLES]
     hands = [name for name in points if name in WRISTS]
     # Key moments are footsteps and grasps: the feet have just been set down, and are about to be lifted.
-    moments = {"feet": (0.0, grip_time(), motion.duration), "hands": (grip_time(),)}
+    grip = case.material().grip
+    moments = {"feet": (0.0, grip, motion.duration), "hands": (grip,)}
     preset = {"key_moment": key_moment, "key_moment_interpolated": key_moment_interpolated}[case.constraints]
     return [*preset(motion, feet, moments["feet"]), *preset(motion, hands, moments["hands"])]
 
@@ -137,28 +120,36 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
     """The same goal as Understudy would state it.
 
     Feet are planted where they stood, hands are where the thesis has them, the body is above the floor with its centre
-    of mass over the feet, and its arms stay out of trunk and legs. Where that last is too much to ask of a body whose
-    arms are many times as long as the original's, it is left out.
+    of mass over the feet, and its arms stay out of the rest of it. Where without that last they go clean through the
+    body, or with it more is missed than without, it is left out. Of two spacings of keys the smoother result is kept.
     """
     motion, target = case.source(), case.target()
     constraints = asked(case, [name for name in case.points if name in WRISTS])
-    clear: list[Constraint] = []
-    if case.motion == "reach_low":
-        feet = [f"{side}{part}" for side in ("Left", "Right") for part in ("Heel", "ToeTip")]
-        constraints.append(Balance.of(target, feet=feet, name="balance"))
-        tips = [f"{side}Fingertips" for side in ("Left", "Right")]
-        constraints += [Region(spot=Spot(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in tips]
-        clear = clear_of_each_other(motion, target)
+    if case.reaches:
+        constraints.append(Balance.of(target, feet=parts_below(target, ANKLES), name="balance"))
+        hands = [name for name in parts_below(target, WRISTS) if name not in WRISTS]
+        constraints += [
+            Region(spot=Spot(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
+        ]
     laid_out = plan(
-        [Part(motion=motion, target=target)], constraints=[*constraints, *clear], contacts=case.contacts(),
+        [Part(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
         options=Options(plants="fixed", stiffness=STEADY),
     )  # fmt: skip
-    found = _first_met(laid_out, SPACINGS[:1], watch, PATIENCE if clear else 60)
-    if not found.unmet or not clear or missing_reach(case).impossible:
+    clear = tuple(clear_of_each_other(target))
+    tried = [_solve_clear(laid_out, clear, spacing, watch) for spacing in _spacings(case, SPACINGS[:2])]
+    best = min(tried, key=lambda found: (len(found.unmet), rms_jerk(found.motion)))
+    return replace(best, seconds=sum(found.seconds for found in tried))
+
+
+def _solve_clear(laid_out: Plan, clear: tuple[Constraint, ...], spacing: float, watch: Watch | None) -> Solution:
+    """The solution with parts clear of each other, or without where that is too much to ask."""
+    solver = Spacetime(spacing=spacing, iterations=PATIENCE)
+    found = laid_out.solve(solver, watch)
+    if pass_through(found.motion, clear):
         return found
-    less = replace(laid_out, constraints=tuple(c for c in laid_out.constraints if c not in clear))
-    again = _first_met(less, SPACINGS, watch)
-    return replace(again, seconds=found.seconds + again.seconds)
+    again = replace(laid_out, constraints=(*laid_out.constraints, *clear)).solve(solver, watch)
+    kept = found if len(again.unmet) > len(found.unmet) else again
+    return replace(kept, seconds=found.seconds + again.seconds)
 
 
 def _spacings(case: Case, spacings: Sequence[float]) -> Sequence[float]:
@@ -166,11 +157,11 @@ def _spacings(case: Case, spacings: Sequence[float]) -> Sequence[float]:
     return spacings[:1] if missing_reach(case).impossible else spacings
 
 
-def _first_met(laid_out: Plan, spacings: Sequence[float], watch: Watch | None, steps: int = 60) -> Solution:
+def _first_met(laid_out: Plan, spacings: Sequence[float], watch: Watch | None) -> Solution:
     """The solution at the first spacing at which everything is met, else the one that misses least."""
     seconds, best = 0.0, None
     for spacing in dict.fromkeys(spacings):
-        found = laid_out.solve(Spacetime(spacing=spacing, iterations=steps), watch)
+        found = laid_out.solve(Spacetime(spacing=spacing, iterations=60), watch)
         seconds += found.seconds
         if best is None or _off(found) < _off(best):
             best = found
@@ -224,7 +215,7 @@ def missing_reach(case: Case) -> Reach:
     """The pair of places for which the body is shortest, of those asked for at the same time."""
     motion, target = case.source(), case.target()
     places = fk(motion).points(case.points)
-    times = motion.times if case.constraints == "original_position" else np.array([grip_time()])
+    times = motion.times if case.constraints == "original_position" else np.array([case.material().grip])
     frames = np.searchsorted(motion.times, times - 1e-6)
     found = []
     for i, j in combinations(range(len(case.points)), 2):

@@ -1,4 +1,7 @@
-"""The columns of [Lommers13, table 7.2], measured where the thesis judged by eye, each with its word."""
+"""The columns of [Lommers13, table 7.2], measured where the thesis judged by eye, each with its word.
+
+Figures and thresholds are those of `understudy.metrics` wherever it has them: what is `noticeable` there is named here.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.bands import rms_jerk
 from understudy.body import leg_length
-from understudy.constraints.balance import Balance
-from understudy.constraints.base import Constraint, View
+from understudy.constraints.base import Constraint
 from understudy.kinematics import fk
+from understudy.metrics import Grade, Measurement, Report, Verdict, evaluate, metrics
+from understudy.metrics.balance import TIERS, WORDS
 from understudy.motion import Motion
-from understudy.papers.lommers13_body import deepest
-from understudy.papers.lommers13_cases import INTERVAL, TOLERANCE, WRISTS, Case, grip_time
+from understudy.papers.lommers13_body import added_depths, of_arms, residuals
+from understudy.papers.lommers13_cases import INTERVAL, TOLERANCE, Case
+from understudy.papers.lommers13_material import ANKLES, WRISTS, parts_below
 from understudy.solvers.base import Solution
 
-SOLES = tuple(f"{side}{part}" for side in ("Left", "Right") for part in ("Heel", "ToeBase", "ToeTip"))
 PARTS = {
     "hips": ("Hips",),
     "head": ("Head",),
@@ -24,10 +27,16 @@ PARTS = {
     "hand": ("LeftHand", "RightHand"),
 }
 """What the thesis says has a strange path, or strange speed."""
-GRADES = (("yes", 0.02), ("plausible", 0.05), ("unlikely", 0.1))
-"""Words for balance, and leg lengths that the centre of mass may be outside the feet for each; beyond, `no`."""
-LONGER, FASTER = 1.5, 2.0
-"""Ratios to the original above which a path is a detour and an acceleration unnatural."""
+MEASURED = ("balance", "floor", "foot_skate", "self_penetration", "smoothness")
+
+
+def grade(metric: str, figure: str) -> Grade:
+    """From where on a figure of a metric is noticeable and bad."""
+    return next(each for each in metrics()[metric].grades if each.figure == figure)
+
+
+STRANGE = grade("smoothness", "jerk_rms_ratio")
+"""Ratios to the original from which on a path is a detour and an acceleration unnatural: those for jerk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,28 +47,28 @@ class Columns:
     """Metres: the thesis's own figure, the sum over the instants it looks at of what is beyond its tolerance."""
     worst: float
     """Metres: the largest distance of a constrained point from its place, at any frame."""
+    size: float
+    """How many times an adult's the legs are, with which thresholds in metres grow."""
     outside: float
-    """Leg lengths that the centre of mass is outside the feet, beyond what it is in the original."""
+    """Share of the frames that are out of balance, beyond the original's."""
     flight: float
     """Metres that the lowest point of the feet is above the floor, beyond the original."""
     sunk: float
     """Metres that any part is below the floor, beyond the original."""
     inside: float
-    """Metres that a hand or forearm is inside trunk or legs, beyond the original."""
-    longer: float
-    """How many times as long as the original's, or as that of an original of its size, the worst part's path is."""
-    path: str
-    """The part with a detour, or nothing."""
-    faster: float
-    """The worst part's peak acceleration as a ratio to the original's, or that of an original of its size."""
-    acceleration: str
-    """The part with an unnatural acceleration, or nothing."""
+    """Metres that an arm or hand is inside another part, beyond the original."""
+    legs: float
+    """Metres that other parts are inside each other, beyond the original; the thesis has no word for it."""
+    longer: dict[str, float]
+    """By part, how many times as long as the original's, or as that of an original of its size, its path is."""
+    faster: dict[str, float]
+    """By part, its peak acceleration as a ratio to the original's, or that of an original of its size."""
     missed: float
     """Metres that the hands are from their goal; of a walk, the feet from their steps."""
     skate: float
-    """Metres a second: the fastest an ankle that ought to stand slides."""
+    """Metres a second: the fastest that a planted point slides."""
     jerk: float
-    """RMS jerk as a ratio to the original's."""
+    """RMS jerk of the joints, in leg lengths, as a ratio to the original's."""
     breach: float
     """Radians outside the joints' limits."""
     seconds: float
@@ -70,17 +79,34 @@ class Columns:
 
     @property
     def balance(self) -> str:
-        return next((word for word, most in GRADES if self.outside <= most), "no")
+        return WORDS[sum(self.outside > most for most in TIERS["added_share"])]
 
     @property
     def penetration(self) -> str:
-        """What is inside what by more than the thesis's tolerance."""
-        named = (("hand", self.inside), ("ground", self.sunk))
-        return ", ".join(word for word, deep in named if deep > TOLERANCE)
+        """What is noticeably inside what."""
+        named = (
+            ("hand", self.inside, grade("self_penetration", "added_depth")),
+            ("ground", self.sunk, grade("floor", "added_depth")),
+        )
+        return ", ".join(word for word, deep, by in named if by.verdict(deep, self.size) != Verdict.GOOD)
 
     @property
     def flies(self) -> bool:
-        return self.flight > TOLERANCE
+        return grade("floor", "mean_float").verdict(self.flight, self.size) != Verdict.GOOD
+
+    @property
+    def path(self) -> str:
+        """The parts with a detour, or nothing."""
+        return ", ".join(part for part, ratio in self.longer.items() if STRANGE.verdict(ratio) != Verdict.GOOD)
+
+    @property
+    def acceleration(self) -> str:
+        """The parts with an unnatural acceleration, or nothing."""
+        return ", ".join(part for part, ratio in self.faster.items() if STRANGE.verdict(ratio) != Verdict.GOOD)
+
+    @property
+    def smoothness(self) -> Verdict:
+        return STRANGE.verdict(self.jerk)
 
     @property
     def reached(self) -> bool:
@@ -97,33 +123,42 @@ def measure(case: Case, solution: Solution, wanted: list[Constraint]) -> Columns
     """
     source, motion = case.source(), solution.motion
     offs = [residuals(motion, constraint) for constraint in wanted]
-    path, longer = _stranger(case, source, motion, order=1, limit=LONGER)
-    acceleration, faster = _stranger(case, source, motion, order=2, limit=FASTER)
-    heights, before = (fk(each).points(SOLES)[..., 1] for each in (motion, source))
+    report = evaluate(motion, source, contacts=case.contacts(), only=MEASURED)
+    depths = added_depths(motion, source)
+    soles = [fk(each).points(parts_below(each.skeleton, ANKLES))[..., 1].min(axis=1) for each in (motion, source)]
     limits = [o.worst for o in solution.outcomes if o.constraint.kind == "joint_range"]
     return Columns(
         difference=sum(_left(motion, constraint) for constraint in wanted),
         worst=max((float(np.linalg.norm(off, axis=-1).max()) for off in offs if off.size), default=0.0),
-        outside=_outside(motion) - max(_outside(source), 0.0),
-        flight=float(heights.min(axis=1).max() - before.min(axis=1).max()),
-        sunk=_lowest(source) - _lowest(motion),
-        inside=deepest(motion)[0] - max(deepest(source)[0], 0.0),
-        longer=longer, path=path, faster=faster, acceleration=acceleration,
+        size=report["floor"].size,
+        outside=_outside(case, report),
+        flight=float(soles[0].max() - soles[1].max()),
+        sunk=_figure(report["floor"], "added_depth"),
+        inside=max((deep for parts, deep in depths.items() if of_arms(parts)), default=0.0),
+        legs=max((deep for parts, deep in depths.items() if not of_arms(parts)), default=0.0),
+        longer=_ratios(case, source, motion, order=1),
+        faster=_ratios(case, source, motion, order=2),
         missed=_missed(case, solution),
-        skate=_skate(case, motion),
-        jerk=rms_jerk(motion) / rms_jerk(source),
+        skate=_figure(report["foot_skate"], "worst_speed"),
+        jerk=_figure(report["smoothness"], "jerk_rms_ratio"),
         breach=max(limits, default=0.0),
         seconds=solution.seconds,
-    )  # fmt: skip
+    )
 
 
-def residuals(motion: Motion, constraint: Constraint) -> np.ndarray:
-    """(n, R) what is left of a constraint of places at its frames: zero where an inequality holds."""
-    frames = constraint.frames(motion.times)
-    points = fk(motion).points([spot.point for spot in constraint.spots()])[frames]
-    turns = np.empty((len(frames), 0, 4))
-    values = constraint.rows(View(times=motion.times[frames], points=points, turns=turns)).values
-    return np.asarray(values if constraint.relation == "equal" else np.maximum(values, 0.0))
+def _figure(measurement: Measurement, name: str) -> float:
+    value = measurement[name]
+    assert value is not None, f"{measurement.metric}: {measurement.words}"
+    return value
+
+
+def _outside(case: Case, report: Report) -> float:
+    """Share of the frames out of balance beyond the original's: of those that stand; where none does, of all."""
+    found = report["balance"]
+    if found["added_share"] is not None:
+        return _figure(found, "added_share")
+    own = evaluate(case.source(), contacts=case.contacts(), only=("balance",))["balance"]
+    return max(_figure(found, "outside_share") - _figure(own, "outside_share"), 0.0)
 
 
 def _left(motion: Motion, constraint: Constraint) -> float:
@@ -135,37 +170,21 @@ def _left(motion: Motion, constraint: Constraint) -> float:
     return float(np.maximum(np.abs(residuals(motion, constraint)[kept]) - TOLERANCE, 0.0).sum())
 
 
-def _lowest(motion: Motion) -> float:
-    """Metres: the height of the lowest joint or end at any frame."""
-    pose = fk(motion)
-    return float(min(pose.positions[..., 1].min(), pose.points(motion.skeleton.ends)[..., 1].min()))
+def _ratios(case: Case, source: Motion, motion: Motion, *, order: int) -> dict[str, float]:
+    """By part, the length of its path (order 1) or its peak acceleration (order 2) against the original's.
 
-
-def _outside(motion: Motion) -> float:
-    """Leg lengths that the centre of mass is outside the feet at worst, seen from above."""
-    feet = [name for name in SOLES if not name.endswith("Base")]
-    balance = Balance.of(motion.skeleton, feet=feet)
-    points = fk(motion).points([spot.point for spot in balance.spots()])
-    turns = np.empty((motion.num_frames, 0, 4))
-    values = balance.rows(View(times=motion.times, points=points, turns=turns)).values
-    return float(values.max()) / leg_length(motion.skeleton)
-
-
-def _stranger(case: Case, source: Motion, motion: Motion, *, order: int, limit: float) -> tuple[str, float]:
-    """The part whose path is longest (order 1) or peak acceleration highest (order 2) against the original's.
-
-    A larger body may move as much more as it is larger; a smaller one that reaches for the original's places has to
-    move as far as the original. Hands that have to follow the original's path have no say in it.
+    The thesis calls natural what a larger body does at its own size in the original's time (its rows 10 and 12), and
+    what a smaller one does in the original's places (its rows 02, 06 and 07): either may move as much as that. Hands
+    that have to follow the original's path have no say in it.
     """
     size = max(leg_length(motion.skeleton) / leg_length(source.skeleton), 1.0)
-    held = case.constraints == "original_position" and case.motion == "reach_low"
+    held = case.constraints == "original_position" and case.reaches
     found = {}
     for part, names in PARTS.items():
         if not (held and part == "hand"):
             moved, before = (_travel(each, names, order) for each in (motion, source))
             found[part] = float((moved / before).max() / size)
-    worst = max(found, key=lambda part: found[part])
-    return (worst if found[worst] > limit else ""), found[worst]
+    return found
 
 
 def _travel(motion: Motion, names: tuple[str, ...], order: int) -> np.ndarray:
@@ -176,21 +195,10 @@ def _travel(motion: Motion, names: tuple[str, ...], order: int) -> np.ndarray:
 
 def _missed(case: Case, solution: Solution) -> float:
     """Metres that the hands are from where they take hold; of a walk, the feet from where they are to be."""
-    if case.motion == "walk":
+    if not case.reaches:
         kinds = ("follow", "place", "same_place")
         return max(o.worst for o in solution.outcomes if o.constraint.kind in kinds)
     motion, source = solution.motion, case.source()
-    frame = int(np.argmin(np.abs(motion.times - grip_time())))
+    frame = int(np.argmin(np.abs(motion.times - case.material().grip)))
     away = (fk(motion).points(WRISTS) - fk(source).points(WRISTS))[frame]
     return float(np.linalg.norm(away, axis=-1).max())
-
-
-def _skate(case: Case, motion: Motion) -> float:
-    """Metres a second that the fastest ball of a planted foot slides along the floor."""
-    speeds = []
-    for contact in case.contacts():
-        if contact.point.name.endswith("ToeBase"):
-            frames = contact.frames(motion.fps, motion.num_frames)
-            path = fk(motion).points([contact.point.name])[frames, 0][:, [0, 2]]
-            speeds += [0.0, *(np.linalg.norm(np.diff(path, axis=0), axis=-1) * motion.fps)]
-    return float(max(speeds))

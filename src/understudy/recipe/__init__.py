@@ -2,7 +2,7 @@
 
 from understudy.recipe.model import Cast, PropEntry, Reading, Recipe
 from understudy.recipe.prepare import Prepared, prepare
-from understudy.recipe.reading import read_recipe
+from understudy.recipe.reading import read_recipe, recipe_from
 from understudy.recipe.writing import recipe_text, write_recipe
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Recipe",
     "prepare",
     "read_recipe",
+    "recipe_from",
     "recipe_text",
     "write_recipe",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -124,15 +125,31 @@ def _target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | N
             known = [*characters(), *motions()]
             raise UnknownNameError(f"There is no sample `{title}`; {nearest_names(title, known)}")
         return Clip.of(character(title)), None
-    clip = read(
-        _path(name, folder), unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient,
-        skeleton=_beside(reading.target_skeleton, folder),
+    clip = _read_target(
+        _path(name, folder), _beside(reading.target_skeleton, folder), reading,
+        tuple(_stamp(each) for each in (split_clip(folder / name)[0], _beside(reading.target_skeleton, folder))),
     )  # fmt: skip
     # The target's own movement is not the one to be written: numbers of its frames must not be taken up.
     layout = clip.layout
     if getattr(layout, "values", None) is not None:
         layout = replace(layout, values=None)
     return replace(clip, motion=None, layout=layout), clip.motion
+
+
+@lru_cache(maxsize=2)
+def _read_target(path: Path, skeleton: str | None, reading: Reading, _stamps: tuple[tuple[int, int], ...]) -> Clip:
+    """A target's file; for many motions onto one target it is read, and its skeleton analysed, once."""
+    return read(
+        path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton
+    )  # fmt: skip
+
+
+def _stamp(path: str | Path | None) -> tuple[int, int]:
+    """What tells that a file has changed: when it was written, and its size."""
+    if path is None or not Path(path).is_file():
+        return 0, 0
+    found = Path(path).stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _path(name: str, folder: Path) -> Path:
@@ -183,3 +200,11 @@ def _remarks(clip: Clip, name: str) -> list[str]:
     if clip.format and clip.unit_reason and not known:
         said.append(f"{name}: unit {clip.unit_reason}")
     return said
+
+
+def clip_of(loaded: Loaded, motion: Motion) -> Clip:
+    """A result in the conventions of the file that its character came from, called as the source's motion is."""
+    named = replace(motion, name=loaded.motion.name)
+    if attach(loaded.clip.skeleton) is not loaded.clip.skeleton:
+        named = rehung(named, loaded.clip.skeleton)
+    return replace(loaded.clip, skeleton=named.skeleton, motion=named, notes=(), dropped=())

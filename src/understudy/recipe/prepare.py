@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,15 +23,18 @@ from understudy.plugins import scan
 from understudy.recipe.fields import names_of
 from understudy.recipe.loading import Loaded, load
 from understudy.recipe.mapping import is_plain, read_map
-from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Recipe, Spacing
+from understudy.recipe.model import ALL, AUTO, RATE, SPACINGS, Cast, Reading, Recipe, Spacing
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.start import leg_ratio
-from understudy.transfer.correspondence import CorrespondenceError, PointPair
+from understudy.transfer.correspondence import Correspondence, CorrespondenceError, PointPair
 
 FAR = 4.0
 """How many times larger or smaller a target is that looks like a mistaken unit."""
 UNSURE = 0.6
 """Confidence below which a pair of bones is spoken of."""
+
+Loading = Callable[[Cast, Reading, Path], Loaded]
+Casting = Callable[[Loaded, Path], tuple[Part, list[str]]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,15 +114,15 @@ def has_keys(name: str) -> bool:
     return "spacing" in names_of(find_solver(name))
 
 
-def prepare(recipe: Recipe) -> Prepared:
-    """Load what a recipe names and lay out its plan."""
+def prepare(recipe: Recipe, *, loading: Loading = load, casting: Casting | None = None) -> Prepared:
+    """Load what a recipe names and lay out its plan; files and parts that are known may be given by other functions."""
     if not recipe.actors:
         raise OptionError("A recipe needs at least one actor", hint="give it a source and a target")
-    cast = tuple(load(each, recipe.reading, recipe.folder) for each in recipe.actors)
+    cast = tuple(loading(each, recipe.reading, recipe.folder) for each in recipe.actors)
     notes = [note for each in cast for note in each.notes]
     parts = []
     for each in cast:
-        part, said = _part(each, recipe.folder)
+        part, said = (casting or make_part)(each, recipe.folder)
         parts.append(part)
         notes += [*_oddities(each, part), *([] if is_driven(part) else said)]
     contacts = recipe.contacts
@@ -181,14 +184,13 @@ def _left_out(cast: Sequence[Loaded]) -> list[str]:
     ]
 
 
-def _part(loaded: Loaded, folder: Path) -> tuple[Part, list[str]]:
-    """An actor's part, and how its target was matched with the source."""
+def make_part(loaded: Loaded, folder: Path, given: Correspondence | None = None) -> tuple[Part, list[str]]:
+    """An actor's part, by a map that is given or its own, and how its target was matched with the source."""
     cast = loaded.cast
-    given = None
-    if cast.map is not None:
+    if given is None and cast.map is not None:
         given = read_map(folder / cast.map, loaded.motion.skeleton, loaded.target)
-        if is_plain(given):
-            given = None
+    if given is not None and is_plain(given):
+        given = None
     try:
         part = assign(
             loaded.motion,

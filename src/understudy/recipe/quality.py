@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.bands import energy_above, rms_jerk
-from understudy.recipe.guards import faults
+from understudy.metrics.guard import failures
 from understudy.recipe.prepare import has_keys
 
 if TYPE_CHECKING:
@@ -52,7 +52,15 @@ def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
     each = prepared.cast[which]
     part = None if prepared.plan is None else prepared.plan.parts[which]
     correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
-    found = faults(each.motion, solution.motions[which], correspondence, given=each.cast.map is not None)
+    own = {id(constraint) for constraint in prepared.recipe.constraints}
+    found = failures(
+        solution.motions[which],
+        each.motion,
+        correspondence,
+        constraints=(c for c in solution.problem.constraints if id(c) not in own),
+        actors=(each.cast.name, *([""] if which == 0 else [])),
+        given=each.cast.map is not None,
+    )
     return [f"{each.cast.name or 'the result'} {sentence}" for sentence in found]
 
 
@@ -168,7 +176,7 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
 
 def _remedy(fault: str) -> str:
     """What to do about a result that is no use."""
-    if "still" in fault or "finite" in fault or "thrown" in fault:
+    if any(word in fault for word in ("stands still", "not finite", "is thrown", "joint limits", "contacts")):
         return "try --solver spacetime, or fewer constraints"
     return "look at which bones correspond (`understudy map`) and give the right ones with --map"
 

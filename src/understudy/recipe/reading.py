@@ -49,10 +49,24 @@ def read_recipe(path: str | Path) -> Recipe:
     return _Reader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
 
 
-class _Reader:
-    """Turns the tables of one file into a recipe."""
+def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:
+    """A recipe from tables as its file holds them; what is wrong is a `FieldError` that says where by its keys.
 
-    def __init__(self, name: str, folder: Path, table: dict[str, Any], lines: dict[Place, int]) -> None:
+    Args:
+        table: The tables, as `tomllib` gives them.
+        folder: What the files in it are named from.
+    """
+    return _Reader(name="", folder=folder, table=table, lines=None).recipe()
+
+
+class _PlacedError(FieldError):
+    """An error whose keys lead all the way from the recipe's outermost tables."""
+
+
+class _Reader:
+    """Turns the tables of one recipe into what they say; lines are None for tables that come from no file."""
+
+    def __init__(self, name: str, folder: Path, table: dict[str, Any], lines: dict[Place, int] | None) -> None:
         self.name, self.folder, self.table, self.lines = name, folder, table, lines
 
     def recipe(self) -> Recipe:
@@ -87,21 +101,26 @@ class _Reader:
         """What is made of a part of the file; errors are given the file and line."""
         try:
             return make()
-        except FileError:
+        except (FileError, _PlacedError):
             raise
         except FieldError as error:
             where = (*place, *error.keys)
-            line, named = line_of(self.lines, where), _named(where)
-            raise FileError(self.name, line, f"{named}{error.message}", hint=error.hint) from None
+            raise self._error(where, f"{_named(where)}{error.message}", error.hint) from None
         except UnderstudyError as error:
-            raise FileError(self.name, line_of(self.lines, place), error.message, hint=error.hint) from None
+            raise self._error(place, error.message, error.hint) from None
+
+    def _error(self, place: Sequence[str | int], problem: str, hint: str = "") -> UnderstudyError:
+        """What is wrong at a place, with the file and line where there is a file."""
+        if self.lines is None:
+            return _PlacedError(problem, tuple(place), hint=hint)
+        return FileError(self.name, line_of(self.lines, place), problem, hint=hint)
 
     def _each(self, key: str, make: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Every entry of an array of tables."""
         entries = self.table.get(key, [])
         if not isinstance(entries, list):
             hint = f"begin each with [[{key}]]"
-            raise FileError(self.name, line_of(self.lines, (key,)), f"expected a list of `{key}` tables", hint=hint)
+            raise self._error((key,), f"expected a list of `{key}` tables", hint)
         return tuple(
             self._at((key, number), lambda table=table: make(table))  # type: ignore[misc]
             for number, table in enumerate(entries)
@@ -112,15 +131,13 @@ class _Reader:
         short = {key: self.table[key] for key in SHORT if key in self.table}
         if short and actors:
             key = next(iter(short))
-            line = line_of(self.lines, (key,))
-            raise FileError(self.name, line, f"`{key}` stands alone, and there are [[actor]] entries too")
+            raise self._error((key,), f"`{key}` stands alone, and there are [[actor]] entries too")
         if short:
             return (self._at((), lambda: build(Cast, short)),)
         names = [actor.name for actor in actors]
         for number, name in enumerate(names):
             if name in names[:number]:
-                line = line_of(self.lines, ("actor", number))
-                raise FileError(self.name, line, f"two actors are called `{name}`; each needs a name of its own")
+                raise self._error(("actor", number), f"two actors are called `{name}`; each needs a name of its own")
         return actors
 
     def _options(self) -> tuple[Options, Any, bool]:

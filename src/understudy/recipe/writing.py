@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from dataclasses import Field
+from dataclasses import Field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from understudy.contacts import Contact, Detection
 from understudy.io.files import open_to_write
 from understudy.pipeline import Options
 from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
+from understudy.recipe.loading import SAMPLE
 from understudy.recipe.model import Cast, PropEntry, Reading, Recipe
 from understudy.recipe.prepare import find_solver, make_solver, solvers
 from understudy.recipe.toml import changed, comment, entry, example_entry, value_text
@@ -55,6 +57,42 @@ def recipe_text(recipe: Recipe) -> str:
     for kind in kinds().values():
         lines += ["#", *_example(kind)]
     return "\n".join(lines) + "\n"
+
+
+def named_from(recipe: Recipe, folder: Path) -> Recipe:
+    """The same recipe with its files named from another folder."""
+
+    def named(name: str | None) -> str | None:
+        return None if name is None else name_from(folder, name, recipe.folder)
+
+    actors = tuple(
+        replace(
+            cast, source=name_from(folder, cast.source, recipe.folder), target=named(cast.target), map=named(cast.map)
+        )
+        for cast in recipe.actors
+    )
+    reading = replace(
+        recipe.reading, skeleton=named(recipe.reading.skeleton), target_skeleton=named(recipe.reading.target_skeleton)
+    )
+    props = tuple(replace(prop, path=named(prop.path)) for prop in recipe.props)
+    return replace(recipe, actors=actors, reading=reading, props=props, folder=folder)
+
+
+def name_from(folder: Path, name: str, before: Path = Path()) -> str:
+    """A file as it is named from a folder; samples as they are.
+
+    Args:
+        folder: Where it is to be named from.
+        name: The file as it is named now.
+        before: Where it is named from now.
+    """
+    if not name or name.startswith(SAMPLE):
+        return name
+    try:
+        return os.path.relpath(before / name, folder).replace(os.sep, "/")
+    except ValueError:
+        # Another drive cannot be named from here.
+        return str((before / name).absolute())
 
 
 def _about(kind: type) -> str:

@@ -1,0 +1,166 @@
+"""Batches: what a second worker gains, and what a batch costs beside the work itself.
+
+    python benchmarks/batch.py [--repeats N] [--clips N] [--json]
+
+The captured motions of the CMU collection where they are at hand, else samples, onto three targets: the captured body
+itself at 70 %, a child of another structure, and, where it is at hand, a character with skin in a GLB file. Every run
+is the command itself, in processes of its own, from start to page. `gain` is the time of one worker over that of two,
+the least of several runs each; it is only what it should be on a machine that does nothing else. `overhead` is what
+the processors did beside reading (of which laying the problem out is a part), solving, measuring and writing, in
+percent of those: digests, folders, small pictures, rows, table and page. Starting the program is not in it, which
+costs every process once; it is counted by a run of one clip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from retarget_cases import Table, data_folder, load
+
+from understudy import samples
+from understudy.io import write
+
+GAIN = 1.7
+"""How many times as fast two workers have to be as one."""
+OVERHEAD = 10.0
+"""Percent of the work that the rest may take."""
+PARTS = ("reading", "solving", "measuring", "writing")
+COMMAND = "from understudy.app.cli import main; main()"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one run of the command took."""
+
+    wall: float
+    cpu: float
+    rows: list[dict[str, float]]
+
+    def total(self, name: str) -> float:
+        """Seconds of one kind over all clips."""
+        return sum(row[name] for row in self.rows)
+
+    @property
+    def work(self) -> float:
+        """Seconds of processor that the parts of the work took."""
+        share = sum(self.total(f"seconds_{part}") for part in PARTS) / self.total("seconds")
+        return self.total("seconds_cpu") * share
+
+
+def run(source: Path, target: list[str], workers: int, pattern: str = "") -> Run:
+    """Run the command once, into an empty folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "out"
+        words = ["batch", str(source), *target, "-o", str(output), "--workers", str(workers)]
+        words += ["--pattern", pattern] if pattern else []
+        before, began = used(), time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        wall, cpu = time.perf_counter() - began, used() - before
+        if done.returncode not in (0, 1):
+            raise SystemExit(done.stdout.decode())
+        rows = [json.loads(line) for line in (output / "rows.jsonl").read_text().splitlines()]
+        return Run(wall=wall, cpu=cpu, rows=[row for row in rows if "seconds_solving" in row])
+
+
+def used() -> float:
+    """Seconds of processor of all processes that were started from here and have ended."""
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
+
+
+def library(folder: Path, count: int | None) -> Path:
+    """A folder with the motions: the captures, or samples where there are none."""
+    captured = data_folder()
+    if captured is not None:
+        for path in sorted(captured.glob("*.bvh"))[:count]:
+            (folder / path.name).symlink_to(path)
+    else:
+        for number in range(count or 12):
+            name = ("walk", "march", "dance", "run")[number % 4]
+            write(samples.motion(name, fps=120.0, seconds=3.0 + number).motion, folder / f"{name}_{number:02d}.bvh")
+    return folder
+
+
+def targets() -> dict[str, list[str]]:
+    """Who performs the motions, as words of the command."""
+    found = {"itself at 70 %": ["--scale", "0.7"], "sample child": ["sample:child"]}
+    captured = data_folder()
+    character = None if captured is None else captured.parent / "gltf" / "m2m_rig_human.glb"
+    if character is not None and character.is_file():
+        return {**found, "character in a GLB": [str(character)]}
+    return {**found, "sample giant": ["sample:giant"]}
+
+
+def measured(source: Path, repeats: int) -> Table:
+    """A row for each target."""
+    first = sorted(path.name for path in source.iterdir())[0]
+    rows, missed = [], []
+    for name, words in targets().items():
+        alone = min((run(source, words, 1, first) for _ in range(repeats)), key=lambda each: each.cpu)
+        ones = [run(source, words, 1) for _ in range(repeats)]
+        twos = [run(source, words, 2) for _ in range(repeats)]
+        one, gain = min(ones, key=lambda each: each.cpu), min(r.wall for r in ones) / min(r.wall for r in twos)
+        fixed = alone.cpu - alone.total("seconds_cpu")
+        overhead = 100.0 * (one.cpu - fixed - one.work) / one.work
+        whole = sum(one.total(f"seconds_{part}") for part in PARTS)
+        shares = [f"{100.0 * one.total(f'seconds_{part}') / whole:.0f} %" for part in PARTS]
+        rows.append(
+            (
+                name,
+                len(one.rows),
+                min(r.wall for r in ones),
+                min(r.wall for r in twos),
+                gain,
+                1e3 * one.work / len(one.rows),
+                *shares,
+                f"{overhead:.1f} %",
+                f"{fixed:.2f}",
+                min(r.cpu for r in twos) / one.cpu,
+            )
+        )
+        missed += [f"{name}: gain {gain:.2f}, {GAIN} asked for"] if gain < GAIN else []
+        missed += [f"{name}: overhead {overhead:.1f} %, {OVERHEAD:.0f} % at most"] if overhead > OVERHEAD else []
+    return Table(
+        title="A library onto one body, by one worker and by two",
+        columns=("target", "clips", "1: s", "2: s", "gain", "ms a clip", *PARTS, "overhead", "start s", "cpu 2/1"),
+        rows=tuple(rows),
+        notes=(
+            "ms a clip: of processor, for the four parts; their shares follow. start: of processor, once a run.",
+            "cpu 2/1: how much more processor two workers need for the same; above 1 they are in each other's way.",
+        ),
+        missed=tuple(missed),
+    )
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--repeats", type=int, default=3, help="runs of each kind")
+    options.add_argument("--clips", type=int, help="only so many of the motions")
+    options.add_argument("--json", action="store_true", help="print the table as JSON")
+    chosen = options.parse_args()
+    before = load()
+    with tempfile.TemporaryDirectory() as folder:
+        table = measured(library(Path(folder), chosen.clips), chosen.repeats)
+    if chosen.json:
+        print(json.dumps({"title": table.title, "columns": table.columns, "rows": table.rows}, indent=2))
+    else:
+        print("captures" if data_folder() else "samples: there are no captures", end="; ")
+        print(f"{before} before, {load()} after\n\n{table.text()}")
+    print(
+        "\nnot reached:" if table.missed else "\nall wanted figures reached", *table.missed, sep="\n  ", file=sys.stderr
+    )
+    return 1 if table.missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,145 @@
+"""`understudy studio`: a retarget by hand and eye, in the browser."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from understudy.app.options import json_option
+from understudy.app.output import note, print_json
+
+if TYPE_CHECKING:
+    from understudy.studio.session import Session
+
+SAMPLE = "sample:"
+
+
+@click.command(
+    short_help="Work on a retarget in the browser, solved while you drag.",
+    epilog="Example: understudy studio sample:walk sample:child",
+)
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--session", metavar="FOLDER", help="Where the session is kept [by the current folder].")
+@click.option("--folder", "folders", multiple=True, metavar="DIR", help="A folder to open; may be repeated [this one].")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen [any free port].")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@json_option
+def studio(
+    files: tuple[str, ...], session: str | None, folders: tuple[str, ...], port: int, no_browser: bool, as_json: bool
+) -> None:
+    """Open a page in which everything can be seen and dragged, and the whole motion follows.
+
+    FILE is a recipe, or a motion and the character that is to perform it; samples are named sample:NAME. Without FILE
+    the page shows what it showed last time. The page is served to this machine alone, at an address with a token of its
+    own; files are read and written in the opened folders only. Ctrl-C ends it, and everything is kept.
+    """
+    if len(files) > 2 or (len(files) == 2 and any(_is_recipe(file) for file in files)):
+        raise click.UsageError("Expected one recipe, or a motion and perhaps a character.")
+    page = find_page()
+    check_packages()
+    from understudy.studio.security import new_token
+    from understudy.studio.server import listen, make_app, serve
+
+    made = make_session(files, folders, session)
+    listening = listen(port)
+    port = listening.getsockname()[1]
+    token = new_token()
+    url = f"http://127.0.0.1:{port}/?token={token}"
+    note(made.notices)
+
+    def started() -> None:
+        said = {"url": url, "port": port, "session": str(made.keeper.folder), "pid": os.getpid()}
+        if as_json:
+            print_json({**said, "folders": [str(path) for path in made.folders.opened]})
+        else:
+            click.echo(f"The studio is at {url}\nCtrl-C ends it; the session is kept in {made.keeper.folder}")
+        if not no_browser:
+            show(url)
+
+    serve(make_app(made, page, port=port, token=token), listening, started)
+
+
+def find_page() -> Path:
+    """The folder with the built page."""
+    import understudy.studio
+    from understudy.errors import UnderstudyError
+
+    page = Path(understudy.studio.__file__).parent / "page"
+    if not (page / "index.html").is_file():
+        raise UnderstudyError(
+            "The studio's page is missing: it was not built when understudy was installed",
+            hint="in a checkout `make page` builds it; else install understudy from a wheel",
+        )
+    return page
+
+
+def check_packages() -> None:
+    """Refuse to start without the packages that serve the page."""
+    from importlib.util import find_spec
+
+    from understudy.errors import MissingPackageError
+
+    for package in ("starlette", "uvicorn", "websockets"):
+        if find_spec(package) is None:
+            raise MissingPackageError(package, "studio", "The studio")
+
+
+def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str | None) -> Session:
+    """The session as it is kept, with the files opened if they are others than last time."""
+    from understudy.studio.folders import Folders
+    from understudy.studio.keeping import Keeper, default_folder
+    from understudy.studio.opening import first_document
+    from understudy.studio.session import Session
+    from understudy.studio.workshop import Workshop
+
+    keeper = Keeper(Path(session) if session is not None else default_folder(Path.cwd()))
+    keeper.claim()
+    try:
+        kept, damaged = keeper.load()
+        opened = Folders(folders_of(files, folders), keeper.folder / "uploads", kept.base)
+        made = Session(keeper, kept, opened, Workshop(keeper.folder), [damaged])
+        named = [name if name.startswith(SAMPLE) else str(Path(name).absolute()) for name in files]
+        stamps = [[name, _changed_at(name)] for name in named]
+        if files and stamps != made.opened:
+            document = first_document(made.document, tuple(named), opened, made.workshop)
+            made.begin(f"open {', '.join(files)}", document, stamps)
+    except BaseException:
+        keeper.close()
+        raise
+    return made
+
+
+def folders_of(files: tuple[str, ...], folders: tuple[str, ...]) -> tuple[Path, ...]:
+    """The folders to open: those named, else the current one; and those of the files."""
+    from understudy.io.files import split_clip
+
+    own = [split_clip(file)[0].parent for file in files if not file.startswith(SAMPLE)]
+    chosen = [Path(folder) for folder in folders or (".",)]
+    # A recipe names its files, and the modules of its functions, from its own folder.
+    return tuple([*own, *chosen] if any(_is_recipe(file) for file in files) else [*chosen, *own])
+
+
+def _changed_at(name: str) -> int:
+    from understudy.io.files import split_clip
+
+    path = split_clip(name)[0]
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def _is_recipe(file: str) -> bool:
+    return Path(file).suffix.lower() == ".toml" and not file.startswith(SAMPLE)
+
+
+def show(url: str) -> None:
+    """Open the page in the user's browser; where there is none, the address was printed."""
+    import threading
+    import webbrowser
+
+    # Some browsers only return when they are closed.
+    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+
+COMMAND: Any = studio

@@ -1,0 +1,74 @@
+"""How the page looks: nothing lies over anything else, nothing is cut off, everything can be read, light and dark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("studio")
+
+PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality")
+
+LOOKS = (Path(__file__).parent / "looks.js").read_text()
+# One of each fault that is looked for.
+SPOIL = """() => {
+  const add = (kind, text, styles) => {
+    const element = document.body.appendChild(document.createElement(kind));
+    element.textContent = text;
+    Object.assign(element.style, { position: "fixed", top: "0", left: "0", zIndex: 9, ...styles });
+  };
+  add("button", "over the bar", { left: "130px", width: "150px" });
+  add("p", "cut off text", { top: "300px", width: "20px", overflow: "hidden", whiteSpace: "nowrap" });
+  add("p", "faint text", { top: "200px", color: "#999", background: "#bbb" });
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1920, 1080)])
+def test_nothing_overlaps_is_cut_or_faint(desk: Any, width: int, height: int) -> None:
+    desk.page.set_viewport_size({"width": width, "height": height})
+    desk.sample("walk", "source")
+    desk.sample("other", "target")
+    desk.go_to(1.2)
+    faults = []
+    for theme in ("light", "dark"):
+        desk.at("theme").select_option(theme)
+        desk.page.wait_for_timeout(200)
+        for panel in PANELS:
+            desk.panel(panel)
+            desk.settle()
+            desk.page.mouse.move(5, 5)
+            desk.picture(f"{width}_{theme}_{panel}")
+            for fault, found in desk.page.evaluate(LOOKS).items():
+                faults += [f"{theme}, {panel}: {fault}: {which}" for which in found]
+    assert not faults, "\n".join(faults)
+
+
+def test_faults_of_looks_are_found(desk: Any) -> None:
+    desk.page.evaluate(SPOIL)
+    found = desk.page.evaluate(LOOKS)
+    assert any("over the bar" in each for each in found["over each other"])
+    assert "cut off text" in found["cut off"]
+    assert any("faint text" in each for each in found["too faint"])
+
+
+def test_the_first_picture_comes_soon(desk: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.sample("walk", "source")
+    desk.page.reload()
+    desk.wait("() => window.understudy?.drawn() > 0 && window.understudy.motions.has('result')")
+    took = desk.page.evaluate("() => performance.now()") / 1000
+    with capsys.disabled():
+        print(f"\nfirst picture: {took:.2f} s after the page was asked for")
+    assert took < 15
+    desk.settle()
+
+
+def test_help_lists_the_keys(desk: Any) -> None:
+    desk.page.keyboard.press("?")
+    desk.at("help-dialog").wait_for()
+    text = desk.at("help-dialog").inner_text()
+    assert all(word in text for word in ("play, pause", "undo", "a frame back", "cut the chosen interval"))
+    desk.picture("help")
+    desk.page.keyboard.press("Escape")
+    desk.at("help-dialog").wait_for(state="hidden")

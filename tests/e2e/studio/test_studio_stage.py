@@ -1,0 +1,113 @@
+"""The stage: several actors, props, skins, overlays, footsteps that can be moved, and pictures of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.xdist_group("studio")
+
+DATA = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).parents[4] / "shared" / "data"))
+
+
+def drawn(desk: Any) -> bytes:
+    """The picture on the stage, once it has come to rest."""
+    desk.page.mouse.move(5, 5)
+    desk.page.wait_for_timeout(250)
+    return desk.at("canvas").screenshot()
+
+
+def test_two_dancers_and_all_that_can_be_shown(desk: Any) -> None:
+    desk.sample("dance", "source")
+    which = [body["which"] for body in desk.value("state.value.bodies")]
+    assert sum(name.startswith("result:") for name in which) == 2
+    assert sum(name.startswith("source:") for name in which) == 2
+    desk.go_to(3.0)
+    before = drawn(desk)
+    for button in ("traces", "mass", "onion", "plants", "source"):
+        toggle = desk.at(f"show-{button}")
+        on = toggle.get_attribute("aria-pressed")
+        toggle.click()
+        assert toggle.get_attribute("aria-pressed") != on
+        after = drawn(desk)
+        assert after != before, button
+        before = after
+    desk.picture("dance_overlays")
+    desk.at("layout").click()
+    assert drawn(desk) != before
+    desk.picture("dance_side")
+    desk.at("layout").click()
+    for button in ("traces", "mass", "onion", "plants", "source"):
+        desk.at(f"show-{button}").click()
+
+
+def test_a_box_is_carried(desk: Any) -> None:
+    desk.sample("pick_up", "source")
+    props = desk.value("state.value.props")
+    assert props
+    assert props[0]["boxes"]
+    desk.go_to(4.0)
+    drawn(desk)
+    desk.picture("pick_up")
+
+
+def test_a_footstep_is_moved(desk: Any) -> None:
+    desk.sample("walk", "source")
+    number, step = next(
+        (number, contact)
+        for number, contact in enumerate(desk.document["recipe"]["contact"])
+        if contact["point"] == "LeftToeBase" and contact["start"] > 0.8
+    )
+    middle = (step["start"] + step["end"]) / 2
+    desk.go_to(middle)
+    before = desk.motion()[1][:, desk.names().index("LeftToeBase")]
+    desk.page.locator(f'[data-testid="interval"][data-path="recipe/contact/{number}"]').click()
+    desk.until(f"selection.value.path?.join('/') === 'recipe/contact/{number}'")
+    desk.at("canvas").focus()
+    desk.page.keyboard.press("Alt+Shift+ArrowRight")
+    desk.until("state.value.document.recipe.constraint.length === 1")
+    desk.settle()
+    (asked,) = desk.document["recipe"]["constraint"]
+    assert asked["name"].startswith("step ")
+    assert asked["axes"] == "xz"
+    times, places = desk.motion()
+    foot = places[:, desk.names().index("LeftToeBase")]
+    during = (times > step["start"] - 1e-6) & (times < step["end"] + 1e-6)
+    away = (foot - asked["target"])[during][:, [0, 2]]
+    assert np.abs(away).max() < 0.005
+    assert np.linalg.norm((foot - before)[during], axis=-1).min() > 0.03
+    # A step elsewhere is not touched by it.
+    assert np.linalg.norm((foot - before)[times > step["end"] + 1.5], axis=-1).max() < 0.02
+
+
+def test_a_picture_of_the_stage(desk: Any, tmp_path: Path) -> None:
+    desk.sample("squat", "source")
+    for choice, start in (("view/png", b"\x89PNG"), ("picture/svg", b"<?xml")):
+        with desk.page.expect_download() as download:
+            desk.at("picture").select_option(choice)
+        file = tmp_path / choice.replace("/", ".")
+        download.value.save_as(file)
+        assert file.read_bytes().startswith(start), choice
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no folder of real files")
+def test_a_skinned_character_performs(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.panel("files")
+    desk.at("upload").set_input_files(DATA / "gltf" / "m2m_human_male.glb")
+    desk.page.get_by_role("dialog").get_by_role("button", name="character").first.click()
+    desk.until("state.value.document.recipe.actor[0].target?.endsWith('m2m_human_male.glb')")
+    desk.settle()
+    body = next(body for body in desk.value("state.value.bodies") if body["which"] == "result")
+    assert body["mesh"]
+    desk.go_to(1.2)
+    desk.page.wait_for_timeout(1000)
+    skinned = drawn(desk)
+    desk.picture("skinned")
+    desk.at("show-meshes").click()
+    assert drawn(desk) != skinned
+    desk.at("show-meshes").click()

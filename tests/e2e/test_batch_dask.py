@@ -1,0 +1,101 @@
+"""The engine for many machines, on a cluster of processes here: the same results, whatever happens to its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.batches import batch
+from understudy.errors import OptionError
+
+distributed = pytest.importorskip("distributed")
+
+CLIPS = 16
+HEAD = """HIERARCHY
+ROOT base
+{
+  OFFSET 0 0 0
+  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
+  JOINT arm
+  {
+    OFFSET 0 50 0
+    CHANNELS 3 Zrotation Xrotation Yrotation
+    End Site
+    {
+      OFFSET 0 50 0
+    }
+  }
+}
+MOTION
+Frames: 4
+Frame Time: 0.033333
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("library")
+    for number in range(CLIPS):
+        path = folder / f"part{number % 3}" / f"{number:02d}.bvh"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(HEAD + "".join(f"{0.1 * k} 0 0 {k} 0 0 {10 * k + number} 0 0\n" for k in range(4)))
+    (folder / "broken.bvh").write_text(HEAD + "1 2 3\n")
+    return folder
+
+
+def timeless(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if not key.startswith("seconds")}
+
+
+def results(output: Path) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """The rows without times, in order, and the files."""
+    rows = [timeless(json.loads(line)) for line in (output / "rows.jsonl").read_text().splitlines()]
+    return rows, {path.relative_to(output).as_posix(): path.read_bytes() for path in output.rglob("*.bvh")}
+
+
+@pytest.fixture(scope="module")
+def by_itself(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What comes out without any engine between."""
+    output = tmp_path_factory.mktemp("inline") / "out"
+    assert len(list(batch(library, output=output, scale=0.8, engine="inline"))) == CLIPS + 1
+    return output
+
+
+@pytest.fixture
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Dask says on its loggers what the tests do to it."""
+    caplog.set_level(60, "distributed")
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_cluster_makes_the_same_though_a_worker_is_killed(library: Path, by_itself: Path, tmp_path: Path) -> None:
+    output, seen, killed = tmp_path / "out", [], 0
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None, local_directory=tmp_path / "dask"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        workers = list(client.run(os.getpid).values())
+        rows = batch(library, output=output, scale=0.8, engine="dask", address=cluster.scheduler_address)
+        for row in rows:
+            seen.append(row["clip"])
+            if len(seen) == 4 and not killed:
+                killed = workers[0]
+                os.kill(killed, signal.SIGKILL)
+        assert killed in workers
+        assert killed not in client.run(os.getpid).values()
+    assert len(seen) == len(set(seen)) == CLIPS + 1
+    assert results(output) == results(by_itself)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_cluster_that_is_not_there_is_told(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.batches.engines.dask.PATIENCE", 1)
+    with pytest.raises(OptionError, match=r"no Dask scheduler at `tcp://127\.0\.0\.1:9`"):
+        list(batch(library, output=tmp_path / "out", scale=0.8, engine="dask", address="tcp://127.0.0.1:9"))

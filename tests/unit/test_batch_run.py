@@ -1,0 +1,294 @@
+"""Batches from Python: rows, what is done again and what is not, results that are no use, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import understudy
+from understudy import samples
+from understudy.batches import batch
+from understudy.batches.engines import engines
+from understudy.batches.model import StopError
+from understudy.batches.performing import PARTS
+from understudy.batches.running import StoppedError
+from understudy.errors import FileError, MissingPackageError, OptionError, UnknownNameError
+from understudy.io import read, write
+from understudy.motion import Motion
+from understudy.recipe import Cast, Prepared, Recipe
+from understudy.solvers.base import Solution
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two short walks in sub-folders, and a file that is no motion."""
+    folder = tmp_path_factory.mktemp("clips")
+    walk = samples.motion("walk").motion.resampled(30.0)
+    for number, name in enumerate(("a/walk", "b/deep/walk")):
+        (folder / name).parent.mkdir(parents=True)
+        write(walk[number * 5 : number * 5 + 30], folder / f"{name}.bvh")
+    (folder / "readme.txt").write_text("no motion")
+    return folder
+
+
+@pytest.fixture
+def source(clips: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(clips, tmp_path / "in"))
+
+
+@pytest.fixture
+def run(source: Path, tmp_path: Path) -> Run:
+    """Runs a batch of the clips in this process."""
+
+    def run(target: str | None = "sample:child", **options: Any) -> list[dict[str, Any]]:
+        return list(batch(source, target, tmp_path / "out", **{"engine": "inline", **options}))
+
+    return run
+
+
+def test_every_motion_comes_out_in_its_folder(run: Run, tmp_path: Path) -> None:
+    rows = sorted(run(), key=lambda row: row["clip"])
+    assert [row["clip"] for row in rows] == ["a/walk.bvh", "b/deep/walk.bvh"]
+    for row in rows:
+        assert (row["status"], row["reason"], row["output"]) == ("done", "", row["clip"])
+        found = read(tmp_path / "out" / row["output"]).motion
+        assert found is not None
+        assert found.skeleton.names == samples.character("child").names
+        assert (found.num_frames, row["frames"]) == (30, 30)
+        assert row["foot_skate.verdict"] == "good"
+        assert row["version_understudy"]
+        parts = sum(row[f"seconds_{part}"] for part in PARTS)
+        assert 0.0 < parts <= row["seconds"]
+    with open(tmp_path / "out" / "table.csv", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [line["clip"] for line in table] == ["a/walk.bvh", "b/deep/walk.bvh"]
+    assert float(table[0]["contact_timing.kept_5cm"]) == rows[0]["contact_timing.kept_5cm"]
+    lines = (tmp_path / "out" / "rows.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+
+
+def test_what_is_done_is_not_done_again(run: Run, tmp_path: Path) -> None:
+    before = run()
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.bvh")}
+    assert run() == before
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.bvh")} == times
+
+
+def seconds(rows: list[dict[str, Any]]) -> dict[str, float]:
+    return {row["clip"]: row["seconds"] for row in rows}
+
+
+def test_what_has_changed_is_done_again(run: Run, source: Path, tmp_path: Path) -> None:
+    before = seconds(run())
+    (source / "a" / "walk.bvh").write_bytes((source / "b" / "deep" / "walk.bvh").read_bytes())
+    changed = seconds(run())
+    assert changed["a/walk.bvh"] != before["a/walk.bvh"]
+    assert changed["b/deep/walk.bvh"] == before["b/deep/walk.bvh"]
+    giant = seconds(run("sample:giant"))
+    assert not set(giant.values()) & set(changed.values())
+    (tmp_path / "out" / "a" / "walk.bvh").write_bytes(b"edited")
+    (tmp_path / "out" / "b" / "deep" / "walk.bvh").unlink()
+    assert not set(seconds(run("sample:giant")).values()) & set(giant.values())
+    assert read(tmp_path / "out" / "a" / "walk.bvh").motion is not None
+
+
+def test_a_result_of_another_ending_takes_the_old_ones_place(run: Run, tmp_path: Path) -> None:
+    run()
+    run(format="npz")
+    assert sorted(path.name for path in (tmp_path / "out").rglob("walk.*")) == ["walk.npz", "walk.npz"]
+
+
+def test_failed_clips_are_tried_again_only_if_asked(run: Run, source: Path) -> None:
+    (source / "broken.bvh").write_text("HIERARCHY\n")
+    first = {row["clip"]: row for row in run()}["broken.bvh"]
+    assert first["status"] == "failed"
+    assert first["reason"].startswith("broken.bvh")
+    assert "output" not in first
+    assert {row["clip"]: row for row in run()}["broken.bvh"] == first
+    assert seconds(run(retry_failed=True))["broken.bvh"] != first["seconds"]
+
+
+def frozen(prepared: Prepared, solution: Solution) -> Solution:
+    """A result that does not move."""
+    still = solution.motions[0]
+    motion: Motion = replace(
+        still,
+        root=np.repeat(still.root[:1], still.num_frames, axis=0),
+        rotations=np.repeat(still.rotations[:1], still.num_frames, axis=0),
+    )
+    return replace(solution, motions=(motion,))
+
+
+def test_a_result_that_is_no_use_is_kept_aside(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run()
+    solve = Prepared.solve
+    monkeypatch.setattr(Prepared, "solve", lambda self, *given: frozen(self, solve(self, *given)))
+    for row in run(scale=0.9):
+        assert row["status"] == "failed"
+        assert "still" in row["reason"]
+        assert row["output"] == f"failed/{row['clip']}"
+        assert (tmp_path / "out" / row["output"]).is_file()
+        # What an earlier run made for other options must not pass for this one's result.
+        assert not (tmp_path / "out" / row["clip"]).exists()
+    monkeypatch.undo()
+    assert {row["status"] for row in run()} == {"done"}
+    assert not list((tmp_path / "out" / "failed").rglob("*.bvh"))
+
+
+def test_a_fault_of_ours_fails_its_clip_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = Prepared.solve
+
+    def broken(self: Prepared, *given: Any) -> Solution:
+        if "deep" in self.cast[0].cast.source:
+            raise ZeroDivisionError("nothing to divide by")
+        return solve(self, *given)
+
+    monkeypatch.setattr(Prepared, "solve", broken)
+    rows = {row["clip"]: row for row in run()}
+    assert rows["a/walk.bvh"]["status"] == "done"
+    reason = rows["b/deep/walk.bvh"]["reason"]
+    assert reason.startswith("a fault of understudy itself: ZeroDivisionError: nothing to divide by (")
+
+
+def test_an_output_that_cannot_be_written_stops_it_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise StopError("out: cannot be written: No space left on device")
+
+    monkeypatch.setattr("understudy.batches.performing._written", full)
+    with pytest.raises(StoppedError, match="No space left on device") as caught:
+        run()
+    assert caught.value.hint == "what is done is kept: run it again to go on"
+
+
+def test_stopping_early_keeps_what_is_done(source: Path, tmp_path: Path, run: Run) -> None:
+    rows = batch(source, "sample:child", tmp_path / "out", engine="inline")
+    first = next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert seconds(run())[first["clip"]] == first["seconds"]
+
+
+def test_every_animation_of_a_file_is_a_clip(source: Path, tmp_path: Path) -> None:
+    shutil.rmtree(source)
+    source.mkdir()
+    several(source / "hero.glb", {"Walk": 20, "Run / fast": 10})
+    made = batch(source, scale=0.9, output=tmp_path / "out", engine="inline", format="bvh")
+    rows = {row["clip"]: row for row in made}
+    assert {clip: row["frames"] for clip, row in rows.items()} == {"hero.glb#Walk": 20, "hero.glb#Run / fast": 10}
+    assert {row["output"] for row in rows.values()} == {"hero_Walk.bvh", "hero_Run_fast.bvh"}
+
+
+def several(path: Path, lengths: dict[str, int]) -> None:
+    """Write a file with several animations."""
+    walk = samples.motion("walk").motion
+    for name, length in reversed(lengths.items()):
+        moved = replace(walk[:length], name=name)
+        if path.exists():
+            clip = read(path)
+            write(replace(clip, motion=replace(moved, skeleton=clip.skeleton)), path)
+        else:
+            write(moved, path)
+
+
+def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    store.put(f"{source}/", "/lib/in/", recursive=True)
+    rows = list(batch("memory://lib/in", "sample:child", "memory://lib/out", engine="inline"))
+    assert {row["clip"]: row["status"] for row in rows} == {"a/walk.bvh": "done", "b/deep/walk.bvh": "done"}
+    assert all(store.exists(f"/lib/out/{row['output']}") for row in rows)
+    assert store.exists("/lib/out/table.csv")
+    assert store.exists("/lib/out/index.html")
+    assert list(batch("memory://lib/in", "sample:child", "memory://lib/out", engine="inline")) == rows
+    with pytest.raises(OptionError, match=r"`memory://lib/in` is in the memory of this process"):
+        batch("memory://lib/in", "sample:child", "memory://lib/out")
+
+
+def test_the_target_s_skin_is_measured_if_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from understudy.batches import performing
+
+    write(samples.character("child"), tmp_path / "child.glb")
+    given = []
+
+    def watched(*motions: Any, meshes: Any = (), **more: Any) -> Any:
+        given.append(len(meshes))
+        return evaluate(*motions, meshes=meshes, **more)
+
+    evaluate = performing.evaluate
+    monkeypatch.setattr(performing, "evaluate", watched)
+    target = str(tmp_path / "child.glb")
+    assert {row["output"] for row in run(target)} == {"a/walk.glb", "b/deep/walk.glb"}
+    assert given == [0, 0]
+    run(target, skin=True)
+    assert given == [0, 0, 1, 1]
+    run(target, skin=True)
+    assert len(given) == 4
+
+
+def test_engines_are_found_by_name() -> None:
+    assert {name: kind.processes for name, kind in engines().items()} == {"dask": True, "inline": False, "local": True}
+
+
+def test_a_missing_engine_package_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPackageError, match="The engine `dask` needs the package `distributed`") as caught:
+        run(engine="dask")
+    assert caught.value.hint == "pip install 'understudy[dask]'"
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingPackageError, match="Writing tables as Parquet needs the package `pyarrow`"):
+        run(table="parquet")
+
+
+def test_it_is_a_name_of_the_package() -> None:
+    assert understudy.batch is batch
+
+
+def one(**changes: Any) -> Recipe:
+    return replace(Recipe(actors=(Cast(source="a.bvh", target="sample:child"),)), **changes)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"target": None}, OptionError, "Say who is to perform the motions: a target, a scale, or a recipe"),
+        ({"engine": "loca"}, UnknownNameError, "There is no engine `loca`; nearest: `local`"),
+        ({"workers": 0}, OptionError, "Expected one worker or more, got 0"),
+        ({"timeout": -1.0}, OptionError, "Expected a timeout of 0 or more, got -1"),
+        ({"memory": float("nan")}, OptionError, "Expected a memory of 0 or more, got nan"),
+        ({"table": "xls"}, OptionError, "Expected a table as csv or parquet, got `xls`"),
+        ({"format": "fbx"}, OptionError, "Results cannot be written as `fbx`; known: "),
+        ({"pattern": "*.xyz"}, FileError, "holds no motion file that fits *.xyz"),
+        ({"recipe": one(spacing="all")}, OptionError, "Spacing `all` makes three variants of a clip"),
+        ({"recipe": one(contacts=())}, OptionError, "The recipe lists the contacts of one clip"),
+        ({"recipe": one(actors=one().actors * 2)}, OptionError, "A batch needs a recipe with one actor"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(run: Run, options: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as caught:
+        run(**options)
+    assert said in str(caught.value)
+
+
+def test_a_folder_onto_itself_is_refused(source: Path) -> None:
+    with pytest.raises(OptionError, match="Source and output are one folder"):
+        list(batch(source, "sample:child", source, engine="inline"))
+    with pytest.raises(OptionError, match="A batch needs a folder for its results"):
+        batch(source, "sample:child")
+    with pytest.raises(FileError, match="there is no such folder"):
+        list(batch(source / "nowhere", "sample:child", source / "out", engine="inline"))
+
+
+def test_an_output_inside_the_source_is_no_source(source: Path) -> None:
+    for _ in range(2):
+        rows = list(batch(source, "sample:child", source / "out", engine="inline"))
+        assert sorted(row["clip"] for row in rows) == ["a/walk.bvh", "b/deep/walk.bvh"]

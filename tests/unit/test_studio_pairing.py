@@ -1,0 +1,128 @@
+"""What the page itself decides about values and pairs of bones, asked of its own code in node."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Asked = Callable[[str, list[list[object]]], list[object]]
+WEB = Path(__file__).resolve().parents[2] / "web"
+ARM = {"source": "Arm", "target": "arm", "confidence": 0.9, "reason": "by name"}
+BACK = {"source": ["Spine", "Chest"], "target": ["s1", "s2", "s3"], "confidence": 0.7, "reason": "by place", "twist": 5}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """Calls functions of a module of the page one after the other with JSON arguments; returns what they return."""
+    bundler, node = WEB / "node_modules" / ".bin" / "rolldown", shutil.which("node")
+    if not bundler.exists() or node is None:
+        pytest.skip("what builds the page is not there; `make page` fetches it")
+    folder = tmp_path_factory.mktemp("panels")
+
+    def ask(module: str, calls: list[list[object]]) -> list[object]:
+        built = folder / f"{module}.mjs"
+        if not built.exists():
+            source = WEB / "src" / "panels" / f"{module}.ts"
+            command = [node, bundler, source, "--file", built, "--format", "esm"]
+            subprocess.run(command, check=True, capture_output=True, cwd=WEB, timeout=120)
+        code = f"""
+            import * as module from {json.dumps(built.as_uri())};
+            const calls = {json.dumps(calls)};
+            console.log(JSON.stringify(calls.map(([name, ...given]) => module[name](...given) ?? null)));
+        """
+        command = [node, "--input-type=module", "-e", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        found: list[object] = json.loads(done.stdout)
+        return found
+
+    return ask
+
+
+def test_a_new_pair_takes_its_bones_out_of_others_and_stands_where_the_first_stood(asked: Asked) -> None:
+    made, joined, added = asked(
+        "pairing",
+        [
+            ["paired", [ARM, BACK], ["Arm"], ["s2"]],
+            ["paired", [ARM, BACK], ["Arm", "Chest"], ["arm"]],
+            ["paired", [ARM], ["Head"], ["head"]],
+        ],
+    )
+    fresh = {"confidence": 1, "reason": "given by hand"}
+    assert made == {
+        "pairs": [{"source": "Arm", "target": "s2", **fresh}, {**BACK, "target": ["s1", "s3"]}],
+        "index": 0,
+    }
+    assert joined == {
+        "pairs": [{"source": ["Arm", "Chest"], "target": "arm", **fresh}, {**BACK, "source": "Spine"}],
+        "index": 0,
+    }
+    assert added == {"pairs": [ARM, {"source": "Head", "target": "head", **fresh}], "index": 1}
+
+
+def test_a_pair_with_nothing_left_goes(asked: Asked) -> None:
+    (made,) = asked("pairing", [["paired", [ARM, BACK], ["Spine"], ["arm"]]])
+    assert isinstance(made, dict)
+    assert [pair["source"] for pair in made["pairs"]] == ["Spine", "Chest"]
+    assert made["index"] == 0
+
+
+def test_confidence_has_a_word_for_each_kind_of_line(asked: Asked) -> None:
+    assert asked("pairing", [["sureness", 0.95], ["sureness", 0.6], ["sureness", 0.59]]) == [
+        "sure",
+        "likely",
+        "doubtful",
+    ]
+
+
+def test_numbers_as_people_type_them(asked: Asked) -> None:
+    typed = ["1.5", " 1,5 ", "-.5", "2e-3", "", "1.5 m", "1,2,3", "inf"]
+    assert asked("values", [["parseNumber", text] for text in typed]) == [
+        1.5, 1.5, -0.5, 0.002, None, None, None, None,
+    ]  # fmt: skip
+
+
+def test_lists_need_no_brackets_and_words_no_quotes(asked: Asked) -> None:
+    texts = ["1, 2, 3", "[[0, 1], [2, 3]]", '{"a": 1}', "auto", "[1,", "sample:walk"]
+    assert asked("values", [["parseJson", text] for text in texts]) == [
+        [1, 2, 3], [[0, 1], [2, 3]], {"a": 1}, "auto", None, "sample:walk",
+    ]  # fmt: skip
+
+
+def test_values_come_back_from_their_text(asked: Asked) -> None:
+    values = [[0.1, 2], {"point": "hand", "offset": [0, 1, 0]}, "word", 3, None]
+    shown = asked("values", [["jsonText", value] for value in values])
+    assert asked("values", [["parseJson", text] for text in shown]) == values
+
+
+def test_paths_into_the_document(asked: Asked) -> None:
+    document = {"recipe": {"contact": [{"end": 1.0}]}}
+    end = ["recipe", "contact", 0, "end"]
+    found = asked(
+        "values",
+        [
+            ["valueAt", document, end],
+            ["valueAt", document, ["recipe", "none", 0, "end"]],
+            ["beginsWith", end, end[:3]],
+            ["beginsWith", end[:3], end],
+            ["samePath", end, end],
+            ["samePath", None, end],
+        ],
+    )
+    assert found == [1.0, None, True, False, True, False]
+
+
+def test_figures_as_people_read_them(asked: Asked) -> None:
+    figures = [
+        [0.00677, "m"],
+        [1.234, "m"],
+        [0.471, "share"],
+        [1.0193, "ratio"],
+        [87.83, "m/s^3"],
+        [1e-9, "m"],
+        [None, "s"],
+    ]
+    said = ["6.77 mm", "1.23 m", "47.1 %", "1.02 ×", "87.8 m/s³", "0 mm", "–"]
+    assert asked("values", [["figureText", *each] for each in figures]) == said

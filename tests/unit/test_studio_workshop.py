@@ -1,0 +1,563 @@
+"""What the studio computes of a retarget: bodies, motions, tracks, figures, clips, skins, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import understudy
+from understudy import samples
+from understudy.errors import FileError, UnderstudyError
+from understudy.geometry.quaternion import rotate
+from understudy.io import Clip
+from understudy.kinematics import fk
+from understudy.recipe.fields import FieldError
+from understudy.skin import Mesh, binds_of_rest, skinned
+from understudy.studio.document import fresh
+from understudy.studio.performance import Performance
+from understudy.studio.scene import outline, shown_frames
+from understudy.studio.workshop import Workshop
+from understudy.transfer.correspondence import CorrespondenceError
+
+
+def quiet(_text: str, _share: float) -> None:
+    """Watches nothing."""
+
+
+def document(*actors: dict[str, Any], **tables: Any) -> dict[str, Any]:
+    made = fresh()
+    return {**made, "recipe": {**made["recipe"], "actor": list(actors), **tables}}
+
+
+def solved(shop: Workshop, wanted: dict[str, Any], base: Path) -> Performance:
+    work = shop.solve(wanted, base, watch=quiet)
+    assert isinstance(work, Performance)
+    return work
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("base")
+
+
+@pytest.fixture(scope="module")
+def shop(base: Path) -> Workshop:
+    return Workshop(base / "session")
+
+
+@pytest.fixture(scope="module")
+def walk(shop: Workshop, base: Path) -> Performance:
+    """A walk by a body of longer legs, its contacts listed."""
+    return solved(shop, shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base), base)
+
+
+# ------------------------------------------------------------------------------------------------------- on the stage
+
+
+def test_nothing_chosen_shows_nothing(shop: Workshop, base: Path) -> None:
+    for wanted in (fresh(), document({"source": "", "target": "sample:child"})):
+        assert shop.view(wanted, base)["bodies"] == []
+        assert shop.filled(wanted, base) == wanted
+
+
+def test_a_view_tells_bodies_floor_and_correspondence(shop: Workshop, base: Path) -> None:
+    seen = shop.view(document({"source": "sample:walk", "target": "sample:child"}), base)
+    source, result = seen["bodies"]
+    assert (source["which"], result["which"]) == ("source", "result")
+    assert (source["label"], result["label"]) == ("walk", "child")
+    skeleton = samples.character("child")
+    assert [joint["name"] for joint in result["joints"]] == list(skeleton.names)
+    assert [joint["parent"] for joint in result["joints"]] == skeleton.parents.tolist()
+    assert [end["joint"] for end in result["ends"]] == [skeleton.index[end.joint] for end in skeleton.ends]
+    assert result["height"] < source["height"]
+    assert {"hips", "left_hand", "right_foot"} <= {joint["role"] for joint in result["joints"]}
+    assert seen["fps"] == 30.0
+    assert seen["duration"] == samples.motion("walk").motion.duration
+    assert abs(seen["floor"]) < 0.01
+    assert not seen["correspondence"]["own"]
+    assert len(seen["correspondence"]["pairs"]) == skeleton.num_joints
+    json.dumps(seen, allow_nan=False)
+
+
+def test_a_view_is_the_same_again_and_reads_no_file_twice(shop: Workshop, base: Path) -> None:
+    path = base / "once.bvh"
+    understudy.write(samples.motion("walk").motion, path)
+    wanted = document({"source": "once.bvh", "scale": 0.8})
+    first = shop.view(wanted, base)
+    kept = path.stat()
+    path.write_bytes(b"x" * kept.st_size)
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert shop.view(wanted, base) == first
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns + 10**9))
+    with pytest.raises(FileError):
+        shop.view(wanted, base)
+
+
+def test_motions_are_the_frames_of_the_solution(walk: Performance) -> None:
+    sent = {header["which"]: (header, arrays) for header, arrays in walk.motions()}
+    assert list(sent) == ["source", "result"]
+    header, arrays = sent["result"]
+    motion = walk.motions_made[0]
+    pose = fk(motion)
+    assert header["part"] is None
+    assert np.allclose(arrays["times"], motion.times)
+    assert np.allclose(arrays["positions"][:, : motion.skeleton.num_joints], pose.positions, atol=1e-5)
+    assert np.allclose(arrays["positions"][:, motion.skeleton.num_joints :], pose.ends(), atol=1e-5)
+    assert np.allclose(np.roll(arrays["rotations"], 1, axis=-1), pose.rotations, atol=1e-6)
+    assert arrays["mass"].shape == (motion.num_frames, 3)
+    assert np.all(np.abs(arrays["mass"][:, [0, 2]] - motion.root[:, [0, 2]]) < 0.5)
+
+
+def test_no_more_than_sixty_frames_a_second_are_sent(shop: Workshop, base: Path) -> None:
+    moved = samples.motion("walk", fps=144.0, seconds=1.0).motion
+    frames = shown_frames(moved)
+    assert frames[-1] == moved.num_frames - 1
+    assert set(np.diff(frames)[:-1]) == {3}
+    understudy.write(moved, base / "fast.bvh")
+    work = solved(shop, document({"source": "fast.bvh", "scale": 0.9}, detection={}), base)
+    _, arrays = work.motions()[1]
+    assert np.allclose(arrays["positions"][:, 0], work.motions_made[0].root[frames], atol=1e-5)
+
+
+def test_supports_are_between_the_feet_that_stand(walk: Performance) -> None:
+    _, arrays = walk.motions()[1]
+    starts = arrays["support_from"]
+    assert len(starts) == len(arrays["times"]) + 1
+    assert starts[-1] == len(arrays["support"])
+    counts = np.diff(starts.astype(int))
+    assert counts.max() >= 3
+    assert counts.min() >= 1
+    # A walk's support is on the floor.
+    assert arrays["support"][:, 1].max() < 0.12
+
+
+def test_an_outline_leaves_out_what_is_inside() -> None:
+    square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [0.5, 0, 0.5], [0.5, 0, 0]])
+    found = outline(square)
+    assert sorted(map(tuple, found)) == sorted(map(tuple, square[:4]))
+    assert len(outline(square[:2])) == 2
+    line = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
+    assert len(outline(line)) == 2
+
+
+# ------------------------------------------------------------------------------------------------------ the timeline
+
+
+def test_every_contact_and_constraint_has_a_track(shop: Workshop, base: Path) -> None:
+    wanted = shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base)
+    hand = {"kind": "place", "spot": "RightHand", "target": [0.0, 1.2, 2.0], "start": 1.5, "end": 1.8}
+    far = {**hand, "target": [0.0, 9.0, 2.0], "start": 3.0, "end": 3.2, "name": "out of reach"}
+    wanted["recipe"]["constraint"] = [hand, far]
+    work = solved(shop, wanted, base)
+    told = work.result(None)
+    json.dumps(told, allow_nan=False)
+    tracks = told["tracks"]
+    contacts = wanted["recipe"]["contact"]
+    assert [track["path"] for track in tracks[: len(contacts)]] == [
+        ["recipe", "contact", number] for number in range(len(contacts))
+    ]
+    for track, contact in zip(tracks, contacts, strict=False):
+        assert (track["kind"], track["spot"]) == ("contact", contact["point"])
+        assert (track["start"], track["end"]) == (contact["start"], contact["end"])
+        assert track["place"][1] < (0.3 if contact["end"] < 2.0 else 9.0)
+        assert track["met"] or contact["end"] > 2.0
+    asked = tracks[len(contacts) : len(contacts) + 2]
+    assert [track["path"] for track in asked] == [["recipe", "constraint", 0], ["recipe", "constraint", 1]]
+    assert [track["label"] for track in asked] == ["place RightHand", "out of reach"]
+    assert [track["met"] for track in asked] == [True, False]
+    assert asked[0]["place"] == [0.0, 1.2, 2.0]
+    assert asked[1]["worst"] > 1.0
+    assert 3.0 <= asked[1]["worst_time"] <= 3.2
+    assert [track["kind"] for track in tracks[-2:]] == ["floor", "limits"]
+    assert tracks[-1]["unit"] == "rad"
+    assert "out of reach" in " ".join(told["warnings"])
+
+
+def test_errors_are_shown_where_they_are(shop: Workshop, base: Path) -> None:
+    wanted = document({"source": "sample:walk", "scale": 1.1}, constraint=[
+        {"kind": "place", "spot": "Head", "target": [0.0, 9.0, 0.0], "start": 2.0, "end": 2.5},
+    ])  # fmt: skip
+    work = solved(shop, wanted, base)
+    track = next(track for track in work.result()["tracks"] if track["kind"] == "place")
+    seconds = np.arange(len(track["errors"])) / len(track["errors"]) * work.motions_made[0].duration
+    inside = [error for time, error in zip(seconds, track["errors"], strict=True) if 2.05 < time < 2.45]
+    outside = [error for time, error in zip(seconds, track["errors"], strict=True) if not 1.9 < time < 2.6]
+    assert min(inside) > 100.0
+    assert set(outside) == {None}
+
+
+def test_contacts_that_are_found_are_shown_but_are_not_the_documents(shop: Workshop, base: Path) -> None:
+    told = solved(shop, document({"source": "sample:walk", "scale": 0.9}), base).result()
+    found = [track for track in told["tracks"] if track["kind"] == "contact"]
+    assert len(found) > 20
+    assert {track["path"] for track in map(_hashable, found)} == {None}
+
+
+def _hashable(track: dict[str, Any]) -> dict[str, Any]:
+    return {**track, "path": None if track["path"] is None else tuple(track["path"])}
+
+
+def test_filling_lists_contacts_that_solve_to_the_same(shop: Workshop, base: Path) -> None:
+    plain = document({"source": "sample:squat", "target": "sample:giant"})
+    filled = shop.filled(plain, base)
+    assert filled["recipe"]["options"]["contacts"] == "listed"
+    assert shop.filled(filled, base) == filled
+    one, other = solved(shop, plain, base), solved(shop, filled, base)
+    assert np.allclose(one.motions_made[0].rotations, other.motions_made[0].rotations, atol=1e-9)
+    cut = {**filled, "recipe": {**filled["recipe"], "contact": []}}
+    none = solved(shop, cut, base)
+    assert [t["kind"] for t in none.result()["tracks"]] in ([], ["limits"])
+
+
+# ------------------------------------------------------------------------------------------ actors, props, structures
+
+
+def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
+    pair = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
+            (("lead", 1.0), ("follow", 0.85))]  # fmt: skip
+    wanted = shop.filled(document(*pair), base)
+    seen = shop.view(wanted, base)
+    names = ["source:lead", "source:follow", "result:lead", "result:follow"]
+    assert [body["which"] for body in seen["bodies"]] == names
+    work = solved(shop, wanted, base)
+    assert [header["which"] for header, _ in work.motions()] == names
+    assert [body["label"] for body in seen["bodies"]] == ["lead", "follow", "lead", "follow"]
+    told = work.result()
+    assert {track["actor"] for track in told["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
+    held = [track for track in told["tracks"] if track["label"].endswith(("on lead", "on follow"))]
+    assert held
+    assert all(track["met"] for track in held)
+    assert work.clip("result:follow").motion is not None
+    assert work.quality("result:follow")["which"] == "result:follow"
+    with pytest.raises(
+        UnderstudyError, match=r"Nobody on the stage is called `result:folow`; nearest: `result:follow`"
+    ):
+        work.clip("result:folow")
+
+
+def test_props_stand_and_move(shop: Workshop, base: Path) -> None:
+    ladder = shop.view(document({"source": "sample:ladder", "scale": 0.95}), base)["props"]
+    assert [(prop["name"], prop["moves"]) for prop in ladder] == [("ladder", False)]
+    wanted = document({"source": "sample:pick_up", "scale": 0.8}, reading={"fps": 60.0, "frames": "30:"})
+    seen = shop.view(wanted, base)
+    assert [(prop["name"], prop["moves"]) for prop in seen["props"]] == [("box", True)]
+    work = solved(shop, shop.filled(wanted, base), base)
+    _, arrays = work.motions()[0]
+    scene = samples.motion("pick_up")
+    (box,) = scene.props
+    assert arrays["props"].shape == (len(arrays["times"]), 1, 7)
+    # The clip begins a second later and is twice as fast: its frame 60 is the sample's frame 60.
+    assert np.allclose(arrays["props"][60, 0, :3], box.positions[60, 0], atol=1e-5)
+    assert np.allclose(np.roll(arrays["props"][60, 0, 3:], 1), box.rotations[60, 0], atol=1e-5)
+
+
+def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None:
+    wanted = shop.filled(document({"source": "sample:pick_up", "scale": 0.8}), base)
+    work = solved(shop, wanted, base)
+    (_, before), (_, after) = work.motions()
+    hold = next(c for c in wanted["recipe"]["contact"] if c["on"] == "box")
+    first, last = round(hold["start"] * 30), round(hold["end"] * 30)
+    assert np.allclose(after["props"][: first - 1], before["props"][: first - 1])
+    hands = fk(work.motions_made[0]).points(["LeftHand", "RightHand"]).mean(axis=1)
+    away = np.linalg.norm(after["props"][first : last + 1, 0, :3] - hands[first : last + 1], axis=-1)
+    own = fk(work.prepared.cast[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
+    usual = np.linalg.norm(before["props"][first : last + 1, 0, :3] - own[first : last + 1], axis=-1)
+    assert np.abs(away - usual).max() < 0.1
+    # It is carried lower, and not as far.
+    assert after["props"][last, 0, 1] < before["props"][last, 0, 1] - 0.05
+    assert np.abs(np.diff(after["props"][:, 0, :3], axis=0)).max() < 0.1
+
+
+def test_props_of_a_recipe_are_shown(shop: Workshop, base: Path) -> None:
+    (base / "cup.csv").write_text("time,x,y,z\n0,0,1,0\n4,4,1,0\n")
+    props = [
+        {"name": "table", "sizes": [[1.0, 0.1, 1.0]], "positions": [[2.0, 0.7, 0.0]]},
+        {"name": "cup", "path": "cup.csv"},
+    ]
+    wanted = document({"source": "sample:walk", "scale": 0.9}, prop=props)
+    seen = shop.view(wanted, base)["props"]
+    assert [(prop["name"], prop["moves"]) for prop in seen] == [("table", False), ("cup", True)]
+    assert seen[0]["boxes"] == [{"size": [1.0, 0.1, 1.0], "position": [2.0, 0.7, 0.0], "rotation": [0, 0, 0, 1]}]
+    _, arrays = solved(shop, wanted, base).motions()[0]
+    assert np.allclose(arrays["props"][60, 0, :3], [2.0, 1.0, 0.0], atol=1e-5)
+
+
+def test_a_body_that_morphs_is_shown_as_it_changes(shop: Workshop, base: Path) -> None:
+    work = solved(shop, document({"source": "sample:walk", "scale": 0.7, "morph": [1.0, 3.0]}), base)
+    _, arrays = work.motions()[1]
+    skeleton = work.motions_made[0].skeleton
+    leg, knee = skeleton.index["LeftUpLeg"], skeleton.index["LeftLeg"]
+    lengths = np.linalg.norm(arrays["positions"][:, knee] - arrays["positions"][:, leg], axis=-1)
+    assert lengths[-1] / lengths[0] == pytest.approx(0.7, abs=1e-4)
+
+
+def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: Workshop, base: Path) -> None:
+    wanted = document({"source": "sample:walk", "target": "sample:dog"})
+    seen = shop.view(wanted, base)["correspondence"]
+    assert (seen["source"], seen["target"], seen["own"]) == ("source", "result", False)
+    assert all(0.0 < pair["confidence"] <= 1.0 and pair["reason"] for pair in seen["pairs"])
+    matched = {name for pair in seen["pairs"] for name in _names(pair["target"])}
+    assert matched.isdisjoint(seen["target_left"])
+    assert "Tail" in seen["target_left"]
+    pairs = shop.suggested(wanted, base)
+    assert pairs == seen["pairs"]
+    own = {**wanted, "pairs": pairs}
+    assert shop.view(own, base)["correspondence"]["own"]
+    one, other = solved(shop, wanted, base), solved(shop, own, base)
+    assert np.allclose(one.motions_made[0].rotations, other.motions_made[0].rotations)
+    twisted = [{**pair, "twist": 30.0} if pair["target"] == "Head" else pair for pair in pairs]
+    turned = solved(shop, {**wanted, "pairs": twisted}, base)
+    assert not np.allclose(one.motions_made[0].rotations, turned.motions_made[0].rotations, atol=0.1)
+
+
+def _names(bones: str | list[str]) -> list[str]:
+    return [bones] if isinstance(bones, str) else bones
+
+
+@pytest.mark.parametrize(
+    ("pair", "keys", "said"),
+    [
+        ({"source": "Hips", "target": "Nose"}, ("pairs", 0, "target"), "the target has no bone `Nose`"),
+        ({"source": [], "target": "Hips"}, ("pairs", 0, "source"), "expected a bone of the source"),
+        ({"source": "Hips", "target": "Hips", "twist": "much"}, ("pairs", 0, "twist"), "expected a number"),
+        ({"source": "Hips", "target": "Hips", "twst": 1}, ("pairs", 0, "twst"), "there is no key `twst`"),
+        ({"source": "Hips", "target": "Hips", "align": "up"}, ("pairs", 0), "expected alignment"),
+        ("Hips", ("pairs", 0), "expected a pair"),
+    ],
+)
+def test_wrong_pairs_are_told_with_their_place(
+    shop: Workshop, base: Path, pair: Any, keys: tuple[Any, ...], said: str
+) -> None:
+    with pytest.raises(FieldError, match=said) as caught:
+        shop.view({**document({"source": "sample:walk", "target": "sample:dog"}), "pairs": [pair]}, base)
+    assert caught.value.keys == keys
+
+
+def test_pairs_that_contradict_each_other_are_told(shop: Workshop, base: Path) -> None:
+    pairs = [{"source": "Hips", "target": "Hips"}, {"source": "Spine", "target": "Hips"}]
+    with pytest.raises(FieldError, match="ambiguous") as caught:
+        shop.solve({**document({"source": "sample:walk", "target": "sample:dog"}), "pairs": pairs}, base, watch=quiet)
+    assert caught.value.keys == ("pairs", 1)
+
+
+def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_given: Any) -> None:
+        raise CorrespondenceError("Nothing but the root corresponds")
+
+    monkeypatch.setattr("understudy.studio.shelf.make_part", nothing)
+    shop, wanted = Workshop(base / "other"), document({"source": "sample:walk", "target": "sample:spider"})
+    seen = shop.view(wanted, base)
+    assert seen["correspondence"]["pairs"] == []
+    assert seen["correspondence"]["target_left"] == list(samples.character("spider").names)
+    assert "Nothing but the root corresponds" in seen["notes"]
+    with pytest.raises(CorrespondenceError):
+        shop.solve(wanted, base, watch=quiet)
+
+
+# ----------------------------------------------------------------------------------------------- figures and variants
+
+
+def test_quality_tells_where_to_look(walk: Performance) -> None:
+    told = walk.quality("result")
+    json.dumps(told, allow_nan=False)
+    found = {each["metric"]: each for each in told["measurements"]}
+    assert {"foot_skate", "floor", "joint_limit", "similarity", "smoothness"} <= set(found)
+    assert found["foot_skate"]["verdict"] == "good"
+    assert found["foot_skate"]["joint"] in walk.motions_made[0].skeleton.names + tuple(
+        end.name for end in walk.motions_made[0].skeleton.ends
+    )
+    assert 0.0 <= found["smoothness"]["time"] <= walk.motions_made[0].duration
+    for each in told["measurements"]:
+        for curve in each["curves"]:
+            assert len(curve["values"]) == len(shown_frames(walk.motions_made[0]))
+    assert told["faults"] == []
+
+
+def test_other_ways_to_solve_show_their_faults(shop: Workshop, base: Path) -> None:
+    wanted = document({"source": "sample:walk", "scale": {"legs": 0.7}}, options={"plants": "fixed"})
+    walk = solved(shop, wanted, base)
+    assert walk.result()["variants"] == []
+    asked: list[str] = []
+    beside = walk.variants(["4", "ik", "naive"], lambda text, _share: asked.append(text))
+    assert asked
+    told = beside.result()["variants"]
+    assert [each["which"] for each in told] == ["result", "variant:4", "variant:ik", "variant:naive"]
+    figures = {each["which"]: each["figures"] for each in told}
+    assert figures["variant:naive"]["unmet"] > figures["result"]["unmet"] == 0
+    assert figures["variant:ik"]["jerk"] > 1.4 * figures["result"]["jerk"]
+    assert figures["variant:naive"]["contacts_m"] > 0.1 > 0.001 > figures["variant:4"]["contacts_m"]
+    assert [header["which"] for header, _ in beside.motions()][2:] == ["variant:4", "variant:ik", "variant:naive"]
+    verdicts = {each["metric"]: each["verdict"] for each in beside.quality("variant:naive")["measurements"]}
+    assert verdicts["foot_skate"] == "bad"
+    again = beside.variants(["naive"], quiet)
+    assert again.others[0] is beside.others[2]
+    with pytest.raises(UnderstudyError, match="no other way to solve called `3`"):
+        walk.variants(["3"], quiet)
+
+
+def test_stopping_a_solve_stops_it(shop: Workshop, base: Path) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(_text: str, share: float) -> None:
+        if share > 0.05:
+            raise StopError
+
+    with pytest.raises(StopError):
+        shop.solve(document({"source": "sample:run", "scale": 1.3}), base, watch=stop)
+
+
+# ------------------------------------------------------------------------------------------------ skins, clips, errors
+
+
+def _skinned_clip() -> Clip:
+    """A character with a thin box of skin around each thigh."""
+    skeleton = samples.character("adult")
+    positions, _ = skeleton.rest_world
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (0, 1) for z in (-1, 1)], float) * [0.05, 1.0, 0.05]
+    parts, joints = [], []
+    for name, child in (("LeftUpLeg", "LeftLeg"), ("RightUpLeg", "RightLeg")):
+        top, bottom = positions[skeleton.index[name]], positions[skeleton.index[child]]
+        parts.append(bottom + corners * [1.0, top[1] - bottom[1], 1.0])
+        joints += [skeleton.index[name]] * 8
+    faces = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6]])
+    mesh = Mesh(
+        name="trousers",
+        vertices=np.concatenate(parts),
+        triangles=np.concatenate([faces, faces + 8]),
+        joints=np.array(joints)[:, None],
+        weights=np.ones((16, 1)),
+        joint_from_mesh=binds_of_rest(skeleton),
+    )
+    return Clip(skeleton=skeleton, meshes=(mesh,))
+
+
+def test_a_skin_is_sent_and_moves_with_the_joints(shop: Workshop, base: Path) -> None:
+    clip = _skinned_clip()
+    understudy.write(clip, base / "dressed.glb")
+    wanted = document({"source": "sample:walk", "target": "dressed.glb"})
+    source, result = shop.view(wanted, base)["bodies"]
+    assert source["mesh"] is None
+    assert result["mesh"].startswith("mesh/result?v=")
+    work = solved(shop, wanted, base)
+    assert work.mesh("source") is None
+    found = work.mesh("result")
+    assert found is not None
+    header, arrays = found
+    assert (header["on"], header["which"]) == ("mesh", "result")
+    assert arrays["joints"].dtype == np.uint16
+    assert np.allclose(arrays["weights"].sum(axis=1), 1.0)
+    assert np.allclose(np.linalg.norm(arrays["normals"], axis=-1), 1.0, atol=1e-5)
+    motion = work.motions_made[0]
+    pose = fk(motion)
+    assert np.allclose(_posed(arrays, pose, 40), skinned(work.prepared.cast[0].clip.meshes[0], motion)[40], atol=1e-4)
+
+
+def _posed(arrays: dict[str, np.ndarray], pose: Any, frame: int) -> np.ndarray:
+    """A skin as a page would draw it."""
+    binds = arrays["bind"].transpose(0, 2, 1).astype(float)
+    points = np.concatenate([arrays["positions"], np.ones((len(arrays["positions"]), 1))], axis=1)
+    out = np.zeros((len(points), 3))
+    for slot in range(4):
+        joint = arrays["joints"][:, slot]
+        local = np.einsum("vab,vb->va", binds[joint], points)[:, :3]
+        world = pose.positions[frame, joint] + rotate(pose.rotations[frame, joint], local)
+        out += arrays["weights"][:, slot, None] * world
+    return out
+
+
+def test_a_skin_grows_with_the_bones(shop: Workshop, base: Path) -> None:
+    understudy.write(_skinned_clip(), base / "dressed.glb")
+    plain = document({"source": "sample:walk", "target": "dressed.glb"})
+    long = document({"source": "sample:walk", "target": "dressed.glb", "scale": {"legs": 1.5}})
+    assert shop.view(plain, base)["bodies"][1]["mesh"] != shop.view(long, base)["bodies"][1]["mesh"]
+    heights = []
+    for wanted in (plain, long):
+        work = solved(shop, wanted, base)
+        found = work.mesh("result")
+        assert found is not None
+        skeleton = work.motions_made[0].skeleton
+        thigh, knee = (skeleton.index[name] for name in ("LeftUpLeg", "LeftLeg"))
+        drawn = _posed(found[1], fk(work.motions_made[0]), 0)
+        heights.append(np.ptp(drawn[:8, 1]))
+        assert (
+            np.linalg.norm(drawn[:8].mean(axis=0) - fk(work.motions_made[0]).positions[0, [thigh, knee]].mean(axis=0))
+            < 0.05
+        )
+    assert heights[1] / heights[0] == pytest.approx(1.5, rel=0.05)
+
+
+def test_clips_are_written_as_their_characters_files_are(shop: Workshop, base: Path, walk: Performance) -> None:
+    understudy.write(walk.clip("result"), base / "out.bvh")
+    back = understudy.read(base / "out.bvh")
+    assert back.motion is not None
+    assert np.allclose(fk(back.motion).positions, fk(walk.motions_made[0]).positions, atol=1e-3)
+    source = walk.clip("source").motion
+    assert source is not None
+    assert np.array_equal(source.root, samples.motion("walk").motion.root)
+
+
+def test_a_function_of_the_users_takes_part(shop: Workshop, base: Path) -> None:
+    (base / "mine.py").write_text("def level(points):\n    return points[:, 0, 1] - points[:, 1, 1]\n")
+    asked = {
+        "kind": "function",
+        "function": "mine:level",
+        "points": ["LeftHand", "RightHand"],
+        "start": 1.0,
+        "end": 1.5,
+    }
+    work = solved(shop, document({"source": "sample:walk", "scale": 0.9}, constraint=[asked]), base)
+    track = next(track for track in work.result()["tracks"] if track["kind"] == "function")
+    assert track["met"]
+    hands = fk(work.motions_made[0]).points(["LeftHand", "RightHand"])[30:46, :, 1]
+    assert np.abs(hands[:, 0] - hands[:, 1]).max() < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("tables", "keys", "said"),
+    [
+        ({"constraint": [{"kind": "plce"}]}, ("constraint", 0, "kind"), "there is no kind `plce`"),
+        (
+            {"contact": [{"point": "LeftFoot", "start": 1.0}], "options": {"contacts": "listed"}},
+            ("contact", 0),
+            "`end` is missing",
+        ),
+        ({"options": {"plants": "frozen"}}, ("options",), "Expected plants"),
+        ({"solver": {"name": "guess"}}, ("solver", "name"), "There is no solver `guess`"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    shop: Workshop, base: Path, tables: dict[str, Any], keys: tuple[Any, ...], said: str
+) -> None:
+    with pytest.raises(FieldError, match=said) as caught:
+        shop.solve(document({"source": "sample:walk", "scale": 0.9}, **tables), base, watch=quiet)
+    assert caught.value.keys == keys
+
+
+def test_a_wrong_reference_frame_is_told_with_its_place(shop: Workshop, base: Path) -> None:
+    for key in ("source_reference", "target_reference"):
+        wanted = document({"source": "sample:walk", "target": "sample:dog_walk", key: 99999})
+        with pytest.raises(FieldError, match="no frame 99999 to take the reference pose from") as caught:
+            shop.view(wanted, base)
+        assert caught.value.keys == ("actor", 0, key)
+
+
+def test_broken_and_missing_files_are_told(shop: Workshop, base: Path) -> None:
+    (base / "broken.bvh").write_text("HIERARCHY\nROOT a\n{\n OFFSET 0 0\n")
+    for name in ("broken.bvh", "missing.bvh"):
+        for ask in (shop.view, shop.filled):
+            with pytest.raises(FileError, match=name):
+                ask(document({"source": name, "scale": 1.0}), base)
+    with pytest.raises(UnderstudyError, match="`Nose`"):
+        solved(
+            shop,
+            document({"source": "sample:walk", "scale": 0.9}, constraint=[{"kind": "same_place", "spot": "Nose"}]),
+            base,
+        )

@@ -1,0 +1,318 @@
+"""Solving while something is dragged: quick, local, independent of the way, and close to the finished solve."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import understudy
+from understudy import samples
+from understudy.constraints.base import Spot
+from understudy.constraints.follow import Follow
+from understudy.constraints.function import Function
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.kinematics import fk
+from understudy.studio.changes import compare, moved_in_time
+from understudy.studio.document import fresh
+from understudy.studio.performance import Performance
+from understudy.studio.workshop import Workshop
+
+TIMES = np.arange(301) / 30.0
+
+
+def quiet(_text: str, _share: float) -> None:
+    """Watches nothing."""
+
+
+class Stage:
+    """A walk of ten seconds with plants and a hand that is kept in a place, solved in full."""
+
+    def __init__(self, folder: Path, fps: float = 30.0) -> None:
+        self.base, self.shop = folder, Workshop(folder / "session")
+        understudy.write(samples.motion("walk", fps=fps, seconds=10.0).motion, folder / "walk.bvh")
+        made = fresh()
+        actor = {"source": "walk.bvh", "scale": {"legs": 1.2}}
+        plain = self.shop.filled({**made, "recipe": {**made["recipe"], "actor": [actor]}}, folder)
+        self.plain, self.walk = plain, self.solve(plain)
+        motion = self.walk.motions_made[0]
+        self.hand = fk(motion).points(["RightHand"])[round(5.0 * motion.fps), 0] + [-0.05, 0.1, 0.0]
+        self.document = self.changed(plain, ["recipe", "constraint"], [self.place(self.hand)])
+        self.full = self.solve(self.document)
+
+    def place(self, target: np.ndarray) -> dict[str, Any]:
+        return {"kind": "place", "spot": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
+
+    def solve(self, document: dict[str, Any], before: Any = None) -> Performance:
+        work = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
+        assert isinstance(work, Performance)
+        return work
+
+    @staticmethod
+    def changed(document: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
+        made = copy.deepcopy(document)
+        table = made
+        for key in path[:-1]:
+            table = table[key]
+        table[path[-1]] = value
+        return made
+
+    def drag(self, start: Performance, documents: list[dict[str, Any]]) -> Performance:
+        shown = start
+        for document in documents:
+            shown = self.solve(document, shown)
+        return shown
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return Stage(tmp_path_factory.mktemp("live"))
+
+
+def apart(live: Performance, full: Performance) -> tuple[float, float]:
+    """Metres between the joints of two results: at worst, and the mean over all joints and frames."""
+    step = round(full.motions_made[0].fps / live.motions_made[0].fps)
+    one, other = fk(live.motions_made[0]).positions, fk(full.motions_made[0][::step]).positions
+    away = np.linalg.norm(one - other, axis=-1)
+    return float(away.max()), float(away.mean())
+
+
+def off(work: Performance, kind: str = "place") -> float:
+    return max(each.off.max() for each in work.held if each.constraint.kind == kind)
+
+
+def hand_drag(stage: Stage, to: list[float], steps: int = 6) -> list[dict[str, Any]]:
+    ways = np.linspace(0.0, 1.0, steps + 1)[1:, None] * np.array(to)
+    return [stage.changed(stage.document, ["recipe", "constraint", 0], stage.place(stage.hand + way)) for way in ways]
+
+
+# ------------------------------------------------------------------------------------------- close to what it will be
+
+
+def test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one(stage: Stage) -> None:
+    documents = hand_drag(stage, [0.15, 0.1, 0.05])
+    live, full = stage.drag(stage.full, documents), stage.solve(documents[-1])
+    assert off(full) < 0.005
+    assert off(live) < 0.005
+    worst, mean = apart(live, full)
+    assert worst < 0.15
+    assert mean < 0.01
+
+
+def test_a_moved_plant_end_is_close_to_the_full_one(stage: Stage) -> None:
+    number = next(i for i, c in enumerate(stage.plain["recipe"]["contact"]) if 4.0 < c["start"] < 6.0)
+    end = stage.plain["recipe"]["contact"][number]["end"]
+    path = ["recipe", "contact", number, "end"]
+    documents = [stage.changed(stage.plain, path, end - change) for change in (0.03, 0.06, 0.1)]
+    live, full = stage.drag(stage.walk, documents), stage.solve(documents[-1])
+    worst, mean = apart(live, full)
+    assert worst < 0.02
+    assert mean < 0.001
+    assert live.result(1)["tracks"][number]["end"] == pytest.approx(end - 0.1)
+    assert live.span is not None
+
+
+def test_a_changed_leg_length_is_close_to_the_full_one(stage: Stage) -> None:
+    path = ["recipe", "actor", 0, "scale"]
+    documents = [stage.changed(stage.plain, path, {"legs": legs}) for legs in (1.15, 1.1, 1.05, 1.0, 0.95)]
+    live, full = stage.drag(stage.walk, documents), stage.solve(documents[-1])
+    worst, mean = apart(live, full)
+    assert worst < 0.02
+    assert mean < 0.002
+    assert live.span is None
+
+
+def test_a_finished_solve_after_a_drag_is_that_of_a_fresh_workshop(stage: Stage) -> None:
+    documents = hand_drag(stage, [0.1, 0.0, 0.0], 2)
+    stage.drag(stage.full, documents)
+    fresh_one = Workshop(stage.base / "again").solve(documents[-1], stage.base, watch=quiet)
+    assert isinstance(fresh_one, Performance)
+    assert np.array_equal(stage.solve(documents[-1]).motions_made[0].rotations, fresh_one.motions_made[0].rotations)
+
+
+def test_the_way_of_a_drag_is_forgotten_while_it_stays(stage: Stage) -> None:
+    straight = hand_drag(stage, [0.1, 0.05, 0.0], 8)
+    around = [*hand_drag(stage, [-0.3, 0.2, 0.1], 3), *hand_drag(stage, [0.3, -0.1, 0.0], 3)]
+    staying = [straight[-1]] * 12
+    one, other = stage.drag(stage.full, straight + staying), stage.drag(stage.full, around + staying)
+    worst, mean = apart(one, other)
+    assert worst < 0.02
+    assert mean < 0.001
+
+
+# ------------------------------------------------------------------------------------------------------------- locally
+
+
+def test_only_a_window_changes_and_only_that_is_sent(stage: Stage) -> None:
+    first, second = hand_drag(stage, [0.1, 0.1, 0.0], 2)
+    live = stage.solve(first, stage.full)
+    assert live.span is not None
+    before, after = live.span
+    moved, shown = live.motions_made[0], stage.full.motions_made[0]
+    assert np.array_equal(moved.rotations[:before], shown.rotations[:before])
+    assert np.array_equal(moved.rotations[after:], shown.rotations[after:])
+    assert not np.array_equal(moved.rotations[before:after], shown.rotations[before:after])
+    ((header, arrays),) = live.motions(True)
+    assert (header["which"], header["part"]) == ("result", [before, after])
+    assert len(arrays["positions"]) == after - before
+    again = stage.solve(second, live)
+    ((header, arrays),) = again.motions(True)
+    assert header["part"] == [before, after]
+    assert len(live.motions(False)) == 2
+
+
+def test_a_drag_back_to_where_it_began_shows_what_was_there(stage: Stage) -> None:
+    (away,) = hand_drag(stage, [0.1, 0.0, 0.0], 1)
+    live = stage.solve(away, stage.full)
+    back = stage.solve(stage.document, live)
+    ((header, arrays),) = back.motions(True)
+    assert header["part"] == list(live.span or ())
+    first, last = header["part"]
+    positions = fk(stage.full.motions_made[0]).positions[first:last]
+    assert np.allclose(arrays["positions"][:, : positions.shape[1]], positions, atol=1e-5)
+
+
+def test_a_change_of_everything_after_one_of_a_part_is_sent_whole(stage: Stage) -> None:
+    (away,) = hand_drag(stage, [0.1, 0.0, 0.0], 1)
+    live = stage.solve(away, stage.full)
+    legs = stage.solve(stage.changed(stage.document, ["recipe", "actor", 0, "scale"], {"legs": 1.1}), live)
+    ((header, _),) = legs.motions(True)
+    assert header["part"] is None
+    ((header, _),) = stage.solve(away, legs).motions(True)
+    assert header["part"] is None
+
+
+def test_a_fast_clip_is_dragged_at_the_rate_that_is_shown(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, fps=120.0)
+    (document,) = hand_drag(stage, [0.1, 0.1, 0.0], 1)
+    live = stage.solve(document, stage.full)
+    assert live.motions_made[0].fps == 60.0
+    assert off(live) < 0.005
+    ((header, arrays),) = live.motions(True)
+    _, shown = stage.full.motions()[1]
+    first, last = header["part"]
+    assert np.allclose(arrays["times"], shown["times"][first:last])
+    # At its ends a window is what is shown already.
+    assert np.allclose(arrays["positions"][0], shown["positions"][first], atol=1e-4)
+    assert np.allclose(arrays["positions"][-1], shown["positions"][last - 1], atol=1e-4)
+
+
+# --------------------------------------------------------------------------------------------------- whatever is asked
+
+
+def test_what_is_out_of_reach_is_shown_as_near_as_it_gets(stage: Stage) -> None:
+    document = hand_drag(stage, [0.0, 3.0, 0.0], 3)
+    live = stage.drag(stage.full, document)
+    moved = live.motions_made[0]
+    assert np.all(np.isfinite(moved.rotations))
+    track = next(track for track in live.result(1)["tracks"] if track["kind"] == "place")
+    assert not track["met"]
+    hand = fk(moved).points(["RightHand"])[150, 0]
+    assert hand[1] > fk(stage.full.motions_made[0]).points(["RightHand"])[150, 0, 1] + 0.2
+
+
+def test_other_things_can_be_dragged_too(stage: Stage) -> None:
+    for path, value in (
+        (["recipe", "options"], {**stage.document["recipe"]["options"], "plants": "fixed"}),
+        (["recipe", "solver"], {"name": "ik"}),
+        (["pairs"], [{**pair, "twist": 5.0} for pair in stage.shop.suggested(stage.document, stage.base)]),
+    ):
+        live = stage.solve(stage.changed(stage.document, path, value), stage.full)
+        assert live.live
+        assert live.span is None
+        assert np.all(np.isfinite(live.motions_made[0].rotations))
+
+
+def test_contacts_that_are_found_stay_found_while_dragging(tmp_path: Path) -> None:
+    shop, made = Workshop(tmp_path), fresh()
+    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
+    full = shop.solve(document, tmp_path, watch=quiet)
+    live = shop.solve(
+        Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8), tmp_path, watch=quiet, before=full, live=True
+    )
+    paths = [
+        [track["path"] for track in work.result()["tracks"] if track["kind"] == "contact"] for work in (full, live)
+    ]
+    assert paths[0] == paths[1]
+    assert set(paths[0]) == {None}
+
+
+def test_two_dancers_are_dragged_together(tmp_path: Path) -> None:
+    shop, made = Workshop(tmp_path), fresh()
+    actors = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
+              (("lead", 1.0), ("follow", 0.9))]  # fmt: skip
+    document = shop.filled({**made, "recipe": {**made["recipe"], "actor": actors}}, tmp_path)
+    full = shop.solve(document, tmp_path, watch=quiet)
+    number = next(i for i, c in enumerate(document["recipe"]["contact"]) if c["on"] == "floor" and c["start"] > 2.0)
+    end = document["recipe"]["contact"][number]["end"]
+    changed = Stage.changed(document, ["recipe", "contact", number, "end"], end - 0.1)
+    live = shop.solve(changed, tmp_path, watch=quiet, before=full, live=True)
+    assert [header["which"] for header, _ in live.motions(True)] == ["result:lead", "result:follow"]
+    told = live.result(1)
+    assert all(track["met"] for track in told["tracks"] if track["label"].endswith(("on lead", "on follow")))
+
+
+def test_a_driven_body_is_dragged_too(tmp_path: Path) -> None:
+    shop, made = Workshop(tmp_path), fresh()
+    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
+    full = shop.solve(document, tmp_path, watch=quiet)
+    smaller = Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8)
+    live = shop.solve(smaller, tmp_path, watch=quiet, before=full, live=True)
+    ((header, arrays),) = live.motions(True)
+    assert header["which"] == "result"
+    assert np.all(np.isfinite(arrays["positions"]))
+
+
+def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage: Stage) -> None:
+    wrong = stage.changed(stage.document, ["recipe", "constraint", 0, "spot"], "Nose")
+    with pytest.raises(understudy.UnderstudyError, match="`Nose`"):
+        stage.solve(wrong, stage.full)
+    (document,) = hand_drag(stage, [0.05, 0.0, 0.0], 1)
+    assert off(stage.solve(document, stage.full)) < 0.005
+
+
+# ------------------------------------------------------------------------------------------------- what has changed
+
+
+def place(**values: Any) -> Place:
+    return Place(**{"spot": Spot(point="hand"), "target": np.zeros(3), "start": 1.0, "end": 2.0, **values})
+
+
+def test_constraints_are_compared_by_what_they_ask() -> None:
+    kept, other = place(), place(spot=Spot(point="foot"), start=4.0, end=5.0)
+    assert compare([kept, other], [kept, other], TIMES).span is None
+    same = compare([kept, other], [place(name="renamed"), other], TIMES)
+    assert (same.common, same.span) == ((0, 1), None)
+    moved = compare([kept, other], [place(target=np.ones(3)), other], TIMES)
+    assert (moved.common, moved.span) == ((1,), (30, 61))
+    longer = compare([kept, other], [place(end=3.0), other], TIMES)
+    assert longer.span == (30, 91)
+    assert compare([kept], [kept, other], TIMES).span == (120, 151)
+    assert compare([kept, other], [kept], TIMES).span == (120, 151)
+
+
+def test_a_bound_differs_only_where_it_newly_holds() -> None:
+    def above(*pauses: tuple[float, float]) -> Region:
+        return Region(spot=Spot(point="toe"), centre=np.zeros(3), pauses=pauses)
+
+    change = compare([above((1.0, 2.0))], [above((1.0, 2.5))], TIMES)
+    assert change.span == (61, 76)
+    assert compare([above()], [above()], TIMES).common == (0,)
+
+
+def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:
+    inside = moved_in_time(place(start=1.0, end=9.0), 2.0, 5.0)
+    assert (inside.start, inside.end) == (0.0, 3.0)
+    instants = moved_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
+    assert instants.instants == (0.5,)
+    assert np.array_equal(instants.frames(TIMES[:91]), [15])
+    path = Follow(spot=Spot(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
+    assert np.array_equal(moved_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
+    timed = Function(function=lambda points, times: points[:, 0, 0] - times, points=(Spot(point="hand"),), timed=True)
+    moved = moved_in_time(timed, 2.0, 5.0)
+    assert isinstance(moved, Function)
+    assert np.allclose(moved.function(np.zeros((2, 1, 3)), np.array([0.0, 1.0])), [-2.0, -3.0])

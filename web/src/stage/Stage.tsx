@@ -1,0 +1,231 @@
+/** The stage in the page: its canvas with pointer and keys, the tools above it, and what is written over it. */
+
+import { batch, effect, signal, untracked } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import "./stage.css";
+import { deeds } from "../keys";
+import type { Body } from "../protocol";
+import {
+  clock,
+  drag,
+  drop,
+  look,
+  motions,
+  motionsChanged,
+  releaseDrag,
+  report,
+  result,
+  select,
+  selection,
+  state,
+  view,
+  type View,
+} from "../store";
+import { colour, dark } from "../theme";
+import { nudge, pointer, type Hover } from "./pointing";
+import { effectors } from "./overlays";
+import { Tools } from "./Tools";
+import { Theatre } from "./theatre";
+
+const hover = signal<Hover | null>(null);
+const broken = signal("");
+/** The stage that is there, for tests and for buttons. */
+export const stage: { now: Theatre | null } = { now: null };
+
+export function Stage() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => (canvas.current ? open(canvas.current) : undefined), []);
+  const bodies = state.value?.bodies ?? [];
+  return (
+    <main class="stage" aria-label="Stage" data-testid="stage">
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        data-testid="canvas"
+        role="application"
+        aria-label="The characters at the time of the playhead. N chooses hands and feet, Alt with arrow keys moves them."
+      />
+      {broken.value ? (
+        <div class="nothing">
+          <p>The stage cannot be drawn: {broken.value}. Everything else works.</p>
+        </div>
+      ) : (
+        bodies.length === 0 && state.value && <Empty />
+      )}
+      <Tools picture={async () => stage.now?.picture() ?? null} />
+      {bodies.length > 0 && <Legend bodies={bodies} />}
+      <Labels />
+    </main>
+  );
+}
+
+function Empty() {
+  return (
+    <div class="nothing">
+      <p>Nothing on the stage yet.</p>
+      <p>
+        <button class="primary" onClick={() => look({ panel: "files" })}>
+          Open a file or a sample
+        </button>
+      </p>
+    </div>
+  );
+}
+
+// ----------------------------------------------------------------------------------------------------------- labels
+
+function Legend({ bodies }: { bodies: Body[] }) {
+  const shown = view.value.shown;
+  const variant = result.value?.variants.find((each) => each.which === shown);
+  return (
+    <ul class="legend" aria-label="Legend">
+      {bodies
+        .filter((body) => view.value.source || !body.which.startsWith("source"))
+        .map((body) => (
+          <li key={body.which}>
+            <span class={`line ${body.which.startsWith("result") ? "" : "muted"}`} />
+            <span class="name" title={body.label}>
+              {body.label}
+              {variant && body.which.startsWith("result") ? ` · ${variant.label}` : ""}
+            </span>
+          </li>
+        ))}
+      {view.value.plants && (result.value?.tracks.some((track) => track.place) ?? false) && (
+        <li>
+          <span class="cone" />
+          <span class="name">held place (outline: not now)</span>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function Labels() {
+  const label = useRef<HTMLDivElement>(null);
+  const over = hover.value;
+  useEffect(() => {
+    if (!label.current || !over) return;
+    const room = (label.current.parentElement?.clientWidth ?? 0) - label.current.offsetWidth - 8;
+    label.current.style.transform = `translate(${Math.min(over.x + 14, room)}px, ${Math.max(over.y - 30, 4)}px)`;
+  }, [over]);
+  const chosen = selection.value;
+  return (
+    <>
+      {over && (
+        <div class="hover" ref={label}>
+          {over.label}
+        </div>
+      )}
+      {chosen.kind === "joint" && (
+        <div class="chosen" data-testid="chosen-joint">
+          {chosen.joint}
+          {chosen.which?.startsWith("result") ? ": drag the arrows to place it around this time" : " (source)"}
+        </div>
+      )}
+      <span class="unseen" role="status">
+        {chosen.kind === "joint" ? `${chosen.joint} chosen` : ""}
+      </span>
+    </>
+  );
+}
+
+// ---------------------------------------------------------------------------------------------------------- opening
+
+function open(canvas: HTMLCanvasElement): () => void {
+  let theatre: Theatre;
+  try {
+    theatre = new Theatre(
+      canvas,
+      () => ({
+        time: clock.time.peek(),
+        playing: clock.playing.peek(),
+        view: view.peek(),
+        selection: selection.peek(),
+      }),
+      {
+        moved: (handle, place) => drag(handle.changes(place)),
+        dropped: (handle, place) => void drop(handle.label, handle.changes(place)),
+      },
+      report,
+      () => look({ camera: theatre.camera.kept() }),
+    );
+  } catch (error) {
+    broken.value = `this browser gives no WebGL (${String(error)})`;
+    return () => undefined;
+  }
+  stage.now = theatre;
+  const endings = [watch(theatre), pointer(canvas, theatre, hover), resized(canvas, theatre)];
+  bind(theatre);
+  return () => endings.forEach((end) => end());
+}
+
+function resized(canvas: HTMLCanvasElement, theatre: Theatre): () => void {
+  const observer = new ResizeObserver(() => theatre.resize(canvas.clientWidth, canvas.clientHeight));
+  observer.observe(canvas);
+  return () => observer.disconnect();
+}
+
+/** Tell the theatre what changed; each effect draws at most once a frame. */
+function watch(theatre: Theatre): () => void {
+  let framed = "";
+  let kept: View["camera"] = null;
+  const endings = [
+    effect(() => {
+      if (state.value) theatre.takeState(state.value);
+    }),
+    effect(() => theatre.repaint(colour, dark.value)),
+    effect(() => {
+      void motionsChanged.value;
+      void state.value;
+      theatre.takeMotions(motions, view.value.shown);
+      const settled = [...motions.values()].every((motion) => motion.header.seq === null);
+      if (settled) theatre.arrange(view.value.layout);
+      if (theatre.present === framed || theatre.present === "") return;
+      // The result comes behind the source: until all are there, what was kept is what is wanted.
+      kept = framed === "" ? untracked(() => view.value.camera) : kept;
+      framed = theatre.present;
+      const camera = kept;
+      window.requestAnimationFrame(() => (camera ? theatre.restore(camera) : theatre.fit(0)));
+      if (theatre.figures.every((figure) => figure.motion)) kept = null;
+    }),
+    effect(() => theatre.takeResult(result.value)),
+    effect(() => {
+      void clock.time.value;
+      void clock.playing.value;
+      void view.value;
+      void selection.value;
+      theatre.invalidate();
+    }),
+  ];
+  return () => endings.forEach((end) => end());
+}
+
+function bind(theatre: Theatre): void {
+  deeds.fit = () => theatre.fit();
+  deeds.turn = () => void theatre.turn();
+  deeds.layout = () => {
+    look({ layout: view.value.layout === "side" ? "overlay" : "side" });
+    window.requestAnimationFrame(() => theatre.fit());
+  };
+  deeds.next = () => nextEnd();
+  deeds.escape = () => {
+    if (theatre.grips.escape()) releaseDrag();
+    else select({ kind: "none" });
+  };
+  window.addEventListener("keydown", (event) => nudge(event, theatre));
+}
+
+/** Choose the next hand, foot or other end of the result. */
+function nextEnd(): void {
+  const ends = (state.value?.bodies ?? [])
+    .filter((body) => body.which.startsWith("result"))
+    .flatMap((body) => effectors(body).map((row) => ({ which: body.which, joint: nameOf(body, row) })));
+  const { which, joint } = selection.value;
+  const number = ends.findIndex((end) => end.which === which && end.joint === joint);
+  const next = ends[(number + 1) % Math.max(ends.length, 1)];
+  if (next) batch(() => select({ kind: "joint", ...next }));
+}
+
+function nameOf(body: Body, row: number): string {
+  return row < body.joints.length ? body.joints[row].name : body.ends[row - body.joints.length].name;
+}

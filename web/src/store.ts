@@ -1,0 +1,268 @@
+/** What the page knows: copies of what the server keeps, and what is being looked at. */
+
+import { effect, signal } from "@preact/signals";
+import { Connection, type Arrays } from "./net";
+import { frameOf, merged, type MotionData } from "./motions";
+import type {
+  BinaryHeader,
+  Change,
+  Commands,
+  Event,
+  Json,
+  MotionHeader,
+  Quality,
+  Result,
+  State,
+  Trouble,
+} from "./protocol";
+import { VIEW, type Selection, type View } from "./view";
+
+export type { MotionData, Selection, View };
+
+export const state = signal<State | null>(null);
+export const result = signal<Result | null>(null);
+export const quality = signal<Quality | null>(null);
+export const progress = signal({ text: "", share: 0, busy: false });
+export const troubles = signal<Trouble[]>([]);
+export const connected = signal(false);
+/** Whether the server could not be reached, or went away. */
+export const lost = signal(false);
+export const clock = { time: signal(0), playing: signal(false), speed: signal(1), loop: signal(true) };
+export const selection = signal<Selection>({ kind: "none" });
+export const view = signal<View>(VIEW);
+export const motions = new Map<string, MotionData>();
+/** Grows whenever `motions` changed. */
+export const motionsChanged = signal(0);
+/** The changes of the drag that is going on; null: none. The document itself stays as it was. */
+export const dragged = signal<Change[] | null>(null);
+
+const connection = new Connection({
+  event: receive,
+  binary: take,
+  connected: (open) => {
+    connected.value = open;
+    lost.value = !open;
+    if (open) void send("hello", {}).catch(report);
+  },
+});
+
+// ------------------------------------------------------------------------------------------------------ requests
+
+/** Ask the server; rejects with a `Trouble`. */
+export function send<K extends keyof Commands>(command: K, args: Commands[K][0]): Promise<Commands[K][1]> {
+  return connection.send(command, args);
+}
+
+/** A finished change of the document: one step of undo. Troubles are shown, so that nobody has to wait for it. */
+export async function edit(label: string, changes: Change[]): Promise<void> {
+  waiting = null;
+  dropping = true;
+  try {
+    await send("edit", { label, changes });
+  } catch (trouble) {
+    dragged.value = null;
+    report(trouble);
+  }
+}
+
+/** The end of a drag: its last changes are kept. */
+export const drop = edit;
+
+let sequence = 0;
+let waiting: Change[] | null = null;
+let flying = false;
+/** Whether the next state makes what was dragged true: until then it stays on show. */
+let dropping = false;
+
+/** A change on the way. One is under way at a time; of those that come meanwhile only the newest is sent. */
+export function drag(changes: Change[]): void {
+  dragged.value = changes;
+  dropping = false;
+  waiting = changes;
+  if (!flying) void fly();
+}
+
+async function fly(): Promise<void> {
+  flying = true;
+  while (waiting !== null) {
+    const changes = waiting;
+    waiting = null;
+    try {
+      await send("drag", { seq: ++sequence, changes });
+    } catch (trouble) {
+      report(trouble);
+    }
+  }
+  flying = false;
+}
+
+/** Give a drag up: everything is as it was before. */
+export function releaseDrag(): void {
+  dragged.value = null;
+  waiting = null;
+  void send("release", {}).catch(report);
+}
+
+export function undo(): void {
+  if (state.value?.undo !== null) void send("undo", {}).catch(report);
+}
+
+export function redo(): void {
+  if (state.value?.redo !== null) void send("redo", {}).catch(report);
+}
+
+/** Show what went wrong; `trouble` is what a request was rejected with. */
+export function report(trouble: unknown): void {
+  const known = trouble as Partial<Trouble> | null;
+  const entry: Trouble =
+    typeof known?.message === "string" && !(trouble instanceof Error)
+      ? { message: known.message, hint: known.hint ?? "", path: known.path }
+      : { message: `The page failed: ${String(trouble)}`, hint: "reload the page; nothing that was done is lost" };
+  if (troubles.value.some((other) => other.message === entry.message)) return;
+  troubles.value = [...troubles.value.slice(-3), entry];
+}
+
+export function dismiss(trouble: Trouble): void {
+  troubles.value = troubles.value.filter((other) => other !== trouble);
+}
+
+// --------------------------------------------------------------------------------------------------------- looking
+
+export function select(chosen: Selection): void {
+  selection.value = chosen;
+}
+
+/** Change how things are looked at. */
+export function look(changes: Partial<View>): void {
+  view.value = { ...view.value, ...changes };
+}
+
+/** The number of the frame of a body's motion nearest to a time. */
+export function frameAt(which: string, time: number): number {
+  const motion = motions.get(which);
+  return motion ? frameOf(motion.times, time) : 0;
+}
+
+/** How long what is shown lasts, seconds. */
+export function duration(): number {
+  return state.value?.duration ?? 0;
+}
+
+// ---------------------------------------------------------------------------------------------------------- events
+
+function receive(event: Event): void {
+  switch (event.on) {
+    case "state":
+      return takeState(event.state);
+    case "result":
+      return takeResult(event.result);
+    case "progress":
+      progress.value = { text: event.text, share: event.share, busy: event.busy };
+      return;
+    case "quality":
+      quality.value = event.quality;
+      return;
+    case "trouble":
+      return report(event.trouble);
+  }
+}
+
+/** Whether what is chosen is in a document too: the same body or entry, of the same motion. */
+function stillThere({ kind, which, joint, path }: Selection, before: State | null, fresh: State): boolean {
+  if (kind === "joint") {
+    const body = fresh.bodies.find((each) => each.which === which);
+    return body !== undefined && [...body.joints, ...body.ends].some((each) => each.name === joint);
+  }
+  const sources = ({ document }: State) =>
+    JSON.stringify([document.mode, document.recipe.actor.map((actor) => actor.source)]);
+  if (before && sources(before) !== sources(fresh)) return false;
+  let held = fresh.document as unknown as Json | undefined;
+  if (kind === "track") for (const key of path ?? []) held = (held as { [key: string]: Json } | undefined)?.[key];
+  return held !== undefined;
+}
+
+function takeState(fresh: State): void {
+  const before = state.value;
+  if (before === null) restore(fresh.view);
+  state.value = fresh;
+  if (!stillThere(selection.value, before, fresh)) selection.value = { kind: "none" };
+  if (dropping) dragged.value = null;
+  dropping = false;
+  const kept = new Set(fresh.bodies.map((body) => body.which));
+  for (const which of motions.keys()) {
+    if (!kept.has(which) && !which.startsWith("variant:")) motions.delete(which);
+  }
+  if (clock.time.value > fresh.duration) clock.time.value = fresh.duration;
+  motionsChanged.value++;
+}
+
+function takeResult(fresh: Result): void {
+  result.value = fresh;
+  const { shown } = view.value;
+  const there = shown === "result" || fresh.variants.some((variant) => variant.which === shown);
+  if (fresh.seq === null && !there) look({ shown: "result" });
+}
+
+function take(header: BinaryHeader, arrays: Arrays): void {
+  if (header.on !== "motion") return;
+  const { which } = header as MotionHeader;
+  const motion = merged(motions.get(which), header as MotionHeader, arrays);
+  if (!motion) return;
+  motions.set(which, motion);
+  motionsChanged.value++;
+}
+
+/** What is remembered besides the view itself. */
+interface Remembered {
+  time: number;
+  speed: number;
+  loop: boolean;
+  selection: Selection;
+}
+
+function restore(kept: { [key: string]: Json }): void {
+  const { time, speed, loop, selection: chosen, ...rest } = kept as Partial<Remembered>;
+  const known = Object.entries(rest).filter(([key]) => key in VIEW);
+  view.value = { ...VIEW, ...Object.fromEntries(known) };
+  clock.time.value = time ?? 0;
+  clock.speed.value = speed ?? 1;
+  clock.loop.value = loop ?? true;
+  selection.value = chosen ?? { kind: "none" };
+  sent = text();
+}
+
+let sent = "";
+let timer = 0;
+
+function text(): string {
+  const { time, speed, loop } = clock;
+  return JSON.stringify({
+    ...view.value,
+    time: time.value,
+    speed: speed.value,
+    loop: loop.value,
+    selection: selection.value,
+  });
+}
+
+function remember(): void {
+  window.clearTimeout(timer);
+  if (clock.playing.value || !connected.value || state.value === null) return;
+  const kept = text();
+  if (kept === sent) return;
+  timer = window.setTimeout(tell, 300);
+}
+
+function tell(): void {
+  const kept = text();
+  if (kept === sent || !connected.value) return;
+  sent = kept;
+  void send("remember", { view: JSON.parse(kept) as { [key: string]: Json } }).catch(report);
+}
+
+/** Connect, and from then on tell the server what is looked at. */
+export function start(): void {
+  connection.open();
+  effect(remember);
+  window.addEventListener("pagehide", tell);
+}

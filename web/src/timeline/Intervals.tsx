@@ -1,0 +1,183 @@
+/** Intervals and instants of a track: chosen, moved by pointer or keys; the motion is solved again meanwhile. */
+
+import { useRef } from "preact/hooks";
+import type { Change } from "../protocol";
+import { drag, drop, look, releaseDrag, select, selection, state } from "../store";
+import { move, type Part } from "./moving";
+import { spoken, type Entry, type Row } from "./rows";
+
+/** Pixels from an edge that mean the edge. */
+const EDGE = 7;
+
+export function Intervals({ row, span }: { row: Row; span: [number, number] }) {
+  return (
+    <>
+      {row.entries.map((entry) =>
+        entry.instants.length > 0 ? (
+          entry.instants.map((at, number) => (
+            <Instant key={`${entry.key}/${number}`} entry={entry} number={number} at={at} row={row} span={span} />
+          ))
+        ) : (
+          <Interval key={entry.key} entry={entry} row={row} span={span} />
+        ),
+      )}
+    </>
+  );
+}
+
+interface Shown {
+  entry: Entry;
+  row: Row;
+  span: [number, number];
+}
+
+function percent(time: number, [from, to]: [number, number]): number {
+  return (100 * (time - from)) / (to - from);
+}
+
+function isChosen({ path }: Entry): boolean {
+  return path !== null && selection.value.kind === "track" && selection.value.path?.join("/") === path.join("/");
+}
+
+function choose({ path }: Entry): void {
+  if (!path) return;
+  select({ kind: "track", path });
+  look({ panel: "inspector" });
+}
+
+function Interval({ entry, row, span }: Shown) {
+  const moves = useMoves(entry);
+  const left = percent(entry.start, span);
+  const right = percent(entry.end, span);
+  if (right < 0 || left > 100) return null;
+  const style = { left: `${left}%`, width: `max(${right - left}%, 5px)` };
+  if (!entry.path)
+    return (
+      <div class="interval fixed" style={style} title={`${spoken(entry, row.kind)} (follows from the settings)`} />
+    );
+  const unsure = entry.confidence !== null && entry.confidence < 0.6;
+  const kinds = [
+    row.kind === "contact" ? "contact" : "rule",
+    unsure && "unsure",
+    entry.track?.met === false && "unmet",
+    entry.always && "always",
+  ];
+  return (
+    <button
+      class={`interval ${kinds.filter(Boolean).join(" ")}`}
+      style={style}
+      aria-pressed={isChosen(entry)}
+      aria-label={spoken(entry, row.kind)}
+      aria-keyshortcuts="ArrowLeft ArrowRight Shift+ArrowLeft Shift+ArrowRight Alt+ArrowLeft Alt+ArrowRight Delete C"
+      title={`${spoken(entry, row.kind)}\nDrag the ends or all of it; arrow keys move the end, Alt the start, Shift all`}
+      data-testid="interval"
+      data-path={entry.path.join("/")}
+      {...moves((x, width) =>
+        width < 3 * EDGE ? (x > width / 2 ? "end" : "start") : x < EDGE ? "start" : x > width - EDGE ? "end" : "all",
+      )}
+    >
+      <span class="edge" data-testid="interval-start" />
+      <span class="text">{caption(entry)}</span>
+      <span class="edge last" data-testid="interval-end" />
+    </button>
+  );
+}
+
+function caption(entry: Entry): string {
+  const sign = entry.track?.met === false ? "✕ " : "";
+  return entry.confidence !== null && entry.confidence < 0.995 ? `${sign}${Math.round(100 * entry.confidence)}%` : sign;
+}
+
+function Instant({ entry, row, span, at, number }: Shown & { at: number; number: number }) {
+  const moves = useMoves(entry);
+  const left = percent(at, span);
+  if (left < 0 || left > 100) return null;
+  if (!entry.path) return <div class="instant fixed" style={{ left: `${left}%` }} title={spoken(entry, row.kind)} />;
+  return (
+    <button
+      class="instant"
+      style={{ left: `${left}%` }}
+      aria-pressed={isChosen(entry)}
+      data-testid="instant"
+      data-path={entry.path.join("/")}
+      aria-label={`${spoken(entry, row.kind)}, instant ${number + 1}`}
+      title={spoken(entry, row.kind)}
+      {...moves(() => number)}
+    />
+  );
+}
+
+/** Listeners that drag an entry; `partAt` tells what of it a place (and the width, both pixels) means. */
+function useMoves(entry: Entry) {
+  const going = useRef<{ part: Part; from: number; scale: number; before: Entry; changes: Change[] | null } | null>(
+    null,
+  );
+  const keyed = useRef<{ before: Entry; part: Part; frames: number; changes: Change[] } | null>(null);
+  const finish = () => {
+    const changes = going.current?.changes ?? keyed.current?.changes;
+    going.current = keyed.current = null;
+    if (changes) void drop(`Move ${entry.label}`, changes);
+  };
+  return (partAt: (x: number, width: number) => Part) => ({
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      const element = event.currentTarget as HTMLElement;
+      const { left, width } = element.getBoundingClientRect();
+      const lane = (element.parentElement as HTMLElement).getBoundingClientRect().width;
+      const shown = element.closest<HTMLElement>("[data-seconds]");
+      const scale = Number(shown?.dataset.seconds ?? 1) / Math.max(lane, 1);
+      element.setPointerCapture(event.pointerId);
+      going.current = {
+        part: partAt(event.clientX - left, width),
+        from: event.clientX,
+        scale,
+        before: entry,
+        changes: null,
+      };
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const now = going.current;
+      const element = event.currentTarget as HTMLElement;
+      if (!now) {
+        const { left, width } = element.getBoundingClientRect();
+        element.style.cursor = partAt(event.clientX - left, width) === "all" ? "grab" : "ew-resize";
+        return;
+      }
+      const by = event.clientX - now.from;
+      if (now.changes === null && Math.abs(by) < 3) return;
+      now.changes = move(now.before, now.part, by * now.scale);
+      drag(now.changes);
+    },
+    onPointerUp: () => {
+      if (going.current && going.current.changes === null) {
+        going.current = null;
+        choose(entry);
+      } else finish();
+    },
+    onPointerCancel: () => {
+      if (going.current?.changes) releaseDrag();
+      going.current = null;
+    },
+    onClick: (event: MouseEvent) => event.detail === 0 && choose(entry),
+    onFocus: () => entry.path && select({ kind: "track", path: entry.path }),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === "Escape" && (going.current?.changes || keyed.current)) {
+        going.current = keyed.current = null;
+        releaseDrag();
+        return event.preventDefault();
+      }
+      const way = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+      if (way === 0) return;
+      const kind: Part = event.shiftKey ? "all" : event.altKey ? "start" : "end";
+      const part = typeof partAt(0, 0) === "number" ? partAt(0, 0) : kind;
+      const before = keyed.current?.part === part ? keyed.current : { before: entry, part, frames: 0 };
+      const frames = before.frames + way;
+      const changes = move(before.before, part, frames / (state.value?.fps || 30));
+      keyed.current = { before: before.before, part, frames, changes };
+      drag(changes);
+      event.preventDefault();
+    },
+    onKeyUp: (event: KeyboardEvent) => keyed.current && event.key.startsWith("Arrow") && finish(),
+    onBlur: () => keyed.current && finish(),
+  });
+}
