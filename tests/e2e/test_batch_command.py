@@ -85,6 +85,7 @@ def test_failures_are_told_and_the_exit_code_says_so(clips: Path, tmp_path: Path
         (("{clips}", "sample:child", "--format", "docx"), 2, "Results cannot be written as `docx`"),
         (("{clips}", "sample:chid"), 2, "There is no sample `chid`"),
         (("{clips}", "gone.bvh"), 1, "gone.bvh: there is no such file"),
+        (("{clips}", "sample:child", "--map", "gone.toml"), 1, "gone.toml: there is no such file"),
         (("{clips}/nowhere", "sample:child"), 1, "there is no such folder"),
         (("{clips}/walk.bvh", "sample:child"), 1, "is a file, not a folder"),
     ],

@@ -32,7 +32,7 @@ def order(tmp_path: Path) -> Order:
     (tmp_path / "in").mkdir()
     write(samples.motion("walk2d").motion.resampled(10.0)[:6], tmp_path / "in" / "walk.bvh")
     os.mkfifo(tmp_path / "in" / "hangs.bvh")
-    return Order(recipe=RECIPE, source=Folder(path=tmp_path / "in"), output=Folder(path=tmp_path / "out"), key="k")
+    return Order(recipe=RECIPE, source=Folder(path=tmp_path / "in"), output=Folder(path=tmp_path / "out"))
 
 
 WALK = Job(clip="walk.bvh", file="walk.bvh", output="walk.bvh")
@@ -145,12 +145,12 @@ def test_functions_of_a_recipe_go_along(tmp_path: Path) -> None:
     )
     assert "function" in kinds()
     recipe = read_recipe(tmp_path / "recipe.toml")
-    order = Order(recipe=recipe, source=Folder(path=tmp_path), output=Folder(path=tmp_path), key="")
+    order = Order(recipe=recipe, source=Folder(path=tmp_path), output=Folder(path=tmp_path))
     found = unpacked(packed(order, Limits(seconds=1.0)))
     assert found[1].seconds == 1.0
     function = found[0].recipe.constraints[0].function  # type: ignore[attr-defined]
     assert function.__qualname__ == "above"
-    inside = Order(recipe=RECIPE, source=order.source, output=order.output, key="")
-    object.__setattr__(inside, "key", lambda points: points)
+    inside = Order(recipe=RECIPE, source=order.source, output=order.output)
+    object.__setattr__(inside, "ending", lambda points: points)
     with pytest.raises(OptionError, match="is in no file that a worker could load"):
         packed(inside, Limits())

@@ -37,8 +37,8 @@ class Order:
     """With one actor, whose source each clip stands in for."""
     source: Place
     output: Place
-    key: str
-    """The digest of all that makes a result besides the clip: target, recipe, map, version."""
+    ending: str | None = None
+    """Of the results; None for that of each source."""
     run: str = ""
     """The name of the run, as its lock has it; a worker of another run publishes nothing."""
     version: str = understudy.__version__

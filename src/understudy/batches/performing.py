@@ -18,7 +18,7 @@ from understudy.batches.finding import rejected
 from understudy.batches.identity import clip_key, companions, file_digest
 from understudy.batches.model import DONE, FAILED, STATE, Answer, Job, Order, Row, StopError, versions
 from understudy.batches.places import Folder
-from understudy.batches.target import fetched_from, localized
+from understudy.batches.target import fetched_from, key_of, localized
 from understudy.batches.thumbnail import thumbnail
 from understudy.errors import FileError, UnderstudyError
 from understudy.io import Clip, read, write
@@ -136,7 +136,7 @@ def _fetched(order: Order, job: Job, folder: Path) -> tuple[Path, Row]:
     own = file_digest(path)
     beside = companions(order.source, job.file, path)
     digests = [file_digest(_beside(order, name, job.file, folder)) for name in beside]
-    return path, {"source_sha256": own, "key": clip_key(order.key, job.output, [own, *digests])}
+    return path, {"source_sha256": own, "key": clip_key(key_of(order), job.output, [own, *digests])}
 
 
 def _beside(order: Order, name: str, file: str, folder: Path) -> Path:

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from understudy.batches.engines import Engine, find_engine
 from understudy.batches.finding import SEVERAL, find_clips, make_jobs, order_jobs, output_ending, rejected
 from understudy.batches.hand import share_of_memory
-from understudy.batches.identity import order_key
 from understudy.batches.journal import Index, Journal, compact, entries
 from understudy.batches.lock import Lock
 from understudy.batches.model import DONE, FAILED, STATE, Answer, Job, Limits, Order, Row, StopError
@@ -146,10 +145,15 @@ class Batch:
 
     def _engine(self, run: str) -> Engine:
         with TemporaryDirectory() as folder:
-            target = fetch_target(self.recipe, Path(folder))
-            check_target(self.recipe, target)
-            key = order_key(self.recipe, target, self._ending(), skin=self.skin)
-        order = Order(recipe=self.recipe, source=self.source, output=self.output, key=key, run=run, skin=self.skin)
+            check_target(self.recipe, fetch_target(self.recipe, Path(folder)))
+        order = Order(
+            recipe=self.recipe,
+            source=self.source,
+            output=self.output,
+            ending=self._ending(),
+            run=run,
+            skin=self.skin,
+        )
         workers = self.workers or cores()
         return find_engine(self.engine)(
             order=order, limits=self._limits(workers), workers=workers, address=self.address

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from understudy.batches.identity import companions
+from understudy.batches.identity import companions, order_key
 from understudy.batches.model import Order
 from understudy.batches.places import protocol_of, split
 from understudy.errors import UnknownNameError, nearest_names
 from understudy.io import read
-from understudy.io.files import split_clip
+from understudy.io.files import open_to_read, split_clip
 from understudy.recipe import Recipe
 from understudy.recipe.loading import SAMPLE
 from understudy.samples import characters, motions
@@ -35,13 +35,16 @@ def fetch_target(recipe: Recipe, folder: Path) -> Path | None:
 
 
 def check_target(recipe: Recipe, path: Path | None) -> None:
-    """Refuse a target that cannot be used, before any clip meets it.
+    """Refuse a target that cannot be used, or a file about it that is not there, before any clip meets them.
 
     Args:
         recipe: With one actor.
         path: The target's file on this machine; None where it is no file.
     """
     target, reading = recipe.actors[0].target, recipe.reading
+    for name in (recipe.actors[0].map, reading.skeleton, reading.target_skeleton):
+        if name is not None:
+            open_to_read(recipe.folder / name).close()
     if path is not None:
         skeleton = None if reading.target_skeleton is None else recipe.folder / reading.target_skeleton
         read(path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton)
@@ -60,6 +63,12 @@ def localized(order: Order) -> Recipe:
         return order.recipe
     path = fetch_target(order.recipe, Path(tempfile.mkdtemp()))
     return replace(order.recipe, actors=(replace(actor, target=str(path)),))
+
+
+@lru_cache(maxsize=1)
+def key_of(order: Order) -> str:
+    """The digest of all that makes results besides the clips."""
+    return order_key(order.recipe, fetch_target(localized(order), Path()), order.ending, skin=order.skin)
 
 
 def fetched_from(order: Order) -> dict[str, str]:
