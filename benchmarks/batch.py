@@ -5,10 +5,10 @@
 The captured motions of the CMU collection where they are at hand, else samples, onto three targets: the captured body
 itself at 70 %, a child of another structure, and, where it is at hand, a character with skin in a GLB file. Every run
 is the command itself, in processes of its own, from start to page. `gain` is the time of one worker over that of two,
-the least of several runs each; it is only what it should be on a machine that does nothing else. `overhead` is what
-the processors did beside reading (of which laying the problem out is a part), solving, measuring and writing, in
-percent of those: digests, folders, small pictures, rows, table and page. Starting the program is not in it, which
-costs every process once; it is counted by a run of one clip.
+the least of several runs each, starting and ending included; it is only what it should be on a machine that does
+nothing else. `overhead` is what the processors did beside reading (of which laying the problem out is a part), solving,
+measuring and writing, in percent of those: digests, folders, small pictures, rows, table and page. Starting the
+program is not in it, which costs every process once; it is counted by a run of one clip.
 """
 
 from __future__ import annotations
@@ -101,39 +101,61 @@ def targets() -> dict[str, list[str]]:
     return {**found, "sample giant": ["sample:giant"]}
 
 
-def measured(source: Path, repeats: int) -> Table:
-    """A row for each target."""
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What was measured of one target: the runs that took least."""
+
+    one: Run
+    """By one worker, with the least processor."""
+    walls: tuple[float, float]
+    """Seconds from start to end by one worker and by two."""
+    fixed: float
+    """Seconds of processor that a run takes whatever its clips."""
+    more: float
+    """Times as much processor that two workers need for the same."""
+
+    @property
+    def overhead(self) -> float:
+        """Percent of the work that everything besides takes."""
+        return 100.0 * (self.one.cpu - self.fixed - self.one.work) / self.one.work
+
+    def row(self, name: str) -> tuple[object, ...]:
+        """The row of a target."""
+        parts = [self.one.total(f"seconds_{part}") for part in PARTS]
+        shares = [f"{100.0 * part / sum(parts):.0f} %" for part in parts]
+        clips = len(self.one.rows)
+        return (
+            name, clips, *self.walls, self.walls[0] / self.walls[1], 1e3 * self.one.work / clips, *shares,
+            f"{self.overhead:.1f} %", f"{self.fixed:.2f}", self.more,
+        )  # fmt: skip
+
+
+def measure(source: Path, words: list[str], repeats: int) -> Found:
+    """One worker and two by turns, so that what else the machine does meets both."""
     first = sorted(path.name for path in source.iterdir())[0]
-    rows, missed = [], []
-    for name, words in targets().items():
-        alone = min((run(source, words, 1, first) for _ in range(repeats)), key=lambda each: each.cpu)
-        ones = [run(source, words, 1) for _ in range(repeats)]
-        twos = [run(source, words, 2) for _ in range(repeats)]
-        one, gain = min(ones, key=lambda each: each.cpu), min(r.wall for r in ones) / min(r.wall for r in twos)
-        fixed = alone.cpu - alone.total("seconds_cpu")
-        overhead = 100.0 * (one.cpu - fixed - one.work) / one.work
-        whole = sum(one.total(f"seconds_{part}") for part in PARTS)
-        shares = [f"{100.0 * one.total(f'seconds_{part}') / whole:.0f} %" for part in PARTS]
-        rows.append(
-            (
-                name,
-                len(one.rows),
-                min(r.wall for r in ones),
-                min(r.wall for r in twos),
-                gain,
-                1e3 * one.work / len(one.rows),
-                *shares,
-                f"{overhead:.1f} %",
-                f"{fixed:.2f}",
-                min(r.cpu for r in twos) / one.cpu,
-            )
-        )
-        missed += [f"{name}: gain {gain:.2f}, {GAIN} asked for"] if gain < GAIN else []
-        missed += [f"{name}: overhead {overhead:.1f} %, {OVERHEAD:.0f} % at most"] if overhead > OVERHEAD else []
+    alone = min((run(source, words, 1, first) for _ in range(repeats)), key=lambda each: each.cpu)
+    pairs = [(run(source, words, 1), run(source, words, 2)) for _ in range(repeats)]
+    one, two = (min((pair[k] for pair in pairs), key=lambda each: each.cpu) for k in (0, 1))
+    walls = min(a.wall for a, _ in pairs), min(b.wall for _, b in pairs)
+    return Found(one=one, walls=walls, fixed=alone.cpu - alone.total("seconds_cpu"), more=two.cpu / one.cpu)
+
+
+def measured(source: Path, repeats: int) -> Table:
+    """A row for each target, and one for all of them."""
+    found = {name: measure(source, words, repeats) for name, words in targets().items()}
+    walls = [sum(each.walls[k] for each in found.values()) for k in (0, 1)]
+    gain = walls[0] / walls[1]
+    total = ("all", sum(len(each.one.rows) for each in found.values()), *walls, gain, *[""] * (len(PARTS) + 4))
+    missed = [f"gain {gain:.2f}, {GAIN} asked for"] if gain < GAIN else []
+    missed += [
+        f"{name}: overhead {each.overhead:.1f} %, {OVERHEAD:.0f} % at most"
+        for name, each in found.items()
+        if each.overhead > OVERHEAD
+    ]
     return Table(
         title="A library onto one body, by one worker and by two",
         columns=("target", "clips", "1: s", "2: s", "gain", "ms a clip", *PARTS, "overhead", "start s", "cpu 2/1"),
-        rows=tuple(rows),
+        rows=(*(each.row(name) for name, each in found.items()), total),
         notes=(
             "ms a clip: of processor, for the four parts; their shares follow. start: of processor, once a run.",
             "cpu 2/1: how much more processor two workers need for the same; above 1 they are in each other's way.",

@@ -201,6 +201,20 @@ def test_targets_that_cannot_be_are_refused() -> None:
         Place(spot=Spot(point="Head"), target=np.array([0.0, np.nan, 0.0]))
 
 
+@pytest.mark.parametrize(("aside", "frames"), [(0.2, 30), (1.5, 3)])
+def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: float, frames: int) -> None:
+    """The body is shifted only around the time the hand is asked for: for a place near by it stays, in the first and the
+    last second, within 2 cm of the walk without it; for one that is far, which takes longer to get to, at both ends."""
+    plain = retarget(walk(), walk().skeleton, contacts=scene().contacts).motion
+    place = fk(plain).points(["LeftHand"])[75, 0] + [aside, 0.1, 0.0]
+    asked = Place(spot=Spot(point="LeftHand"), target=place, start=2.4, end=2.6, name="there")
+    found = retarget(walk(), walk().skeleton, contacts=scene().contacts, constraints=[asked])
+    assert not found.unmet
+    away = np.linalg.norm(found.motion.root - plain.root, axis=-1)
+    assert max(away[:frames].max(), away[-frames:].max()) < 0.02
+    assert away[75] > 0.5 * (aside - 0.2)
+
+
 def beyond(height: float) -> Place:
     place = np.array([0.2, height, walk().root[63, 2]])
     return Place(spot=Spot(point="LeftHand"), target=place, start=2.0, end=2.2, name="moon")

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from understudy.batches.model import ATTEMPTS, Answer, Job, Limits, Order, failed_row
+from understudy.batches.places import Folder, protocol_of
 from understudy.batches.worker import OUT_OF_MEMORY, packed
 from understudy.errors import UnderstudyError
 
@@ -47,7 +48,7 @@ class Hand:
         self._told = packed(order, limits)
         self._process: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._folder = tempfile.mkdtemp(prefix="understudy-")
+        self._folder = tempfile.mkdtemp(prefix="understudy-") if _fetches(order) else ""
         self._rest = b""
         self._stopped = False
 
@@ -79,7 +80,8 @@ class Hand:
         """Stop the worker, whatever it is doing."""
         self._end()
         self._said.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begin(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -93,7 +95,7 @@ class Hand:
             stdout=subprocess.PIPE,
             stderr=self._said,
             bufsize=0,
-            env={**os.environ, **THREADS, "TMPDIR": self._folder},
+            env={**os.environ, **THREADS, **({"TMPDIR": self._folder} if self._folder else {})},
             start_new_session=True,
         )
         self._tell(self._told)
@@ -166,6 +168,11 @@ class Hand:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _fetches(order: Order) -> bool:
+    """Whether a worker puts files into a folder for passing things, which is then to be removed after it."""
+    return not isinstance(order.output, Folder) or bool(protocol_of(order.recipe.actors[0].target or ""))
 
 
 def resident(process: int) -> int:
