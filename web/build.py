@@ -166,10 +166,31 @@ def build() -> None:
         vite = str(WEB / "node_modules" / "vite" / "bin" / "vite.js")
         options = ("--outDir", str(made), "--emptyOutDir", "--logLevel", "warn")
         call(node, (node.node, vite, "build", *options), "building the page with vite")
-        (made / STAMP).write_text(mark + "\n")
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(PAGE, ignore_errors=True)
-        shutil.copytree(made, PAGE)
+        put(made, mark)
+
+
+def put(made: Path, mark: str) -> None:
+    """Put a built page in place of the one that is there, so that whoever looks meanwhile finds one of the two whole.
+
+    What `index.html` names has other names in every build: it comes first, what is no longer named goes last.
+    """
+    (PAGE / STAMP).unlink(missing_ok=True)
+    files = sorted(path for path in made.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path == made / "index.html"):
+        swap(path, PAGE / path.relative_to(made))
+    kept = {PAGE / path.relative_to(made) for path in files}
+    for path in [path for path in PAGE.rglob("*") if path.is_file() and path not in kept]:
+        path.unlink(missing_ok=True)
+    (made / STAMP).write_text(mark + "\n")
+    swap(made / STAMP, PAGE / STAMP)
+
+
+def swap(path: Path, place: Path) -> None:
+    """Copy a file to a place where it is whole from the moment it is there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    aside = place.with_name(f"{place.name}.{os.getpid()}.part")
+    shutil.copyfile(path, aside)
+    aside.replace(place)
 
 
 def check() -> bool:

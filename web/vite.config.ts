@@ -5,8 +5,6 @@ export default defineConfig({
   base: "./",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: "../src/understudy/studio/page",
-    emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -21,7 +21,7 @@ from understudy.eigenmotion.pairs import MarkerPair
 from understudy.eigenmotion.preparation import Preparation, prepare
 from understudy.eigenmotion.result import Analogy
 from understudy.eigenmotion.settings import Settings
-from understudy.eigenmotion.stepping import Stepping, step
+from understudy.eigenmotion.stepping import Stepping, rises, step
 from understudy.eigenmotion.study import Study
 from understudy.eigenmotion.tempo import Tempo, read_course
 from understudy.geometry.quaternion import Array, continuous
@@ -221,7 +221,8 @@ class _Timed:
         motion = new.motion
         leg = leg_length(motion.skeleton)
         ground = find_floor(contacts, leg)
-        floor = ground.height
+        standing = list({c.point.name: c.point for c in contacts if c.on == "floor"}.values())
+        floor = ground.height - min(rises(motion, standing).values(), default=0.0)
         # A foot may hang still in the air at the top of a step: B's would be put down there.
         contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < LOW * leg]
         if tempo is None:

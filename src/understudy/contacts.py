@@ -55,6 +55,10 @@ PLACES = 32
 """How many of the places that a point passes are tried as the one it stays in."""
 
 
+ASIDE = np.cos(np.radians(60.0))
+"""Cosine of the angle between the ways from the ankle to the ball of the foot and to its heel, at most."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detection:
     """How still is still. Lengths are shares of the body's leg length, so that one setting fits every body."""
@@ -101,11 +105,20 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
             points += soles
             continue
         heels = [end for end in ends if "heel" in end.name.lower()]
+        heels = heels or [end for end in ends if balls and _behind(skeleton, end, ankle, int(balls[0]))]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:
             heels = [_heel(pose, skeleton.names[ankle], toes[0])]
         points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
     return tuple(points)
+
+
+def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
+    """Whether an end of an ankle is its heel by shape: a file such as BVH has ends without names."""
+    lengths = np.linalg.norm(end.offset), np.linalg.norm(skeleton.offsets[ball])
+    if end.joint != skeleton.names[ankle] or skeleton.parents[ball] != ankle or min(lengths) < 1e-6:
+        return False
+    return bool(end.offset @ skeleton.offsets[ball] < ASIDE * lengths[0] * lengths[1])
 
 
 def _pose_of(motion: Motion, joints: Sequence[int]) -> Pose:

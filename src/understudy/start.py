@@ -18,8 +18,10 @@ from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.skeleton import Skeleton
 
-LEVEL = 0.02
-"""Rise per metre below which a floor counts as level."""
+DEEP = 0.06
+"""Leg lengths below a floor at which nothing can stand on it."""
+LOWEST = 10.0
+"""Percent of what stands that may be below the floor, being off itself."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +47,9 @@ class Floor:
 def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
     """The floor that contacts stand on: the plane through the lower half of their places.
 
-    A tilt is believed only where contacts spread over more than a leg's length and lie well on one plane.
+    A tilt is believed only where contacts spread over more than a leg's length and lie well on one plane. Where some
+    stand deep below the middle of all, that is no floor: the others are on steps or rungs, or are points of a foot that
+    the capture has wrong, and the lowest tell.
     """
     places = np.array([c.place for c in contacts if c.place is not None and c.on == "floor"]).reshape(-1, 3)
     flat = np.zeros(2)
@@ -60,7 +64,8 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
         left = low[:, 1] - low[:, 1].mean() - around @ tilt
         if np.std(left) < 0.5 * np.std(low[:, 1]) and np.linalg.norm(tilt) < 0.1:
             return Floor(height=float(low[:, 1].mean() - low[:, [0, 2]].mean(axis=0) @ tilt), slope=tilt)
-    return Floor(height=level, slope=flat)
+    lowest = float(np.percentile(low[:, 1], LOWEST))
+    return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
 
 
 def leg_ratio(source: Skeleton, target: Skeleton) -> float:

@@ -126,6 +126,10 @@ def test_figure_8_arms_swing_as_the_fore_legs_do(name: str) -> None:
     for mode in ("stance", "direction"):
         for side in SIDES:
             assert in_step(source, played(name, mode).motion, "fore", side) > IN_STEP, f"{mode} {side}"
+    for side in SIDES:
+        shoulder, hand = np.moveaxis(fk(played(name, "stance").motion).points([f"{side}Arm", f"{side}Hand"]), 1, 0)
+        hangs = (shoulder - hand)[:, 1] / np.linalg.norm(shoulder - hand, axis=-1)
+        assert np.degrees(np.arccos(hangs)).max() < 60.0, f"{side}: an arm that walks is never level"
 
 
 @pytest.mark.parametrize(("name", "mode"), CASES)

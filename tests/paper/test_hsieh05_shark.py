@@ -96,7 +96,8 @@ def test_two_legs_and_a_tail_fin_are_one_pair():
 
 def test_the_man_lies_in_the_water_as_the_shark_does():
     """Fig. 8(b): aligned by direction his trunk lies along the shark's, face down, within 20 degrees throughout, and
-    his legs stretch out behind him."""
+    his legs stretch out behind him, within 10 degrees of level: the lobes of the fin, of different length, point up and
+    down, the fin itself straight back."""
     pose = fk(swimming_man("direction")[0])
     shark = line(fk(swim()), "Spine1", "Head")
     trunk = line(pose, "Hips", "Neck")
@@ -106,6 +107,7 @@ def test_the_man_lies_in_the_water_as_the_shark_does():
     for side in ("Left", "Right"):
         leg = line(pose, f"{side}UpLeg", f"{side}Foot")
         assert np.einsum("fi,fi->f", leg, trunk).max() < -0.6
+        assert np.degrees(np.abs(np.arcsin(leg[:, 1]))).max() < 10.0
 
 
 @pytest.mark.parametrize("mode", ["direction", "stance"])

@@ -14,6 +14,7 @@ from understudy.eigenmotion.marker import spread_markers
 from understudy.eigenmotion.rhythm import period
 from understudy.eigenmotion.study import make_study
 from understudy.geometry.quaternion import angle_between
+from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.papers.analogies_captured import ANKLES, TAILS, human
 from understudy.papers.analogies_captured import dog as captured_dog
@@ -45,6 +46,13 @@ def goes_well(result: Analogy, *, correlation: float) -> None:
     assert along.mean() > 0.8
 
 
+def stands_on_the_ground(result: Analogy) -> None:
+    """The capture's ground is at 0; its flipping ankles put the middle of its contacts at 10 cm."""
+    body = result.motion.skeleton
+    lowest = fk(result.motion).points([*body.names, *body.ends])[..., 1].min(axis=1)
+    assert abs(float(np.median(lowest))) < 0.03
+
+
 def test_the_dogs_walk_is_found_under_its_drift(dog: Motion) -> None:
     """Its body turns slowly this way and that as it walks; the first component is the step all the same."""
     markers = [m for m in spread_markers(dog.skeleton) if "Tail" not in m.joint]
@@ -59,6 +67,7 @@ def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
     assert result.measures["lift"] > 2.0 * result.measures["lift_example"]
     partners = result.stepping.partners
     assert partners["b_LeftToe"] != partners["b_RightToe"]
+    stands_on_the_ground(result)
     assert not result.warnings
 
 
@@ -78,6 +87,7 @@ def test_spider_and_sample_dog_march_after_a_captured_human(data: Path) -> None:
         result = analogy(walk, example, new, settings=Settings(without=ANKLES))
         goes_well(result, correlation=0.9)
         assert result.measures["lift"] > 1.3 * result.measures["lift_example"]
+        stands_on_the_ground(result)
 
 
 def test_a_capture_that_flips_is_named(data: Path) -> None:
@@ -96,6 +106,7 @@ def test_one_human_learns_anothers_march(data: Path) -> None:
     result = analogy(a, b, new, settings=Settings(without=ANKLES))
     succeeded = result.measures
     assert succeeded["correlation"] > 0.95
+    stands_on_the_ground(result)
     assert succeeded["period_result"] == pytest.approx(succeeded["period_source"], rel=0.02)
     assert succeeded["contacts"]["after"] < 1e-3
     assert succeeded["lift"] > 2.0 * succeeded["lift_example"]

@@ -93,6 +93,21 @@ def test_a_walk_on_another_structure(data: Path) -> None:
     assert report["similarity"].verdict is Verdict.GOOD
 
 
+@pytest.mark.parametrize("clip", ["02_01", "13_11"])
+def test_a_sound_result_on_another_structure_reads_good(data: Path, clip: str) -> None:
+    """Feet stand where the solve with the same map has them stand: a lift or a sink of 10 mm reads 10 mm."""
+    source = load(data, clip)
+    made = retarget(source, read(data / "gltf" / "m2m_human_male.glb").skeleton).motion
+    found = {
+        lift: evaluate(replace(made, root=made.root + np.array([0.0, lift, 0.0])), source)
+        for lift in (-0.01, 0.0, 0.01)
+    }
+    assert found[0.0]["floor"].verdict is found[0.0]["contact_timing"].verdict is Verdict.GOOD
+    assert found[0.0]["floor"]["worst_float"] < 1e-3
+    assert found[0.01]["floor"]["mean_float"] == pytest.approx(0.01, abs=1e-3)
+    assert found[-0.01]["floor"]["added_depth"] == pytest.approx(0.01, abs=2e-3)
+
+
 SOURCES = (
     "cmu_bvh/02_01.bvh",  # walk
     "cmu_bvh/88_01.bvh",  # backflip

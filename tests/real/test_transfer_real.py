@@ -24,6 +24,7 @@ from understudy.papers.hsieh05_captured import dog_and_human, swing
 from understudy.pipeline import Options, retarget
 from understudy.roles import roles
 from understudy.solvers.base import Solution
+from understudy.symmetry import partners
 from understudy.transfer.correspondence import Correspondence
 from understudy.transfer.layout import Layout
 
@@ -248,6 +249,9 @@ def test_a_dog_and_a_human_play_each_other(data: Path, back: bool, mode: str) ->
     )
     assert not found.unmet, found.result
     assert worst(found, "same_place") < PLANT
+    body = found.motion.skeleton
+    stood = {o.constraint.spot.point.joint for o in found.outcomes if o.constraint.kind == "same_place"}
+    assert {body.names[partners(body)[body.index[name]]] for name in stood} == stood, "left and right stand alike"
     legs = {
         m.skeleton.names: ends for m, ends in ((dog, ("b_{}LegUpper", "b_{}Ankle")), (march, ("{}UpLeg", "{}Foot")))
     }

@@ -18,7 +18,7 @@ from understudy.eigenmotion.pairs import MarkerPair, pair_matches, read_markers,
 from understudy.eigenmotion.posing import reach
 from understudy.eigenmotion.rhythm import likeness, period
 from understudy.eigenmotion.settings import Settings
-from understudy.eigenmotion.stepping import feet_of
+from understudy.eigenmotion.stepping import feet_of, rises
 from understudy.eigenmotion.study import make_study, parts
 from understudy.eigenmotion.tempo import Tempo, read_course
 from understudy.errors import FileError, OptionError, UnknownNameError
@@ -285,3 +285,23 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, object], said: str
     with pytest.raises(OptionError) as caught:
         Settings(**wrong)
     assert said in str(caught.value)
+
+
+def test_points_rise_above_the_lowest_of_their_feet() -> None:
+    """Joints of the toes stand as high as the soles are thick, here 3 cm; what hangs below a paw is no part of it."""
+    walk = samples.motion("walk").motion
+    balls = [walk.skeleton.point(f"{side}ToeBase") for side in ("Left", "Right")]
+    thick = tuple(
+        replace(end, offset=end.offset - np.array([0.0, 0.03, 0.0])) if "ToeTip" in end.name else end
+        for end in walk.skeleton.ends
+    )
+    found = rises(replace(walk, skeleton=replace(walk.skeleton, ends=thick)), balls)
+    assert set(found) == {"LeftToeBase", "RightToeBase"}
+    assert all(rise == pytest.approx(0.03, abs=2e-3) for rise in found.values())
+    dog = samples.motion("dog_walk").motion
+    paws = contact_points(dog)
+    hung = tuple(replace(end, offset=end.offset * 3.0) if end not in paws else end for end in dog.skeleton.ends)
+    bare = rises(replace(dog, skeleton=replace(dog.skeleton, ends=hung)), paws)
+    assert bare == rises(dog, paws)
+    assert min(bare.values()) == 0.0
+    assert rises(walk, []) == {}

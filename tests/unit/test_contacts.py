@@ -188,6 +188,21 @@ def test_a_heel_is_made_for_a_foot_without_one() -> None:
     )
 
 
+def test_a_heel_without_a_name_is_known_by_where_it_is() -> None:
+    """As in a BVH, whose ends have no names; what lies before the ankle, such as a little toe, is no heel."""
+    walk = scene("walk").motion
+    named = {"LeftHeel": "LeftFoot_end", "RightHeel": "RightFoot_end"}
+    plain = tuple(replace(end, name=named.get(end.name, end.name)) for end in walk.skeleton.ends)
+    motion = replace(walk, skeleton=replace(walk.skeleton, ends=plain))
+    assert [p.name for p in contact_points(motion)] == ["LeftFoot_end", "LeftToeBase", "RightFoot_end", "RightToeBase"]
+    ball = walk.skeleton.offsets[walk.skeleton.joint("LeftToeBase")]
+    ahead = tuple(
+        replace(e, offset=ball + np.array([0.03, 0.0, 0.02])) if e.name == "LeftFoot_end" else e for e in plain
+    )
+    motion = replace(walk, skeleton=replace(walk.skeleton, ends=ahead))
+    assert contact_points(motion)[0].name == "LeftFoot_heel"
+
+
 def test_a_foot_that_shifts_stands_twice_with_time_to_move_between() -> None:
     """Five centimetres, in a quarter of a second, on legs of a metre."""
     motion = one_point(steps([(0.8, 0.0), (0.8, 0.05)], travel=0.25))

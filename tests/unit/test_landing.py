@@ -12,6 +12,7 @@ import pytest
 
 from understudy import samples
 from understudy.contacts import Contact
+from understudy.geometry.quaternion import from_axis_angle, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.pipeline import Options, retarget
@@ -23,6 +24,7 @@ from understudy.transfer.carry import carry
 from understudy.transfer.correspondence import Correspondence, Pair, PointPair
 from understudy.transfer.landing import Landing, land, step_ratio
 from understudy.transfer.reference import posed
+from understudy.transfer.soles import Soles
 
 LEVEL = Floor(slope=np.zeros(2))
 SIDES = ("Left", "Right")
@@ -178,6 +180,20 @@ def test_fore_feet_are_set_down_with_the_opposite_hind_feet() -> None:
         assert pads[0] == pads[1], "all of a paw at once: it has no heel to roll over"
         front = [c for c in found.contacts if found.points[c.point.name].name == f"{across}HindToe"]
         assert pads[0] == sorted((c.start, c.end) for c in front), "with the ball of the foot across"
+
+
+def test_a_dog_stands_alike_on_both_sides() -> None:
+    """Wrists are off the ground and the paws below them stand; with one paw turned up, its wrist and the other's do."""
+    dog = samples.character("dog")
+    wrists = [dog.point(f"{side}Metacarpus") for side in SIDES]
+    lifted = dog.rest.copy()
+    paw = dog.joint("RightMetacarpus")
+    lifted[paw] = multiply(lifted[paw], from_axis_angle([1.0, 0.0, 0.0], np.radians(-120.0)))
+    for pose, kept in ((dog.rest, False), (lifted, True)):
+        soles = Soles.of(align(onto_dog(), mode="stance", target_pose=pose), "target")
+        assert (soles.grounded(wrists[1]) is wrists[1]) is kept
+        assert soles.grounded(wrists[0]) is not wrists[0]
+        assert [found in wrists for found in soles.alike(wrists)] == [kept, kept]
 
 
 def test_a_dog_that_rises_like_a_human_stands_on_its_hind_feet_alone() -> None:

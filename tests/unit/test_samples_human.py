@@ -13,6 +13,7 @@ from understudy.contacts import Contact
 from understudy.errors import MotionError, OptionError
 from understudy.geometry.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate, to_matrix
 from understudy.kinematics import Pose, fk
+from understudy.metrics import evaluate
 from understudy.motion import Motion, rest_motion
 from understudy.samples import Scene
 from understudy.samples.dance import dance
@@ -374,6 +375,13 @@ def test_the_follower_turns_once_under_the_raised_hands() -> None:
     assert hand[1] > head[1] + 0.05
     assert np.linalg.norm((hand - head)[[0, 2]]) < 0.15
     assert found.actors["follow"].skeleton.rest_ends[0, 1] < found.actors["lead"].skeleton.rest_ends[0, 1]
+
+
+@pytest.mark.parametrize("actor", ["lead", "follow"])
+def test_dancers_legs_pass_beside_each_other(actor: str) -> None:
+    """In the turn too, where a foot that stands while the body turns on must not end up across the other."""
+    found = evaluate(scene("dance").actors[actor], only=["self_penetration"])["self_penetration"]
+    assert found["worst_depth"] < 0.005, found.words
 
 
 def test_dancers_face_each_other_and_keep_apart() -> None:

@@ -115,6 +115,16 @@ def test_what_stands_on_something_else_is_not_the_floor() -> None:
     assert find_floor([], 1.0).height == 0.0
 
 
+def test_what_stands_below_it_is_not_below_the_floor() -> None:
+    """Rungs, or feet that a capture has too high, outnumber what stands on the ground: the lowest tell."""
+    heights = np.repeat([0.02, 0.1, 0.15], [4, 7, 5])
+    places = np.stack([np.zeros(16), heights, np.zeros(16)], axis=1)
+    assert find_floor(standing(places), 1.0).height == pytest.approx(0.02)
+    places[:, 1] = np.repeat([0.05, 0.1, 0.11], [1, 10, 5])
+    assert find_floor(standing(places), 1.0).height == pytest.approx(0.1), "one that sinks does not"
+    assert found_floor(samples.motion("ladder").motion).height == pytest.approx(0.0, abs=1e-3), "not half a leg up"
+
+
 def test_the_path_is_scaled_by_the_legs_about_the_floor() -> None:
     target = walk().skeleton.scaled(0.5)
     floor = Floor(height=0.3, slope=np.zeros(2))

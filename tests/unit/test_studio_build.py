@@ -188,6 +188,44 @@ def test_nothing_is_done_twice_and_every_change_is_seen(tmp_path: Path) -> None:
     assert not build.is_built()
 
 
+def made_page(folder: Path, name: str) -> Path:
+    """A page as vite leaves it, whose script is called so."""
+    (folder / "assets").mkdir(parents=True)
+    (folder / "assets" / f"{name}.js").write_text(name)
+    (folder / "index.html").write_text(f"assets/{name}.js")
+    return folder
+
+
+def test_a_page_is_there_and_whole_while_the_next_is_put_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = load(checkout(tmp_path / "copy"))
+    build.put(made_page(tmp_path / "one", "one"), build.fingerprint())
+    assert build.is_built()
+    seen = []
+
+    def looking(path: Path, place: Path) -> None:
+        swap(path, place)
+        index = (build.PAGE / "index.html").read_text()
+        seen.append((index, (build.PAGE / index).read_text(), build.is_built()))
+
+    swap = build.swap
+    monkeypatch.setattr(build, "swap", looking)
+    build.put(made_page(tmp_path / "two", "two"), build.fingerprint())
+    assert seen == [
+        ("assets/one.js", "one", False),
+        ("assets/two.js", "two", False),
+        ("assets/two.js", "two", True),
+    ]
+    left = sorted(path.relative_to(build.PAGE).as_posix() for path in build.PAGE.rglob("*") if path.is_file())
+    assert left == ["assets/two.js", build.STAMP, "index.html"]
+
+
+def test_only_the_build_script_builds_into_the_package() -> None:
+    assert "build" not in json.loads((ROOT / "web" / "package.json").read_text())["scripts"]
+    assert "outDir" not in (ROOT / "web" / "vite.config.ts").read_text()
+
+
 def test_a_broken_source_says_so(tmp_path: Path, node: None) -> None:
     build = load(checkout(tmp_path / "copy"))
     (build.WEB / "index.html").write_text('<script type="module" src="./src/nowhere.tsx"></script>')

@@ -249,6 +249,8 @@ def test_a_wrong_edit_is_told_with_where_it_is_and_can_be_undone(studio: Any) ->
         page.ask("edit", label="x", changes=[{"op": "insert", "path": ["recipe", "constraint", 0], "value": value}])
         said = page.heard("trouble")
         assert said["path"][:3] == ["recipe", "constraint", 0]
+        # It is over with the next result.
+        assert said["solving"]
         assert "There is no result yet" in page.ask("evaluate", which="result")["error"]["message"]
         page.ask("undo")
         page.solved(page.state["version"])

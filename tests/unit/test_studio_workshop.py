@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,9 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
     assert [body["which"] for body in seen["bodies"]] == names
     work = solved(shop, wanted, base)
     assert [header["which"] for header, _ in work.motions()] == names
-    assert [body["label"] for body in seen["bodies"]] == ["lead", "follow", "lead", "follow"]
+    labels = ["lead: source", "follow: source", "lead: result", "follow: result"]
+    assert [body["label"] for body in seen["bodies"]] == labels
+    assert [performer.label for performer in work.performers] == labels
     told = work.result()
     assert {track["actor"] for track in told["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
     held = [track for track in told["tracks"] if track["label"].endswith(("on lead", "on follow"))]
@@ -238,6 +241,39 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
         UnderstudyError, match=r"Nobody on the stage is called `result:folow`; nearest: `result:follow`"
     ):
         work.clip("result:folow")
+
+
+def test_several_actors_are_told_apart_by_actor_and_file(shop: Workshop, base: Path) -> None:
+    pair = [
+        {"source": "sample:squat", "name": "one"},
+        {"source": "sample:squat", "target": "sample:child", "name": "two"},
+    ]
+    bodies = shop.view(document(*pair), base)["bodies"]
+    assert [body["label"] for body in bodies] == ["one: squat", "two: squat", "one: result", "two: child"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "first", "at_half"),
+    [
+        ({}, 1, 13),
+        ({"keep_reference": True}, 0, 12),
+        ({"frames": "5:"}, 5, 17),
+        ({"frames": ":40"}, 1, 13),
+        ({"frames": "5:", "fps": 60.0}, 5, 17),
+        ({"fps": 12.0}, 1, 13),
+    ],
+)
+def test_frames_of_a_source_are_counted_as_its_file_does(
+    shop: Workshop, base: Path, reading: dict[str, Any], first: int, at_half: int
+) -> None:
+    squat = samples.motion("squat", fps=24.0, seconds=2.0).motion
+    still = squat.rotations.copy()
+    still[0] = squat.skeleton.rest
+    understudy.write(replace(squat, rotations=still), base / "stands.bvh")
+    source, result = shop.view(document({"source": "stands.bvh"}, reading=reading), base)["bodies"]
+    assert source["file"] == {"first_frame": first, "fps": pytest.approx(24.0, rel=1e-4)}
+    assert source["file"]["first_frame"] + round(0.5 * source["file"]["fps"]) == at_half
+    assert "file" not in result
 
 
 def test_props_stand_and_move(shop: Workshop, base: Path) -> None:

@@ -2,6 +2,7 @@
 
 import { fetchFile } from "./download";
 import { helpOpen } from "./keys";
+import { writable } from "./panels/exporting";
 import type { Mode } from "./protocol";
 import { edit, look, progress, redo, report, result, send, state, undo, view } from "./store";
 
@@ -75,11 +76,11 @@ export function Bar() {
   );
 }
 
-/** What can be exported: the result, of several actors each one's. */
-function exportable(): { which: string; label: string }[] {
+/** What can be exported: what stands for the result, of several actors each one's. */
+function exportable(): { value: string; label: string }[] {
   const { shown } = view.value;
-  const bodies = state.value?.bodies.filter((body) => body.which.startsWith("result")) ?? [];
-  return bodies.map(({ which, label }) => ({ which: which.replace("result", shown), label }));
+  const found = result.value?.text ? writable() : [];
+  return found.filter(({ value }) => value === shown || value.startsWith(`${shown}:`));
 }
 
 function Download() {
@@ -107,18 +108,19 @@ function Download() {
     <select
       aria-label="Export the result as"
       data-testid="export"
-      disabled={!result.value?.text}
+      disabled={results.length === 0}
+      title={results.length === 0 ? "There is no result to export yet: open a motion first" : "Export the result as a file"}
       onChange={choose}
       value=""
     >
-      <option value="" hidden>
-        Export…
+      <option value="" hidden={results.length > 0}>
+        {results.length > 0 ? "Export…" : "Nothing to export"}
       </option>
-      {results.length === 1 && formats(results[0].which)}
+      {results.length === 1 && formats(results[0].value)}
       {results.length > 1 &&
-        results.map(({ which, label }) => (
-          <optgroup key={which} label={label}>
-            {formats(which)}
+        results.map(({ value, label }) => (
+          <optgroup key={value} label={label}>
+            {formats(value)}
           </optgroup>
         ))}
     </select>

@@ -3,6 +3,8 @@
 import { clock, duration, state } from "./store";
 
 let last = 0;
+/** Where the clock would be between two frames. */
+let exact = 0;
 /** Backwards while J is in charge. */
 let direction = 1;
 
@@ -11,16 +13,19 @@ function tick(now: number): void {
   const end = duration();
   const step = (direction * clock.speed.value * Math.min(now - last, 250)) / 1000;
   last = now;
-  let time = clock.time.value + step;
-  if (time > end || time < 0) {
+  // Somebody may have gone elsewhere meanwhile.
+  if (Math.abs(clock.time.value - snapped(exact)) > 1e-6) exact = clock.time.value;
+  exact += step;
+  if (exact > end || exact < 0) {
     if (clock.loop.value && end > 0) {
-      time = ((time % end) + end) % end;
+      exact = ((exact % end) + end) % end;
     } else {
-      time = Math.min(Math.max(time, 0), end);
+      exact = Math.min(Math.max(exact, 0), end);
       clock.playing.value = false;
     }
   }
-  clock.time.value = time;
+  // Between two frames there is nothing new to be seen, and drawing the same again would cost as much.
+  clock.time.value = snapped(exact);
   window.requestAnimationFrame(tick);
 }
 
@@ -29,6 +34,7 @@ export function play(forwards = true): void {
   if (clock.playing.value || duration() <= 0) return;
   if (forwards && clock.time.value >= duration()) clock.time.value = 0;
   clock.playing.value = true;
+  exact = clock.time.value;
   last = performance.now();
   window.requestAnimationFrame(tick);
 }

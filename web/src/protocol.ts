@@ -176,6 +176,8 @@ export interface Trouble {
   hint: string;
   /** What of the document it is about, where that is known. */
   path?: Path;
+  /** Whether it kept something from being solved: the next result shows that it is over. */
+  solving?: boolean;
 }
 
 export type Event =
@@ -223,6 +225,8 @@ export interface Body {
   mesh: string | null;
   /** Metres. */
   height: number;
+  /** Of a source: the number, in its file, of the first frame that is shown, and how many frames a second the file has. */
+  file?: { first_frame: number; fps: number };
 }
 
 /** What came of the last solve. */

@@ -13,17 +13,17 @@ import type {
   Quality,
   Result,
   State,
-  Trouble,
 } from "./protocol";
-import { VIEW, type Selection, type View } from "./view";
+import { report } from "./troubles";
+import { stillThere, VIEW, type Selection, type View } from "./view";
 
+export { dismiss, report, troubles } from "./troubles";
 export type { MotionData, Selection, View };
 
 export const state = signal<State | null>(null);
 export const result = signal<Result | null>(null);
 export const quality = signal<Quality | null>(null);
 export const progress = signal({ text: "", share: 0, busy: false });
-export const troubles = signal<Trouble[]>([]);
 export const connected = signal(false);
 /** Whether the server could not be reached, or went away. */
 export const lost = signal(false);
@@ -55,14 +55,24 @@ export function send<K extends keyof Commands>(command: K, args: Commands[K][0])
 
 /** A finished change of the document: one step of undo. Troubles are shown, so that nobody has to wait for it. */
 export async function edit(label: string, changes: Change[]): Promise<void> {
+  settle();
   waiting = null;
   dropping = true;
   try {
     await send("edit", { label, changes });
+    // A change that changes nothing is answered without a new state.
+    if (dropping) arrived();
   } catch (trouble) {
-    dragged.value = null;
+    arrived();
     report(trouble);
   }
+}
+
+/** The document has what was dragged, or never will. */
+function arrived(): void {
+  dropping = false;
+  dragged.value = null;
+  lingering.value = false;
 }
 
 /** The end of a drag: its last changes are kept. */
@@ -74,8 +84,9 @@ let flying = false;
 /** Whether the next state makes what was dragged true: until then it stays on show. */
 let dropping = false;
 
-/** A change on the way. One is under way at a time; of those that come meanwhile only the newest is sent. */
+/** A change on the way. One is under way until it is solved; of those that come meanwhile only the newest is sent. */
 export function drag(changes: Change[]): void {
+  settle();
   dragged.value = changes;
   dropping = false;
   waiting = changes;
@@ -87,8 +98,11 @@ async function fly(): Promise<void> {
   while (waiting !== null) {
     const changes = waiting;
     waiting = null;
+    const seen = new Promise<void>((resolve) => (landed = resolve));
     try {
       await send("drag", { seq: ++sequence, changes });
+      // What is sent before the last is solved would only be forgotten by the server, and hold up the solving.
+      await Promise.race([seen, new Promise((resolve) => window.setTimeout(resolve, LATEST))]);
     } catch (trouble) {
       report(trouble);
     }
@@ -96,39 +110,63 @@ async function fly(): Promise<void> {
   flying = false;
 }
 
+/** Milliseconds after which a drag that nothing came of is no longer waited for. */
+const LATEST = 1000;
+/** Called when something came of the drag that is under way. */
+let landed = (): void => undefined;
+
+/** Milliseconds without a further change after which what was changed bit by bit is one step of undo. */
+const PAUSE = 1000;
+let lasting: { label: string; changes: Change[]; timer: number } | null = null;
+/** Whether something is changed bit by bit, or was and the document does not have it yet. */
+export const lingering = signal(false);
+
+/** A change bit by bit, as by keys: shown at once, and kept as one step when no further one comes. */
+export function linger(label: string, changes: Change[]): void {
+  // What was just kept is on its way: what is changed next must know of it.
+  if (lingering.value && !lasting) return;
+  window.clearTimeout(lasting?.timer);
+  lasting = null;
+  drag(changes);
+  lasting = { label, changes, timer: window.setTimeout(settle, PAUSE) };
+  lingering.value = true;
+}
+
+/** Keep what was changed bit by bit: something else is done now. */
+export function settle(): void {
+  if (!lasting) return;
+  const { label, changes, timer } = lasting;
+  window.clearTimeout(timer);
+  lasting = null;
+  void edit(label, changes);
+}
+
 /** Give a drag up: everything is as it was before. */
 export function releaseDrag(): void {
+  window.clearTimeout(lasting?.timer);
+  lasting = null;
+  lingering.value = false;
   dragged.value = null;
   waiting = null;
   void send("release", {}).catch(report);
 }
 
 export function undo(): void {
-  if (state.value?.undo !== null) void send("undo", {}).catch(report);
+  if (lasting) {
+    settle();
+    void send("undo", {}).catch(report);
+  } else if (state.value?.undo !== null) void send("undo", {}).catch(report);
 }
 
 export function redo(): void {
+  settle();
   if (state.value?.redo !== null) void send("redo", {}).catch(report);
-}
-
-/** Show what went wrong; `trouble` is what a request was rejected with. */
-export function report(trouble: unknown): void {
-  const known = trouble as Partial<Trouble> | null;
-  const entry: Trouble =
-    typeof known?.message === "string" && !(trouble instanceof Error)
-      ? { message: known.message, hint: known.hint ?? "", path: known.path }
-      : { message: `The page failed: ${String(trouble)}`, hint: "reload the page; nothing that was done is lost" };
-  if (troubles.value.some((other) => other.message === entry.message)) return;
-  troubles.value = [...troubles.value.slice(-3), entry];
-}
-
-export function dismiss(trouble: Trouble): void {
-  troubles.value = troubles.value.filter((other) => other !== trouble);
 }
 
 // --------------------------------------------------------------------------------------------------------- looking
 
 export function select(chosen: Selection): void {
+  settle();
   selection.value = chosen;
 }
 
@@ -155,6 +193,7 @@ function receive(event: Event): void {
     case "state":
       return takeState(event.state);
     case "result":
+      if (event.result.seq === null || event.result.seq === sequence) landed();
       return takeResult(event.result);
     case "progress":
       progress.value = { text: event.text, share: event.share, busy: event.busy };
@@ -163,22 +202,9 @@ function receive(event: Event): void {
       quality.value = event.quality;
       return;
     case "trouble":
+      if (event.trouble.solving) landed();
       return report(event.trouble);
   }
-}
-
-/** Whether what is chosen is in a document too: the same body or entry, of the same motion. */
-function stillThere({ kind, which, joint, path }: Selection, before: State | null, fresh: State): boolean {
-  if (kind === "joint") {
-    const body = fresh.bodies.find((each) => each.which === which);
-    return body !== undefined && [...body.joints, ...body.ends].some((each) => each.name === joint);
-  }
-  const sources = ({ document }: State) =>
-    JSON.stringify([document.mode, document.recipe.actor.map((actor) => actor.source)]);
-  if (before && sources(before) !== sources(fresh)) return false;
-  let held = fresh.document as unknown as Json | undefined;
-  if (kind === "track") for (const key of path ?? []) held = (held as { [key: string]: Json } | undefined)?.[key];
-  return held !== undefined;
 }
 
 function takeState(fresh: State): void {
@@ -186,8 +212,7 @@ function takeState(fresh: State): void {
   if (before === null) restore(fresh.view);
   state.value = fresh;
   if (!stillThere(selection.value, before, fresh)) selection.value = { kind: "none" };
-  if (dropping) dragged.value = null;
-  dropping = false;
+  if (dropping) arrived();
   const kept = new Set(fresh.bodies.map((body) => body.which));
   for (const which of motions.keys()) {
     if (!kept.has(which) && !which.startsWith("variant:")) motions.delete(which);
@@ -264,5 +289,6 @@ function tell(): void {
 export function start(): void {
   connection.open();
   effect(remember);
+  window.addEventListener("pagehide", settle);
   window.addEventListener("pagehide", tell);
 }

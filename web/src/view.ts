@@ -1,6 +1,6 @@
 /** What is looked at and how. */
 
-import type { Path } from "./protocol";
+import type { Json, Path, State } from "./protocol";
 
 export interface Selection {
   kind: "track" | "joint" | "pair" | "none";
@@ -52,3 +52,27 @@ export const VIEW: View = {
   span: null,
   camera: null,
 };
+
+/** Whether what is chosen is in a document too: the same body or entry, of the same motion. */
+export function stillThere({ kind, which, joint, path }: Selection, before: State | null, fresh: State): boolean {
+  if (before && sourcesOf(before) !== sourcesOf(fresh)) return false;
+  if (kind === "joint") {
+    const body = fresh.bodies.find((each) => each.which === which);
+    return body !== undefined && [...body.joints, ...body.ends].some((each) => each.name === joint);
+  }
+  let held = fresh.document as unknown as Json | undefined;
+  if (kind === "track") for (const key of path ?? []) held = (held as { [key: string]: Json } | undefined)?.[key];
+  return held !== undefined;
+}
+
+/** What a document is about, as a text. */
+function sourcesOf({ document: { mode, recipe, transition, analogy } }: State): string {
+  const { first, second } = transition;
+  const { a_example, b_example, a_new } = analogy;
+  const clips = {
+    retarget: recipe.actor.map(({ source }) => source),
+    transition: [first, second],
+    analogy: [a_example, b_example, a_new],
+  };
+  return JSON.stringify([mode, clips[mode]]);
+}

@@ -19,10 +19,11 @@ from understudy.eigenmotion.matching import THRESHOLDS, Match
 from understudy.eigenmotion.pairs import MarkerPair, pair_matches
 from understudy.eigenmotion.rhythm import likeness
 from understudy.eigenmotion.settings import Settings
+from understudy.eigenmotion.stepping import rises
 from understudy.eigenmotion.study import Study, make_study
 from understudy.errors import MotionError, OptionError
 from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk, locate
+from understudy.kinematics import locate
 from understudy.limits import joint_limits
 from understudy.motion import Motion, rest_motion
 from understudy.skeleton import Point, Skeleton
@@ -74,9 +75,8 @@ class Preparation:
 
     @cached_property
     def rises(self) -> dict[str, float]:
-        """Metres above the floor at which B's points stand, by name."""
-        heights = np.percentile(fk(self._standing).points(self.points)[..., 1], 5, axis=0)
-        return {p.name: float(h - heights.min()) for p, h in zip(self.points, heights, strict=True)}
+        """Metres above the ground at which B's points stand, by name."""
+        return rises(self._standing, self.points)
 
     @property
     def _standing(self) -> Motion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.body import leg_length
+from understudy.body import is_humanoid, leg_length
 from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
@@ -59,6 +59,21 @@ def feet_of(skeleton: Skeleton, points: Sequence[Point]) -> list[list[Point]]:
         else:
             found.append([point])
     return found
+
+
+def rises(motion: Motion, points: Sequence[Point]) -> dict[str, float]:
+    """Metres above the ground at which points stand, by name: the lowest of a foot, its tips included, is on it.
+
+    A joint of the toes stands as high as the sole is thick. Below an animal's paws rigs hang joints of all sorts, which
+    are no part of the body.
+    """
+    skeleton = motion.skeleton
+    tips: list[Point] = []
+    if points and is_humanoid(skeleton):
+        below = np.any([skeleton.below(skeleton.joint(point.joint)) for point in points], axis=0)
+        tips = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+    heights = np.percentile(fk(motion).points([*points, *tips])[..., 1], 5, axis=0)
+    return {point.name: float(h - heights.min()) for point, h in zip(points, heights, strict=False)}
 
 
 def step(

@@ -20,6 +20,7 @@ from understudy.skin import Mesh
 from understudy.solvers.base import Outcome
 from understudy.start import Floor, find_floor, leg_ratio
 from understudy.transfer.alignment import Alignment, align
+from understudy.transfer.carry import carry
 from understudy.transfer.correspondence import Correspondence
 from understudy.transfer.landing import Landing, land, step_ratio
 from understudy.transfer.suggest import suggest
@@ -139,11 +140,7 @@ class Take:
         if self.contacts is not None:
             found: Sequence[Contact] = self.contacts
         elif self.source is not None:
-            points = contact_points(self.source)
-            if not self.alike:
-                # How high a guessed heel stands is a guess too, which would be carried over to the other body.
-                points = tuple(p for p in points if has_point(self.source.skeleton, p)) or points
-            found = detect_contacts(self.source, points)
+            found = detect_contacts(self.source, contact_points(self.source))
         else:
             found = _low_contacts(self.result)
         return tuple(contact for contact in found if contact.place is not None)
@@ -161,7 +158,7 @@ class Take:
         """Where on the result the source's contacts go; None where the two are of one structure."""
         if self.source is None or self.alike:
             return None
-        carried = self.result.at(self.source.times, fps=self.source.fps)
+        carried = carry(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
         return land(self.source, self.found_contacts, self.alignment, carried, self.floor)
 
     @cached_property

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy import samples
+from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.papers.base import Paper, figure
 from understudy.papers.hsieh05_captured import CAPTURES
@@ -72,8 +73,13 @@ def make_fig08b(path: Path | None) -> list[str]:
         [swim, solution.motion], path, labels=["a shark swims", "a man does: its tail fin moves both his legs"],
         style="filmstrip", views=("side", "top"), count=8, frames=slice(0, 30), dots_per_inch=DOTS,
     )  # fmt: skip
-    swing = np.degrees(np.ptp(2.0 * np.arcsin(np.clip(solution.motion.rotations[:, man.index["LeftUpLeg"], 2], -1, 1))))
-    return [f"the legs swing by {swing:.0f} degrees with the fin"]
+    hip, foot = np.moveaxis(fk(solution.motion).points(["LeftUpLeg", "LeftFoot"]), 1, 0)
+    swing = np.ptp(np.arctan2((hip - foot)[:, 0], (hip - foot)[:, 2]))
+    rise = np.abs(np.arcsin((foot - hip)[:, 1] / np.linalg.norm(foot - hip, axis=-1))).max()
+    found = (
+        f"{np.degrees(swing):.0f} degrees from side to side, as the fin does, {np.degrees(rise):.0f} off level at most"
+    )
+    return [f"the legs swing by {found}"]
 
 
 def make_fig09(path: Path | None) -> list[str]:

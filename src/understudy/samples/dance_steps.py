@@ -2,6 +2,8 @@
 
 A pattern has six counts: side on 1, side on 3, rock back on 5, replace on 6. Both dancers step to the same side of
 the room at the same time: the leader begins on the left foot, the follower, who faces the leader, on the right.
+Turning, the follower takes six small steps before the rock: in fewer, a foot that stands while the body turns on ends
+up across the other.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ BEFORE = 0.5
 """Counts before the first step at time zero."""
 WIDTH, SIDE, ROCK = 0.09, 0.13, 0.2
 """Half the distance between the feet; how far they step to the side and back; in leg lengths."""
-
-
-TURN = (0.85, 4.75)
-"""From which to which count the follower turns."""
+TURN = ((0.85, 0.0), (1.75, 0.16), (3.85, 0.84), (4.75, 1.0))
+"""At which counts the follower has done how much of the turn."""
+STEPS, QUICK, STAND = 6, 0.66, 0.92
+"""How many steps a turn takes, counts from one to the next, and counts that each stands."""
 
 
 def turns(pattern: int) -> bool:
@@ -76,8 +78,8 @@ class Dancer:
         """(F,) heading of the hips, radians."""
         knots, values = [], []
         for n in patterns(seconds):
-            knots += [when(n, TURN[0]), when(n, TURN[1])]
-            values += [self.yaw(n), self.yaw(n + 1)]
+            knots += [when(n, count) for count, _ in TURN]
+            values += [self.yaw(n) + share * (self.yaw(n + 1) - self.yaw(n)) for _, share in TURN]
         return through(times, knots, values)
 
 
@@ -97,7 +99,7 @@ def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float])
     start, middle, end = dancer.heading(np.array([span[0] + 0.1, np.mean(span), span[1] - 0.05]), span[1])
     ball = dancer.skeleton.offsets[dancer.skeleton.joint(f"{side}ToeBase")] * [1.0, 0.0, 1.0]
     axis = dancer.spot(0.0, dancer.closer)
-    rests = axis + rotate(heading(middle), np.array([own * 0.075 * leg, 0.0, 0.3 * ball[2]]))
+    rests = axis + rotate(heading(middle), np.array([own * 0.13 * leg, 0.0, 0.3 * ball[2]]))
     yaw = start + own * np.radians(6.0)
     return _plant(
         dancer, rests - rotate(heading(yaw), ball), yaw, span, turn=end - start,
@@ -114,9 +116,7 @@ def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Plant]]:
     yaw, after = dancer.yaw(n), dancer.yaw(n + 1)
     w, side = WIDTH * leg, SIDE * leg
     if spin:
-        found = [
-            (role, _pivot(dancer, role, n, (count, count + 1.5))) for role, count in ((0, 1), (1, 2), (0, 3), (1, 4))
-        ]
+        found = [(k % 2, _pivot(dancer, k % 2, n, (1.0 + QUICK * k, 1.0 + QUICK * k + STAND))) for k in range(STEPS)]
     else:
         found = [
             (0, _plant(dancer, dancer.spot(w + side, closer), yaw + out[0], (when(n, 1), when(n, 4.5)))),
@@ -126,7 +126,7 @@ def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Plant]]:
         dancer, dancer.spot(0.5 * w, -ROCK * leg), after + out[0], (when(n, 5), when(n, 6.5)),
         touch_pitch=np.radians(30.0), stand_pitch=np.radians(20.0), leave_pitch=np.radians(30.0),
     )  # fmt: skip
-    until = when(n + 1, 1.5 if next_spin else 2.5)
+    until = when(n + 1, 1.35 if next_spin else 2.5)
     return [*found, (0, back), (1, _plant(dancer, dancer.spot(-w, 0.0), after + out[1], (when(n, 6), until)))]
 
 

@@ -253,7 +253,7 @@ def source_performer(prepared: Prepared, number: int, skin: Clip | None, contact
     fits = skin is not None and skin.skeleton.names == loaded.motion.skeleton.names
     return Performer(
         which=f"source:{name}" if several else "source",
-        label=title(loaded.cast.source),
+        label=source_label(loaded, several=several),
         motion=loaded.motion,
         meshes=skin.meshes if skin is not None and fits else (),
         skeleton=skin.skeleton if skin is not None and fits else None,
@@ -266,10 +266,18 @@ def title(name: str) -> str:
     return name.removeprefix("sample:").rpartition("/")[2] or name
 
 
+def source_label(loaded: Loaded, *, several: bool) -> str:
+    """What a source's body is called: by its file, and where there are several by the actor too."""
+    name, found = loaded.cast.name, title(loaded.cast.source)
+    return f"{name}: {'source' if found == name else found}" if several else found
+
+
 def result_label(loaded: Loaded, *, several: bool) -> str:
-    """What the result's body is called: as the actor is where there are several."""
-    if several and loaded.cast.name:
-        return loaded.cast.name
+    """What a result's body is called: by the character's file, and where there are several by the actor too."""
     if loaded.cast.target is not None:
-        return title(loaded.cast.target)
-    return f"{title(loaded.cast.source)}, other proportions" if loaded.cast.scale is not None else "result"
+        found = title(loaded.cast.target)
+    elif several or loaded.cast.scale is None:
+        found = "result"
+    else:
+        found = f"{title(loaded.cast.source)}, other proportions"
+    return f"{loaded.cast.name}: {found}" if several else found

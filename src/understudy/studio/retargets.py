@@ -23,7 +23,7 @@ from understudy.start import find_floor
 from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggested
 from understudy.studio.document import tables_of
 from understudy.studio.live import SHOWN, WHOLE, Memory, Rehearsal, sketch, thinned, thinning, update
-from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, title
+from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, source_label
 from understudy.studio.props import stage_props
 from understudy.studio.scene import body_table, prop_tables
 from understudy.studio.shelf import Shelf, content
@@ -79,10 +79,19 @@ class Retargets:
             for each, skin in zip(cast, self._skins(recipe, cast), strict=True):
                 which = f"{kind}:{each.cast.name}" if several else kind
                 skeleton, clip = (each.motion.skeleton, skin) if kind == "source" else (each.target, each.clip)
-                label = title(each.cast.source) if kind == "source" else result_label(each, several=several)
+                label = (source_label if kind == "source" else result_label)(each, several=several)
                 fits = clip.skeleton.names == skeleton.names
-                found.append(body_table(which, label, skeleton, clip.meshes if fits else ()))
+                body = body_table(which, label, skeleton, clip.meshes if fits else ())
+                found.append(body | {"file": self._counting(recipe, each)} if kind == "source" else body)
         return found
+
+    def _counting(self, recipe: Recipe, loaded: Loaded) -> Table:
+        """How a source's file counts its frames: the number of the first that is shown, and how many a second."""
+        fps, reading = loaded.motion.fps, recipe.reading
+        if reading.fps is not None:
+            own = self.shelf.loaded(Cast(source=loaded.cast.source), replace(reading, fps=None), recipe.folder)
+            fps = own.motion.fps
+        return {"first_frame": round(loaded.start * fps), "fps": fps}
 
     def _skins(self, recipe: Recipe, cast: Sequence[Loaded]) -> tuple[Clip, ...]:
         """The sources' own files, where their formats have meshes; else without any."""

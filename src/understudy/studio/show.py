@@ -99,7 +99,7 @@ class Show:
                 self.event(OVER)
             raise
         except Exception as error:
-            found = told(error)
+            found = {**told(error), "solving": True}
             self.event({"on": "trouble", "trouble": found})
         if not wish.live:
             self._trouble = found

@@ -161,7 +161,7 @@ class Layout:
         ends = [end for end in pose.skeleton.ends if end.joint == bone]
         if below:
             return pose.positions[0, below].mean(0)
-        return pose.points(ends)[0].mean(0) if ends else None
+        return _middle(pose.positions[0, joint], pose.points(ends)[0]) if ends else None
 
     def far(self, pair: Pair, side: str) -> Array | None:
         """(3,) where the bones of a pair lead: to the pairs that hang from it; at a limb's end to its tip."""
@@ -229,6 +229,19 @@ class Layout:
         """Radians between the two sides of a limb; 0 where that cannot be told."""
         a, b = (self.chord(first, side, last) for side in ("source", "target"))
         return 0.0 if a is None or b is None else float(np.arccos(np.clip(a @ b, -1.0, 1.0)))
+
+
+def _middle(start: Array, ends: Array) -> Array:
+    """(3,) where a bone from a place leads that has ends (E, 3): their middle, by direction alone where they fan out.
+
+    The lobes of a tail fin are of different length; the fin still points straight back.
+    """
+    ways = ends - start
+    sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
+    units = ways / np.maximum(sizes, SHORT)
+    if sizes.min() < SHORT or (units @ units.T).min() > 0.0:
+        return ends.mean(0)
+    return start + sizes.mean() * units.mean(0)
 
 
 def _unit(v: Array | int) -> Array | None:

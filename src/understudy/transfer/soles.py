@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from understudy.kinematics import Pose
 from understudy.motion import Motion, rest_motion
 from understudy.naming import words
 from understudy.skeleton import Point, Skeleton
+from understudy.symmetry import partners
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import anchors
 from understudy.transfer.layout import Layout
@@ -60,8 +62,8 @@ class Soles:
         # A body that keeps its own stance shows there what it stands on; what is carried to it may wave a paw for good.
         shown = still if motion is None or (alignment.stance and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
-        for point in contact_points(shown):
-            point = soles.grounded(point) if animal else point
+        found = contact_points(shown)
+        for point in soles.alike(found) if animal else found:
             row = soles.limbs.setdefault(soles.limb_of(point), [])
             if point.name not in {other.name for other in row}:
                 row.append(point)
@@ -90,6 +92,15 @@ class Soles:
         lower = self.foremost(point)
         heights = self.pose.points([point, lower])[0, :, 1]
         return lower if heights[0] - heights[1] > OFF_GROUND * leg_length(self.pose.skeleton) else point
+
+    def alike(self, points: Sequence[Point]) -> list[Point]:
+        """Points grounded where those of the other side are too: a paw that hangs lower by itself is a lifted one."""
+        lower = [self.grounded(point) for point in points]
+        skeleton = self.pose.skeleton
+        twins = {name: skeleton.names[j] for name, j in zip(skeleton.names, partners(skeleton), strict=True)}
+        standing = {twins[point.joint] for point, low in zip(points, lower, strict=True) if low is point}
+        paired = {name for name, twin in twins.items() if name != twin}
+        return [point if point.joint in standing & paired else low for point, low in zip(points, lower, strict=True)]
 
     def limb_of(self, point: Point) -> int:
         """The number of the limb that a point is on; -1 for one without a partner."""

@@ -200,6 +200,15 @@ class Desk:
         self.until(f"JSON.stringify(state.value.document).includes('sample:{name}')")
         self.settle()
 
+    def file(self, name: str, role: str = "source") -> None:
+        """Open a file of the server's folder by its button."""
+        self.panel("files")
+        self.at("browse-files").click()
+        self.at("open-role").select_option(role)
+        folder = self.value("state.value.folders[0]")
+        self.page.locator(f'[data-testid="files"] button[title="{folder}"]').click()
+        self.page.locator(f'[data-testid="files"] button[title$="{name}"]').click()
+
     def until(self, condition: str) -> None:
         """Wait for something that is told in terms of `window.understudy`."""
         self.wait(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+
+from understudy import samples
+from understudy.io import write
 
 pytestmark = pytest.mark.xdist_group("studio")
 
@@ -51,6 +55,23 @@ def test_a_wrong_pair_of_bones_is_put_right(desk: Any) -> None:
     desk.settle()
     desk.at("as-suggested").click()
     desk.until("state.value.document.pairs === null")
+    desk.settle()
+
+
+def test_a_reference_pose_is_counted_as_the_file_counts(desk: Any, server: Any) -> None:
+    squat = samples.motion("squat", fps=30.0, seconds=2.0).motion
+    rotations = squat.rotations.copy()
+    rotations[0] = squat.skeleton.rest
+    write(replace(squat, rotations=rotations), server.work / "stands.bvh")
+    desk.file("stands.bvh")
+    desk.until("state.value.document.recipe.actor[0]?.source.endsWith('stands.bvh')")
+    desk.sample("other", "target")
+    desk.panel("correspondence")
+    desk.unfold("Alignment and reference poses")
+    desk.go_to(0.5)
+    desk.at("source_reference-playhead").click()
+    # The file's frame 0 is left out: half a second is its frame 16.
+    desk.until("state.value.document.recipe.actor[0].source_reference === 16")
     desk.settle()
 
 

@@ -21,11 +21,24 @@ def drawn(desk: Any) -> bytes:
     return desk.at("canvas").screenshot()
 
 
+def spots(desk: Any) -> set[tuple[str, str]]:
+    """Actors with the points that their first contacts are of: those whose tracks are seen without scrolling."""
+    return {(contact["actor"], contact["point"]) for contact in desk.document["recipe"]["contact"][:2]}
+
+
 def test_two_dancers_and_all_that_can_be_shown(desk: Any) -> None:
     desk.sample("dance", "source")
     which = [body["which"] for body in desk.value("state.value.bodies")]
     assert sum(name.startswith("result:") for name in which) == 2
     assert sum(name.startswith("source:") for name in which) == 2
+    legend = desk.page.locator(".legend").inner_text()
+    actors = ("lead", "follow")
+    for actor in actors:
+        assert f"{actor}: source" in legend
+        assert f"{actor}: result" in legend
+    groups = desk.at("export").locator("optgroup").evaluate_all("(all) => all.map((each) => each.label)")
+    assert groups == [f"{actor}: result" for actor in actors]
+    assert all(desk.at(f"track-{actor}: {spot}").count() for actor, spot in spots(desk))
     desk.go_to(3.0)
     before = drawn(desk)
     for button in ("traces", "mass", "onion", "plants", "source"):
@@ -82,6 +95,58 @@ def test_a_footstep_is_moved(desk: Any) -> None:
     assert np.linalg.norm((foot - before)[during], axis=-1).min() > 0.03
     # A step elsewhere is not touched by it.
     assert np.linalg.norm((foot - before)[times > step["end"] + 1.5], axis=-1).max() < 0.02
+
+
+def test_nudges_in_a_row_are_one_step(desk: Any) -> None:
+    desk.sample("squat", "source")
+    desk.go_to(1.0)
+    opened = desk.value("state.value.undo")
+    place = desk.motion()[1][round(desk.value("state.value.fps")), desk.names().index("LeftHand")]
+    at = desk.value("screen('result', 'LeftHand')")
+    desk.page.mouse.click(at["x"], at["y"])
+    desk.until("selection.value.joint === 'LeftHand'")
+    desk.at("canvas").focus()
+    for _ in range(3):
+        desk.page.keyboard.press("Alt+ArrowUp")
+        desk.page.wait_for_timeout(150)
+    assert desk.document["recipe"]["constraint"] == []
+    desk.until("state.value.document.recipe.constraint.length === 1")
+    desk.settle()
+    (asked,) = desk.document["recipe"]["constraint"]
+    assert asked["target"] == pytest.approx([place[0], place[1] + 0.03, place[2]], abs=2e-3)
+    # Whoever takes a step back before the pause is over takes the nudge back, and what was kept stays.
+    desk.page.keyboard.press("Alt+Shift+ArrowUp")
+    desk.page.keyboard.press("Control+z")
+    desk.until("state.value.redo !== null")
+    desk.settle()
+    assert desk.document["recipe"]["constraint"] == [asked]
+    desk.at("canvas").focus()
+    desk.page.keyboard.press("Control+z")
+    desk.until("state.value.document.recipe.constraint.length === 0")
+    desk.settle()
+    assert desk.value("state.value.undo") == opened
+    # Escape gives a nudge up.
+    desk.page.keyboard.press("Alt+ArrowUp")
+    desk.page.keyboard.press("Escape")
+    desk.page.wait_for_timeout(1300)
+    assert desk.document["recipe"]["constraint"] == []
+
+
+def test_nothing_is_chosen_or_exported_of_what_is_no_longer_open(desk: Any) -> None:
+    export = desk.at("export")
+    assert export.is_disabled()
+    assert export.locator("option:checked").inner_text() == "Nothing to export"
+    assert "open a motion" in export.get_attribute("title")
+    for leave in ("open", "fresh"):
+        desk.sample("squat", "source")
+        assert export.is_enabled()
+        desk.page.locator("h1").click()
+        desk.page.keyboard.press("n")
+        desk.until("selection.value.kind === 'joint'")
+        desk.sample("march", "source") if leave == "open" else desk.fresh()
+        assert desk.value("selection.value.kind") == "none", leave
+    assert export.is_disabled()
+    desk.picture("empty")
 
 
 def test_a_picture_of_the_stage(desk: Any, tmp_path: Path) -> None:

@@ -30,23 +30,13 @@ NAMED = (
 )
 
 
-def open_file(desk: Any, name: str, role: str = "source") -> None:
-    """Open a file of the server's folder by its button."""
-    desk.panel("files")
-    desk.at("browse-files").click()
-    desk.at("open-role").select_option(role)
-    folder = desk.value("state.value.folders[0]")
-    desk.page.locator(f'[data-testid="files"] button[title="{folder}"]').click()
-    desk.page.locator(f'[data-testid="files"] button[title$="{name}"]').click()
-
-
 def test_names_from_files_are_shown_as_text(desk: Any, server: Any) -> None:
     path = server.work / "hostile.bvh"
     write(samples.motion("squat", fps=30.0, seconds=1.0).motion, path)
     path.write_text(path.read_text().replace("LeftHand", HOSTILE.replace(" ", "\u00a0")))
     said: list[str] = []
     desk.page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    open_file(desk, "hostile.bvh")
+    desk.file("hostile.bvh")
     desk.until("state.value.document.recipe.actor.length === 1")
     desk.settle()
     name = next(name for name in desk.names() if "onerror" in name)
@@ -64,7 +54,7 @@ def test_a_broken_file_is_told_of_and_the_work_goes_on(desk: Any, server: Any) -
     desk.sample("squat", "source")
     before = desk.document
     (server.work / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n  OFFSET 0 0\n}\n")
-    open_file(desk, "broken.bvh")
+    desk.file("broken.bvh")
     message = desk.at("troubles")
     message.get_by_text("broken.bvh:4").wait_for()
     assert desk.document == before
@@ -76,6 +66,25 @@ def test_a_broken_file_is_told_of_and_the_work_goes_on(desk: Any, server: Any) -
     desk.page.keyboard.press("Enter")
     desk.until("state.value.document.recipe.actor[0].scale === 1.1")
     desk.settle()
+
+
+def test_a_trouble_of_a_solve_goes_with_the_next_that_succeeds(desk: Any, server: Any) -> None:
+    path = server.work / "changing.bvh"
+    write(samples.motion("squat", fps=30.0, seconds=1.0).motion, path)
+    good = path.read_bytes()
+    desk.file("changing.bvh")
+    desk.until("state.value.document.recipe.actor[0]?.source.endsWith('changing.bvh')")
+    desk.settle()
+    path.write_bytes(good[:100])
+    desk.panel("body")
+    desk.at("body-all-number").fill("1.1")
+    desk.page.keyboard.press("Enter")
+    message = desk.at("troubles").get_by_text("changing.bvh")
+    message.first.wait_for()
+    path.write_bytes(good)
+    desk.at("undo").click()
+    desk.settle()
+    assert message.count() == 0
 
 
 def test_a_dropped_file_is_opened(desk: Any, tmp_path: Path) -> None:

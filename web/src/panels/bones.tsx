@@ -201,6 +201,12 @@ function References() {
   );
 }
 
+/** The frame of the first source's file that is at the playhead, counted as the file does. */
+function frameOfFile(): number {
+  const { first_frame, fps } = bodyOf("source", document_.value?.recipe.actor[0]?.name)?.file ?? { first_frame: 0, fps: 30 };
+  return first_frame + Math.round(clock.time.value * fps);
+}
+
 function Reference(props: { actor: Actor; name: "source_reference" | "target_reference"; label: string; playhead?: boolean }) {
   const [fault, setFault] = useState<string | null>(null);
   const path = ["recipe", "actor", 0, props.name];
@@ -223,7 +229,7 @@ function Reference(props: { actor: Actor; name: "source_reference" | "target_ref
           testid={props.name}
         />
         {props.playhead && (
-          <button type="button" onClick={() => set(Math.round(clock.time.value * (state.value?.fps ?? 30)))}>
+          <button type="button" data-testid={`${props.name}-playhead`} onClick={() => set(frameOfFile())}>
             From playhead
           </button>
         )}

@@ -64,7 +64,9 @@ function forgetTroubles(path: Path): void {
 
 // What can be solved has nothing wrong in it any more.
 effect(() => {
-  if (result.value && result.value.seq === null) forgetTroubles([]);
+  if (!result.value) return;
+  for (const trouble of troubles.peek()) if (trouble.solving) dismiss(trouble);
+  if (result.value.seq === null) forgetTroubles([]);
 });
 
 /** The body of a kind ("source", "result"), of an actor where there are several. */

@@ -9,6 +9,8 @@ import {
   clock,
   drag,
   drop,
+  linger,
+  lingering,
   look,
   motions,
   motionsChanged,
@@ -17,6 +19,7 @@ import {
   result,
   select,
   selection,
+  settle,
   state,
   view,
   type View,
@@ -24,21 +27,25 @@ import {
 import { colour, dark } from "../theme";
 import { nudge, pointer, type Hover } from "./pointing";
 import { effectors } from "./overlays";
+import { makeRenderer } from "./renderer";
 import { Tools } from "./Tools";
 import { Theatre } from "./theatre";
 
 const hover = signal<Hover | null>(null);
 const broken = signal("");
+/** Whether the canvas has smooth edges. */
+const smooth = signal(false);
 /** The stage that is there, for tests and for buttons. */
 export const stage: { now: Theatre | null } = { now: null };
 
 export function Stage() {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => (canvas.current ? open(canvas.current) : undefined), []);
+  useEffect(() => (canvas.current ? open(canvas.current) : undefined), [smooth.value]);
   const bodies = state.value?.bodies ?? [];
   return (
     <main class="stage" aria-label="Stage" data-testid="stage">
       <canvas
+        key={String(smooth.value)}
         ref={canvas}
         tabIndex={0}
         data-testid="canvas"
@@ -134,8 +141,14 @@ function Labels() {
 function open(canvas: HTMLCanvasElement): () => void {
   let theatre: Theatre;
   try {
+    const drawing = makeRenderer(canvas, smooth.peek());
+    if (!drawing) {
+      smooth.value = true;
+      return () => undefined;
+    }
     theatre = new Theatre(
       canvas,
+      drawing,
       () => ({
         time: clock.time.peek(),
         playing: clock.playing.peek(),
@@ -145,6 +158,8 @@ function open(canvas: HTMLCanvasElement): () => void {
       {
         moved: (handle, place) => drag(handle.changes(place)),
         dropped: (handle, place) => void drop(handle.label, handle.changes(place)),
+        nudged: (handle, place) => linger(handle.label, handle.changes(place)),
+        nudging: () => lingering.peek(),
       },
       report,
       () => look({ camera: theatre.camera.kept() }),
@@ -190,6 +205,11 @@ function watch(theatre: Theatre): () => void {
     }),
     effect(() => theatre.takeResult(result.value)),
     effect(() => {
+      // What is chosen is moved around the time of the playhead.
+      void clock.time.value;
+      untracked(settle);
+    }),
+    effect(() => {
       void clock.time.value;
       void clock.playing.value;
       void view.value;
@@ -209,7 +229,7 @@ function bind(theatre: Theatre): void {
   };
   deeds.next = () => nextEnd();
   deeds.escape = () => {
-    if (theatre.grips.escape()) releaseDrag();
+    if (theatre.grips.escape() || lingering.value) releaseDrag();
     else select({ kind: "none" });
   };
   window.addEventListener("keydown", (event) => nudge(event, theatre));

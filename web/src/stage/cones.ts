@@ -1,6 +1,8 @@
 /** Planted feet and other held places as cones [Gleicher98, fig. 1]: solid while they hold, outlined otherwise. */
 
 import {
+  BufferAttribute,
+  BufferGeometry,
   ConeGeometry,
   DynamicDrawUsage,
   EdgesGeometry,
@@ -19,7 +21,9 @@ const HEIGHT = 0.11;
 export class Cones {
   readonly group = new Group();
   private solid: InstancedMesh | null = null;
-  private readonly outlines = new Group();
+  /** All in one: each by itself would be a call of its own in every picture. */
+  private readonly outlines: LineSegments;
+  private readonly lifted: LineSegments;
   private readonly geometry = new ConeGeometry(RADIUS, HEIGHT, 14).translate(0, HEIGHT / 2, 0);
   private readonly edges = new EdgesGeometry(new ConeGeometry(RADIUS, HEIGHT, 6).translate(0, HEIGHT / 2, 0), 1);
   private readonly material = new MeshLambertMaterial();
@@ -29,7 +33,10 @@ export class Cones {
   private size = 1;
 
   constructor() {
-    this.group.add(this.outlines);
+    this.outlines = new LineSegments(new BufferGeometry(), this.quiet);
+    this.lifted = new LineSegments(this.edges, this.chosen);
+    this.outlines.frustumCulled = this.lifted.frustumCulled = false;
+    this.group.add(this.outlines, this.lifted);
   }
 
   paint(active: string, quiet: string, chosen: string): void {
@@ -50,8 +57,17 @@ export class Cones {
       this.solid.frustumCulled = false;
       this.group.add(this.solid);
     }
-    while (this.outlines.children.length < this.tracks.length)
-      this.outlines.add(new LineSegments(this.edges, this.quiet));
+    this.outline();
+  }
+
+  private outline(): void {
+    const one = this.edges.getAttribute("position").array as Float32Array;
+    const all = new Float32Array(one.length * this.tracks.length);
+    this.tracks.forEach(({ place }, number) => {
+      one.forEach((value, at) => (all[number * one.length + at] = this.size * value + (place?.[at % 3] ?? 0)));
+    });
+    this.outlines.geometry.dispose();
+    this.outlines.geometry = new BufferGeometry().setAttribute("position", new BufferAttribute(all, 3));
   }
 
   update(time: number, visible: boolean, chosen: Track | null): void {
@@ -59,15 +75,16 @@ export class Cones {
     if (!this.solid || !this.group.visible) return;
     const matrices = this.solid.instanceMatrix.array as Float32Array;
     let count = 0;
-    this.outlines.children.forEach((outline, number) => {
-      const track = this.tracks[number];
-      const place = track?.place;
-      outline.visible = place !== null && place !== undefined;
+    this.lifted.visible = false;
+    this.tracks.forEach((track) => {
+      const { place } = track;
       if (!place) return;
       const grown = this.size * (track === chosen ? 1.5 : 1);
-      outline.position.set(...place);
-      outline.scale.setScalar(grown);
-      (outline as LineSegments).material = track === chosen ? this.chosen : this.quiet;
+      if (track === chosen) {
+        this.lifted.visible = true;
+        this.lifted.position.set(...place);
+        this.lifted.scale.setScalar(grown);
+      }
       if (time < track.start - 1e-3 || time > track.end + 1e-3) return;
       const at = 16 * count++;
       matrices[at] = matrices[at + 5] = matrices[at + 10] = grown;
@@ -80,6 +97,7 @@ export class Cones {
 
   dispose(): void {
     this.solid?.dispose();
+    this.outlines.geometry.dispose();
     for (const part of [this.geometry, this.edges, this.material, this.quiet, this.chosen]) part.dispose();
   }
 }

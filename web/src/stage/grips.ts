@@ -24,6 +24,10 @@ import type { Handle } from "./handles";
 export interface Dragging {
   moved(handle: Handle, place: Vector): void;
   dropped(handle: Handle, place: Vector): void;
+  /** Moved by keys, perhaps not for the last time. */
+  nudged(handle: Handle, place: Vector): void;
+  /** Whether what was moved by keys is further than what is shown otherwise. */
+  nudging(): boolean;
 }
 
 export class Grips {
@@ -75,7 +79,7 @@ export class Grips {
 
   /** Show these handles; the active one stays active. `base` tells where the part of the stage of a body begins. */
   take(handles: Handle[], base: (which: string) => Vector3): void {
-    if (this.controls.dragging) return;
+    if (this.controls.dragging || (this.active && this.dragging.nudging())) return;
     const id = this.active?.id;
     const text = JSON.stringify([handles, id, handles[0] && base(handles[0].which)]);
     this.handles = handles;
@@ -110,13 +114,13 @@ export class Grips {
     return true;
   }
 
-  /** Move the active handle by keys; `done` ends the move. */
+  /** Move the active handle by keys. */
   nudge(by: Vector3): void {
     if (!this.active) return;
     if (this.active.axes === "xz") by.y = 0;
     this.proxy.position.add(by);
     this.proxy.updateMatrixWorld();
-    this.dragging.dropped(this.active, this.place());
+    this.dragging.nudged(this.active, this.place());
   }
 
   private place(): Vector {

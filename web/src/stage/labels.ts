@@ -8,7 +8,7 @@ const SHARE = 0.026;
 
 export class Label {
   readonly sprite: Sprite;
-  private wide = 1;
+  private colours: [ink: string, paper: string] | null = null;
 
   constructor(private readonly text: string) {
     this.sprite = new Sprite(new SpriteMaterial({ depthTest: false, sizeAttenuation: false, fog: false }));
@@ -17,7 +17,12 @@ export class Label {
     this.sprite.frustumCulled = false;
   }
 
+  /** Painted when it is first seen: most never are. */
   paint(ink: string, paper: string): void {
+    this.colours = [ink, paper];
+  }
+
+  private write(ink: string, paper: string): void {
     const canvas = document.createElement("canvas");
     const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
     const font = `600 ${LETTERS}px system-ui, sans-serif`;
@@ -37,12 +42,13 @@ export class Label {
     this.sprite.material.map = new CanvasTexture(canvas);
     this.sprite.material.map.colorSpace = SRGBColorSpace;
     this.sprite.material.needsUpdate = true;
-    this.wide = canvas.width / canvas.height;
-    this.sprite.scale.set(SHARE * this.wide, SHARE, 1);
+    this.sprite.scale.set((SHARE * canvas.width) / canvas.height, SHARE, 1);
   }
 
   /** Over the head of a body: above the highest of its points at a frame. */
   place(positions: Float32Array, from: number, points: number): void {
+    if (this.colours) this.write(...this.colours);
+    this.colours = null;
     let top = from;
     for (let at = from; at < from + 3 * points; at += 3) if (positions[at + 1] > positions[top + 1]) top = at;
     this.sprite.position.set(positions[from], positions[top + 1] + 0.06, positions[from + 2]);

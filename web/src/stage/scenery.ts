@@ -16,7 +16,7 @@ import type { Camera } from "./camera";
 
 /** Metres from the middle to the edge. */
 const REACH = 20;
-const PIECE = 2;
+const PIECE = 4;
 
 /** Lines in pieces: software renderers drop long lines that begin behind the camera. */
 function squares(): BufferGeometry {

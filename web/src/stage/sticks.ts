@@ -6,20 +6,22 @@ import {
   CylinderGeometry,
   DataTexture,
   Group,
-  IcosahedronGeometry,
   InstancedBufferAttribute,
   InstancedMesh,
   type Material,
   MeshBasicMaterial,
   MeshLambertMaterial,
   NearestFilter,
+  OctahedronGeometry,
   RepeatWrapping,
   RGBAFormat,
 } from "three";
 import type { Body } from "../protocol";
 
-const BONE = new CylinderGeometry(0.75, 1, 1, 8, 1).translate(0, 0.5, 0);
-const BALL = new IcosahedronGeometry(1, 1);
+// Few faces: without a graphics card each is felt, and bones are a few pixels wide.
+const BONE = new CylinderGeometry(0.75, 1, 1, 8, 1, true).translate(0, 0.5, 0);
+const FLAT = new CylinderGeometry(0.75, 1, 1, 4, 1, true).translate(0, 0.5, 0);
+const BALL = new OctahedronGeometry(1, 1);
 
 /** Stripes along a bone, so that the source is known without its colour. */
 function stripes(): DataTexture {
@@ -77,7 +79,7 @@ export class Sticks {
     const count = Math.max((pairs.length / 2) * copies, 1);
     this.bones = instances(BONE, material(manner), count);
     this.balls = manner === "solid" ? instances(BALL, material(manner), this.points) : null;
-    this.shadow = instances(BONE, new MeshBasicMaterial({ depthWrite: false }), count);
+    this.shadow = instances(FLAT, new MeshBasicMaterial({ depthWrite: false }), count);
     this.shadow.instanceMatrix = this.bones.instanceMatrix;
     this.group.add(this.bones);
     if (this.balls) this.group.add(this.balls);

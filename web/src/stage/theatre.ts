@@ -1,6 +1,6 @@
 /** The stage itself: everything that is drawn, brought up to date and drawn only when something changed. */
 
-import { Color, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, Vector3, type WebGLRenderer } from "three";
+import { Color, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, Vector3 } from "three";
 import type { MotionData } from "../motions";
 import type { Result, State, Vector } from "../protocol";
 import type { Selection, View } from "../store";
@@ -13,7 +13,7 @@ import { boxOf, lanes } from "./lanes";
 import { Markers } from "./markers";
 import { type Picked, Picker } from "./picking";
 import { Furniture } from "./props";
-import { makeRenderer } from "./renderer";
+import type { Drawing } from "./renderer";
 import { Scenery } from "./scenery";
 
 export interface Sight {
@@ -23,6 +23,8 @@ export interface Sight {
   selection: Selection;
 }
 
+/** Milliseconds that a dragged handle waits to be drawn with the motion that follows it. */
+const PATIENCE = 100;
 const AT = new Vector3();
 const ORIGIN = new Vector3();
 
@@ -30,7 +32,6 @@ export class Theatre {
   readonly camera: Camera;
   readonly grips: Grips;
   readonly figures: Figure[] = [];
-  private readonly renderer: WebGLRenderer;
   private readonly scenery = new Scenery();
   private readonly cast = new Group();
   private readonly cones = new Cones();
@@ -45,6 +46,7 @@ export class Theatre {
   private result: Result | null = null;
   private starts = new Map<string, Vector3>();
   private waiting = 0;
+  private later = 0;
   private shownAt = -1;
   /** Whether the bodies stand side by side. */
   private apart = false;
@@ -56,15 +58,15 @@ export class Theatre {
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
+    private readonly drawing: Drawing,
     private readonly sight: () => Sight,
     dragging: Dragging,
     private readonly failed: (trouble: unknown) => void,
     rested: () => void,
   ) {
-    this.renderer = makeRenderer(canvas);
     canvas.addEventListener("webglcontextrestored", () => this.invalidate());
     this.camera = new Camera(canvas, () => this.invalidate(), rested);
-    this.grips = new Grips(this.camera, canvas, () => this.invalidate(), dragging);
+    this.grips = new Grips(this.camera, canvas, this.gripMoved, dragging);
     this.picker = new Picker(this.camera.lens, () => ({ width: canvas.clientWidth, height: canvas.clientHeight }));
     this.halo.renderOrder = 6;
     this.scenery.scene.add(this.cast, this.cones.group, this.halo, this.grips.group, this.props.group);
@@ -75,10 +77,19 @@ export class Theatre {
     if (this.waiting === 0) this.waiting = window.requestAnimationFrame(this.draw);
   };
 
+  /** Without a graphics card drawing takes from solving: a handle that is dragged then waits for what it moves. */
+  private gripMoved = (): void => {
+    if (!this.drawing.slow || !this.grips.controls.dragging) this.invalidate();
+    else if (this.later === 0) this.later = window.setTimeout(this.invalidate, PATIENCE);
+  };
+
   private draw = (): void => {
-    this.waiting = 0;
+    window.clearTimeout(this.later);
+    this.later = 0;
     this.refresh();
-    this.renderer.render(this.scenery.scene, this.camera.lens);
+    // What changed on the way, as a camera that goes along, is in this picture already.
+    this.waiting = 0;
+    this.drawing.renderer.render(this.scenery.scene, this.camera.lens);
     this.drawn++;
   };
 
@@ -132,10 +143,7 @@ export class Theatre {
     const colour = this.palette;
     const back = new Color(colour("stage"));
     this.scenery.paint(back, colour("line"));
-    const shadow = `#${back
-      .clone()
-      .multiplyScalar(this.dark ? 0.55 : 0.72)
-      .getHexString()}`;
+    const shadow = `#${back.clone().multiplyScalar(this.dark ? 0.55 : 0.72).getHexString()}`;
     for (const figure of this.figures) {
       const body = colour(figure.muted ? "source" : "result");
       figure.paint({ body, shadow, bright: colour("accent"), line: colour("ink"), paper: colour("paper-raised") });
@@ -156,6 +164,8 @@ export class Theatre {
   refresh(): void {
     const { time, view, selection } = this.sight();
     const floor = this.state?.floor ?? 0;
+    // Until something is known an empty picture will do: the page has more to do than to draw.
+    this.scenery.scene.visible = this.state !== null;
     for (const figure of this.figures) {
       figure.group.position.copy(this.start(figure.body.which));
       figure.update(time, view, floor, this.apart);
@@ -227,15 +237,8 @@ export class Theatre {
   // ------------------------------------------------------------------------------------------------------- looking
 
   pick(x: number, y: number): Picked | null {
-    const { view } = this.sight();
-    return this.picker.pick(
-      x,
-      y,
-      view.source ? this.figures : this.figures.filter((each) => !each.muted),
-      this.cones,
-      this.grips,
-      this.start,
-    );
+    const seen = this.sight().view.source ? this.figures : this.figures.filter((each) => !each.muted);
+    return this.picker.pick(x, y, seen, this.cones, this.grips, this.start);
   }
 
   /** Where a joint or end is drawn, pixels of the page. */
@@ -272,8 +275,8 @@ export class Theatre {
   }
 
   resize(width: number, height: number): void {
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
-    this.renderer.setSize(width, height, false);
+    this.drawing.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    this.drawing.renderer.setSize(width, height, false);
     this.camera.resize(width, height);
     this.invalidate();
   }
@@ -282,7 +285,7 @@ export class Theatre {
   picture(): Promise<Blob | null> {
     this.refresh();
     this.grips.group.visible = false;
-    this.renderer.render(this.scenery.scene, this.camera.lens);
+    this.drawing.renderer.render(this.scenery.scene, this.camera.lens);
     const blob = new Promise<Blob | null>((resolve) => this.canvas.toBlob(resolve, "image/png"));
     this.invalidate();
     return blob;

@@ -1,26 +1,20 @@
 /** The ruler: seconds, keys of the displacement, the blend of a transition; dragged to go to a time. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { goTo, step } from "../playback";
 import { clock, duration, result, state } from "../store";
-import { colour, dark } from "../theme";
-import { fitted } from "./Strip";
 
 const STEPS = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300];
 
 export function Ruler({ span }: { span: [number, number] }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const now = result.value;
-  void dark.value;
+  const place = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
   useEffect(() => {
-    const element = canvas.current;
-    if (!element) return;
-    const draw = () => paint(element, span);
-    draw();
-    const observer = new ResizeObserver(draw);
+    const element = place.current as HTMLDivElement;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
     observer.observe(element);
     return () => observer.disconnect();
-  }, [span[0], span[1], now, dark.value, duration()]);
+  }, []);
   const drag = (event: PointerEvent) => {
     const element = event.currentTarget as HTMLElement;
     if (event.type === "pointerdown") element.setPointerCapture(event.pointerId);
@@ -29,10 +23,46 @@ export function Ruler({ span }: { span: [number, number] }) {
     goTo(span[0] + ((event.clientX - left) / Math.max(width, 1)) * (span[1] - span[0]));
   };
   return (
-    <div class="ruler" onPointerDown={drag} onPointerMove={drag}>
-      <canvas ref={canvas} aria-hidden="true" />
+    <div class="ruler" ref={place} onPointerDown={drag} onPointerMove={drag}>
+      {width > 0 && <Scale span={span} width={width} />}
       <Slider />
     </div>
+  );
+}
+
+/** Pixels: the height of the ruler, and the room that a number takes. */
+const HEIGHT = 25;
+const ROOM = 56;
+const LETTER = 7;
+
+function Scale({ span: [from, to], width }: { span: [number, number]; width: number }) {
+  const at = (time: number) => ((time - from) / (to - from)) * width;
+  const { blend, keys } = result.value ?? {};
+  const step = STEPS.find((each) => each >= ((to - from) / width) * ROOM) ?? 600;
+  const ticks: number[] = [];
+  for (let tick = Math.ceil((from - 1e-9) / step); tick * step <= to + 1e-9; tick++) ticks.push(tick * step);
+  const bars = (times: number[], top: number, tall: number) =>
+    times.map((time) => `M${Math.round(at(time))} ${top}h1v${tall}h-1z`).join("");
+  return (
+    <svg aria-hidden="true">
+      {blend && <rect class="blend" x={at(blend.start)} width={at(blend.end) - at(blend.start)} height={HEIGHT} />}
+      {blend && (
+        <text class="blended" x={at(blend.start) + 3} y={HEIGHT - 3}>
+          blend
+        </text>
+      )}
+      <path class="ticks" d={bars(ticks, 0, 6)} />
+      {ticks.map((time) => {
+        const text = `${Number(time.toFixed(2))}${time === 0 ? " s" : ""}`;
+        const late = at(time) + 4 + LETTER * text.length > width;
+        return (
+          <text key={time} x={late ? width - 1 : Math.round(at(time)) + 3.5} y={13} text-anchor={late ? "end" : "start"}>
+            {text}
+          </text>
+        );
+      })}
+      <path class="keys" d={bars((keys ?? []).filter((key) => key >= from && key <= to), HEIGHT - 6, 5)} />
+    </svg>
   );
 }
 
@@ -71,34 +101,4 @@ function Slider() {
       onKeyDown={keys}
     />
   );
-}
-
-function paint(canvas: HTMLCanvasElement, [from, to]: [number, number]): void {
-  const [pen, width, height] = fitted(canvas);
-  if (!pen) return;
-  const at = (time: number) => ((time - from) / (to - from)) * width;
-  const { blend, keys } = result.value ?? {};
-  if (blend) {
-    pen.fillStyle = colour("accent-soft");
-    pen.fillRect(at(blend.start), 0, at(blend.end) - at(blend.start), height);
-    pen.fillStyle = colour("ink");
-    pen.font = "11px system-ui, sans-serif";
-    pen.fillText("blend", at(blend.start) + 3, height - 3);
-  }
-  const least = ((to - from) / width) * 56;
-  const step = STEPS.find((each) => each >= least) ?? 600;
-  pen.font = "11px system-ui, sans-serif";
-  for (let tick = Math.ceil((from - 1e-9) / step); tick * step <= to + 1e-9; tick++) {
-    const x = Math.round(at(tick * step)) + 0.5;
-    pen.fillStyle = colour("control");
-    pen.fillRect(x, 0, 1, 6);
-    pen.fillStyle = colour("ink-soft");
-    const text = `${Number((tick * step).toFixed(2))}${tick === 0 ? " s" : ""}`;
-    const room = pen.measureText(text).width;
-    pen.fillText(text, Math.min(x + 3, width - room - 1), 13);
-  }
-  pen.fillStyle = colour("accent");
-  for (const key of keys ?? []) {
-    if (key >= from && key <= to) pen.fillRect(Math.round(at(key)), height - 6, 1, 5);
-  }
 }

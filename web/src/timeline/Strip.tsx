@@ -1,7 +1,7 @@
-/** How badly a track is met over time: low and plain while it is met, high and hatched where it is not. */
-
-import { useEffect, useRef } from "preact/hooks";
-import { colour, dark } from "../theme";
+/** How badly a track is met over time: low and plain while it is met, high and hatched where it is not.
+ *
+ * Drawn as shapes of the page: a canvas for each track would be a layer for each, put together anew in every picture.
+ */
 
 interface Shown {
   /** Violation in tolerances in even bins over the whole motion; null where it does not hold. */
@@ -11,59 +11,51 @@ interface Shown {
   length: number;
 }
 
-export function Strip({ errors, span, length }: Shown) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const key = errors.map((error) => error?.toFixed(2) ?? "").join();
-  useEffect(() => {
-    const element = canvas.current;
-    if (!element) return;
-    const draw = () => paint(element, errors, span, length);
-    draw();
-    const observer = new ResizeObserver(draw);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [key, span[0], span[1], length, dark.value]);
-  return <canvas class="strip" ref={canvas} aria-hidden="true" />;
+/** Pixels: as high as a strip is. */
+const HEIGHT = 9;
+
+export function Strip({ errors, span: [from, to], length }: Shown) {
+  const at = (bin: number) => (100 * ((bin / errors.length) * length - from)) / (to - from);
+  return (
+    <svg class="strip" aria-hidden="true">
+      {bars(errors).map(({ start, end, tall }) => (
+        <rect
+          key={start}
+          class={tall > MET ? "unmet" : "met"}
+          x={`${at(start)}%`}
+          width={`${at(end) - at(start)}%`}
+          y={HEIGHT - tall}
+          height={tall}
+        />
+      ))}
+    </svg>
+  );
 }
 
-/** A canvas of as many pixels as it covers, cleared; its width and height as the page counts them. */
-export function fitted(canvas: HTMLCanvasElement): [CanvasRenderingContext2D | null, number, number] {
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const density = window.devicePixelRatio;
-  canvas.width = Math.round(width * density);
-  canvas.height = Math.round(height * density);
-  const pen = canvas.getContext("2d");
-  pen?.scale(density, density);
-  return [pen, width, height];
-}
+/** Pixels: the height of what is met. */
+const MET = 2;
 
-function paint(
-  canvas: HTMLCanvasElement,
-  errors: (number | null)[],
-  [from, to]: [number, number],
-  length: number,
-): void {
-  const [pen, width, height] = fitted(canvas);
-  if (!pen) return;
-  const at = (bin: number) => (((bin / errors.length) * length - from) / (to - from)) * width;
-  const bad = hatched(pen, colour("bad"), colour("paper-raised"));
+/** Runs of bins that are as high. */
+function bars(errors: (number | null)[]): { start: number; end: number; tall: number }[] {
+  const found: { start: number; end: number; tall: number }[] = [];
   errors.forEach((error, bin) => {
     if (error === null || error === undefined) return;
-    const tall = error <= 1 ? 2 : Math.min(4 + 4 * Math.log10(error), height);
-    pen.fillStyle = error <= 1 ? colour("good") : bad;
-    const left = Math.floor(at(bin));
-    pen.fillRect(left, height - tall, Math.max(Math.floor(at(bin + 1)) - left, 1), tall);
+    const tall = error <= 1 ? MET : Math.min(Math.round(4 + 4 * Math.log10(error)), HEIGHT);
+    const last = found[found.length - 1];
+    if (last && last.end === bin && last.tall === tall) last.end++;
+    else found.push({ start: bin, end: bin + 1, tall });
   });
+  return found;
 }
 
-function hatched(pen: CanvasRenderingContext2D, ink: string, paper: string): CanvasPattern | string {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 4;
-  const small = tile.getContext("2d");
-  if (!small) return ink;
-  small.fillStyle = ink;
-  small.fillRect(0, 0, 4, 4);
-  small.fillStyle = paper;
-  for (let dot = 0; dot < 4; dot++) small.fillRect(dot, 3 - dot, 1, 1);
-  return pen.createPattern(tile, "repeat") ?? ink;
+/** What strips are hatched with where they are not met; once in a page. */
+export function Hatching() {
+  return (
+    <svg class="unseen" aria-hidden="true">
+      <pattern id="unmet" width="4" height="4" patternUnits="userSpaceOnUse">
+        <rect class="ink" width="4" height="4" />
+        <path class="paper" d="M0 3h1v1h-1zM1 2h1v1h-1zM2 1h1v1h-1zM3 0h1v1h-1z" />
+      </pattern>
+    </svg>
+  );
 }

@@ -10,7 +10,7 @@ import { Intervals } from "./Intervals";
 import { Ruler } from "./Ruler";
 import { add, cut, remove } from "./moving";
 import { rowsOf, strip, type Row, measured } from "./rows";
-import { Strip } from "./Strip";
+import { Hatching, Strip } from "./Strip";
 import { Transport } from "./Transport";
 
 /** Pixels. */
@@ -37,12 +37,15 @@ export function Timeline() {
     Object.assign(deeds, { cut, add, remove });
     return effect(page);
   }, []);
+  // Names with an actor before them need more room.
+  const wide = (state.value?.document.recipe.actor.length ?? 0) > 1 && rows.value.length > 0;
   return (
-    <section class="timeline" ref={place} aria-label="Timeline" data-testid="timeline">
+    <section class={`timeline ${wide ? "wide" : ""}`} ref={place} aria-label="Timeline" data-testid="timeline">
       <Transport zoom={zoom} />
       <div class="lanes" onWheel={wheel}>
         <div class="corner">{rows.value.length > 0 ? `${rows.value.length} tracks` : "no tracks"}</div>
         <Ruler span={span.value} />
+        <Hatching />
         <Rows />
         <Playhead />
       </div>

@@ -34,7 +34,7 @@ export function rowsOf(state: State, result: Result | null, dragged: Change[] | 
       put(rows, `contact/${label}`, label, "contact", entryOf(state, result, contact, path, label));
     });
     recipe.constraint.forEach((constraint, number) => {
-      const label = named(constraint);
+      const label = several ? `${actorOf(constraint) ?? recipe.actor[0].name}: ${named(constraint)}` : named(constraint);
       const path = ["recipe", "constraint", number];
       put(rows, path.join("/"), label, constraint.kind, entryOf(state, result, constraint, path, label));
     });
@@ -58,6 +58,15 @@ function named(constraint: Constraint): string {
   const spot = constraint.spot as string | { point?: Json } | undefined;
   const point = typeof spot === "string" ? spot : typeof spot?.point === "string" ? spot.point : "";
   return point ? `${constraint.kind} · ${point}` : constraint.kind;
+}
+
+/** Whose point or joint a constraint is about, where it says so. */
+function actorOf(constraint: Constraint): string | null {
+  for (const field of Object.values(constraint)) {
+    const spot = (Array.isArray(field) ? field[0] : field) as { actor?: Json } | null | undefined;
+    if (spot && typeof spot === "object" && typeof spot.actor === "string") return spot.actor;
+  }
+  return null;
 }
 
 function entryOf(state: State, result: Result | null, held: Contact | Constraint, path: Path, label: string): Entry {
