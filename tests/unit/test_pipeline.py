@@ -203,7 +203,7 @@ def test_targets_that_cannot_be_are_refused() -> None:
 
 @pytest.mark.parametrize(("aside", "frames"), [(0.2, 30), (1.5, 3)])
 def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: float, frames: int) -> None:
-    """The body is shifted only around the time the hand is asked for: for a place near by it stays, in the first and the
+    """The body is shifted only around the time the hand is asked for: for a place near by it stays, in the first and
     last second, within 2 cm of the walk without it; for one that is far, which takes longer to get to, at both ends."""
     plain = retarget(walk(), walk().skeleton, contacts=scene().contacts).motion
     place = fk(plain).points(["LeftHand"])[75, 0] + [aside, 0.1, 0.0]

@@ -256,7 +256,10 @@ function restore(kept: { [key: string]: Json }): void {
   sent = text();
 }
 
+/** Milliseconds between two words on what is looked at: turning the camera is a hundred changes. */
+const OFTEN = 300;
 let sent = "";
+let told = 0;
 let timer = 0;
 
 function text(): string {
@@ -275,13 +278,14 @@ function remember(): void {
   if (clock.playing.value || !connected.value || state.value === null) return;
   const kept = text();
   if (kept === sent) return;
-  timer = window.setTimeout(tell, 300);
+  timer = window.setTimeout(tell, told + OFTEN - performance.now());
 }
 
 function tell(): void {
   const kept = text();
   if (kept === sent || !connected.value) return;
   sent = kept;
+  told = performance.now();
   void send("remember", { view: JSON.parse(kept) as { [key: string]: Json } }).catch(report);
 }
 

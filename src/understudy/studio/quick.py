@@ -26,7 +26,7 @@ MARGIN = 1e-4
 """Metres or radians below zero from which on one-sided residuals take part."""
 FAR = 3.0
 """Times what was left before at which known keys may be no good any more."""
-SETTLED = 0.01
+SETTLED = 0.005
 """Gain below which a step from known keys is the last: they are nearly right, and are to be quite so."""
 COLD, WARM, LAST = 8, 3, 2
 """Steps at most of the band-limited level, from nothing and from known keys, and of the last level."""

@@ -46,7 +46,7 @@ def test_open_and_play(walk: Any) -> None:
     assert walk.value("state.value.duration") == pytest.approx(5.0, abs=2 * FRAME)
     drawn, place = walk.value("drawn()"), walk.value("screen('result', 'Head')")
     walk.at("play").click()
-    walk.until("clock.time.value > 0.7")
+    walk.until("clock.time.value > 1.5")
     walk.at("play").click()
     assert not walk.value("clock.playing.value")
     assert walk.value("drawn()") > drawn + 5

@@ -106,6 +106,8 @@ def test_a_crashed_page_and_a_killed_server_lose_nothing(desk: Any, server: Any)
     desk.until("state.value.undo?.includes('legs')")
     desk.settle()
     kept, places = desk.document, desk.motion()[1]
+    # What is looked at is told a moment later than what is done.
+    desk.page.wait_for_timeout(500)
     with pytest.raises(Exception, match="crash"):
         desk.page.goto("chrome://crash")
     other = type(desk)(desk.page.context.new_page(), server.url)

@@ -211,7 +211,10 @@ function watch(theatre: Theatre): () => void {
     }),
     effect(() => {
       void clock.time.value;
-      void clock.playing.value;
+      if (clock.playing.peek()) theatre.drawNow();
+    }),
+    effect(() => {
+      if (!clock.playing.value) void clock.time.value;
       void view.value;
       void selection.value;
       theatre.invalidate();

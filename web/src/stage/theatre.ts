@@ -77,6 +77,12 @@ export class Theatre {
     if (this.waiting === 0) this.waiting = window.requestAnimationFrame(this.draw);
   };
 
+  /** Draw now: what is changed at the beginning of a picture is to be in that one and not in the next. */
+  drawNow(): void {
+    window.cancelAnimationFrame(this.waiting);
+    this.draw();
+  }
+
   /** Without a graphics card drawing takes from solving: a handle that is dragged then waits for what it moves. */
   private gripMoved = (): void => {
     if (!this.drawing.slow || !this.grips.controls.dragging) this.invalidate();
@@ -86,6 +92,7 @@ export class Theatre {
   private draw = (): void => {
     window.clearTimeout(this.later);
     this.later = 0;
+    this.waiting = -1;
     this.refresh();
     // What changed on the way, as a camera that goes along, is in this picture already.
     this.waiting = 0;
