@@ -316,6 +316,23 @@ def test_a_transition_stands_where_its_motions_do(walk: Motion) -> None:
     assert any(each.startswith("the last part is without its source's contacts") for each in said)
 
 
+def test_a_blend_stands_and_keeps_inside_its_limits(walk: Motion) -> None:
+    """Only the blend is spoiled: its body slides by 1.5 m/s, or a knee is bent 60 degrees backwards all through it."""
+    march = samples.motion("march").motion[:90]
+    found = transition(walk, march)
+    times = np.clip(found.motion.times - found.start / found.motion.fps, 0.0, found.end / found.motion.fps)
+    root = found.motion.root + 1.5 * times[:, None] * np.array([1.0, 0.0, 0.0])
+    said = transition_failures(replace(found, motion=replace(found.motion, root=root)), walk, march)
+    assert any(each.startswith("the blend is without its source's contacts") for each in said)
+    rotations, knee = found.motion.rotations.copy(), found.motion.skeleton.joint("LeftLeg")
+    blend = slice(found.start + 1, found.end)
+    axis = found.motion.skeleton.axes[knee, 0]
+    low = found.motion.skeleton.limits[knee, 0, 0] - np.radians(60.0)
+    rotations[blend, knee] = multiply(found.motion.skeleton.rest[knee], from_axis_angle(axis, np.array(low)))
+    said = transition_failures(replace(found, motion=replace(found.motion, rotations=rotations)), walk, march)
+    assert any(each.startswith("the blend is off its joint limits: `LeftLeg` is 60 degrees") for each in said)
+
+
 def test_an_analogy_keeps_facing_side_and_movement() -> None:
     walk, dog, march = (samples.motion(name).motion for name in ("walk", "dog_walk", "march"))
     found = analogy(walk, dog, march)

@@ -12,12 +12,16 @@ from understudy.constraints.joint_range import JointRange
 from understudy.contacts import contact_points, detect_contacts
 from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
 from understudy.kinematics import fk
-from understudy.metrics.guard import failures, frozen, off_limits, scattered, stands_of, uprooted
+from understudy.limits import joint_limits
+from understudy.metrics.base import ADULT, percent
+from understudy.metrics.guard import LOST, NEAR, failures, frozen, off_limits, scattered, stands_of, uprooted
 from understudy.metrics.sides import UP, ahead_of, away_from, opposite
 from understudy.metrics.take import Take
 from understudy.motion import Motion
 from understudy.naming import side
+from understudy.problem import Actor, Problem
 from understudy.skeleton import Skeleton
+from understudy.solvers.base import solution
 from understudy.symmetry import partners
 
 if TYPE_CHECKING:
@@ -41,12 +45,41 @@ def transition_failures(found: Transition, first: Motion, second: Motion) -> lis
         if found.meta is not None:
             own = (found.meta.to_source, found.meta.to_target)[which](result)
         if name == "the blend":
-            # Over the blend only the beginning is the first motion's: all that is asked is that it moves.
+            # Over the blend only the beginning is the first motion's: it has to move, within its limits, and to stand.
             sentences = [scattered(source, own), "stands still" if frozen(source, own) else ""]
+            sentences += [] if sentences[0] else [_bent(found, result, first, second), _sliding(found)]
         else:
             sentences = [*failures(own, source, contacts=detect_contacts(source, contact_points(source)))]
         said += [f"{name} {sentence}" for sentence in sentences if sentence]
     return said
+
+
+def _bent(found: Transition, blend: Motion, first: Motion, second: Motion) -> str:
+    """Whether a joint is off its limits over a blend; a body that turns into another has none of its own."""
+    if found.meta is not None:
+        return ""
+    both = [np.concatenate([getattr(each, name) for each in (first, second)]) for name in ("root", "rotations")]
+    limits, _ = joint_limits(replace(first, root=both[0], rotations=both[1]))
+    return off_limits(Take(result=blend), limits)
+
+
+def _sliding(found: Transition) -> str:
+    """Whether what is to stand over a blend does not: of most of it, the point is not near its place on average."""
+    if found.solution is None:
+        return ""
+    asked, count = found.solution.problem.constraints, len(found.solution.problem.times)
+    end = min(found.end + 2, found.motion.num_frames)
+    now = Problem(actors=(Actor(motion=found.motion[end - count : end]),), constraints=asked)
+    outcomes = solution(now, now.bodies, solver="", steps=0, seconds=0.0).outcomes
+    near = NEAR * found.leg / ADULT
+    # A height alone, or the floor, is kept by what slides over it.
+    kept = [
+        o.mean <= near for o in outcomes if o.constraint.kind != "region" and getattr(o.constraint, "axes", "") != "y"
+    ]
+    share = sum(kept) / len(kept) if kept else 1.0
+    if share >= LOST:
+        return ""
+    return f"is without its source's contacts: {percent(1.0 - share)} of what should stand does not stay there"
 
 
 def _turned_by(motion: Motion, angle: float) -> Motion:
