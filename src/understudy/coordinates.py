@@ -122,6 +122,19 @@ class Body:
         root, rotations = self.moved(d)
         return Posture(body=self, d=d, root=root, local=rotations)
 
+    @cached_property
+    def posture(self) -> Posture:
+        """The body as it is, displaced by nothing."""
+        d = np.zeros((self.motion.num_frames, self.num_coordinates))
+        return Posture(body=self, d=d, root=self.motion.root, local=self.motion.rotations)
+
+    def at(self, frames: np.ndarray) -> Body:
+        """The body at some frames (N,); where it is there is not computed again if it is known."""
+        found = replace(self, motion=self.motion[frames])
+        if "posture" in self.__dict__ and "_world" in self.posture.__dict__:
+            found.posture.__dict__["_world"] = tuple(each[frames] for each in self.posture._world)
+        return found
+
     def local_axes(self, d: Array) -> Array:
         """(F, R, 3) the axes about which turning coordinates turn at d (F, D), in their joints' own frames."""
         out = np.empty((len(d), len(self.joint_of), 3))
@@ -223,6 +236,12 @@ class Posture:
         """The displaced motion."""
         self.local.setflags(write=False)
         return replace(self.body.motion, root=self.root, rotations=self.local)
+
+    def settled(self) -> Body:
+        """The displaced body as one of its own, which nothing displaces; where it is is known."""
+        found = replace(self.body, motion=self.motion())
+        found.posture.__dict__["_world"] = self._world
+        return found
 
     def carries(self, joints: np.ndarray) -> np.ndarray:
         """(P, R) whether a turning coordinate carries each joint: the one walk up the tree."""

@@ -7,16 +7,75 @@ A solver never sees a skeleton: it asks for residuals and derivatives at some fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from understudy.constraints.base import Rows, View
+from understudy.constraints.base import Constraint, Relation, Rows, View
 from understudy.coordinates import Body, Ensemble, Places, Posture
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import move_points
 from understudy.problem import Problem, Target
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Register:
+    """All residuals of some constraints in one row: constraint by constraint, residual by residual, each with all its
+    frames. Whatever is asked of all of them is asked once, not constraint by constraint."""
+
+    constraint: np.ndarray
+    """(T,) which of the constraints looked at."""
+    row: np.ndarray
+    """(T,) which of its residuals."""
+    at: np.ndarray
+    """(T,) which of its own frames."""
+    time: np.ndarray
+    """(T,) which of the frames looked at."""
+    one_sided: np.ndarray
+    """(T,) whether it only must not be above zero."""
+    before: np.ndarray
+    """(T,) the entry whose value it is to equal, being linked; -1 for none, -2 for the first of a chain."""
+    starts: np.ndarray
+    """(S,) the first entry of each residual."""
+    sizes: np.ndarray
+    """(S,) how many entries it has."""
+    linked: np.ndarray
+    """(S,) whether it is to equal its value one frame before."""
+
+    @staticmethod
+    def of(sample: Sample, rows: Sequence[Rows]) -> Register:
+        """The residuals of a sample, by what its constraints make of it."""
+        which: list[int] = []
+        numbers: list[int] = []
+        linked: list[bool] = []
+        held: list[np.ndarray] = [np.zeros(0, dtype=np.intp)]
+        for number, (own, frames) in enumerate(zip(rows, sample.holds, strict=True)):
+            count = own.values.shape[1] if len(frames) else 0
+            which += [number] * count
+            numbers += range(count)
+            linked += [False] * count if own.linked is None else own.linked.tolist()[:count]
+            held += [frames] * count
+        relations = [target.constraint.relation is Relation.AT_MOST for target in sample.targets]
+        sizes = np.array([len(each) for each in held[1:]], dtype=np.intp)
+        starts = np.cumsum(sizes) - sizes
+        of, chained = np.array(which, dtype=np.intp), np.array(linked, dtype=bool)
+        total = int(sizes.sum())
+        before = np.full(total, -1)
+        chain = np.repeat(chained, sizes)
+        before[chain] = np.flatnonzero(chain) - 1
+        before[starts[chained]] = -2
+        return Register(
+            constraint=np.repeat(of, sizes),
+            row=np.repeat(np.array(numbers, dtype=np.intp), sizes),
+            at=np.arange(total) - np.repeat(starts, sizes),
+            time=np.concatenate(held),
+            one_sided=np.repeat(np.array(relations, dtype=bool)[of], sizes),
+            before=before,
+            starts=starts,
+            sizes=sizes,
+            linked=chained,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,8 +104,7 @@ class Sample:
     def ensemble(self) -> Ensemble:
         """The bodies at the frames looked at."""
         whole = len(self.frames) == len(self.problem.times)
-        bodies = [body if whole else replace(body, motion=body.motion[self.frames]) for body in self.bodies]
-        return Ensemble(bodies=tuple(bodies))
+        return Ensemble(bodies=tuple(body if whole else body.at(self.frames) for body in self.bodies))
 
     @property
     def places(self) -> Places:
@@ -55,11 +113,13 @@ class Sample:
     @cached_property
     def holds(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the positions (n,) among the frames looked at where it holds."""
+        which = range(len(self.problem.constraints)) if self.only is None else self.only
+        held = [self.problem.held[i] for i in which]
+        if len(self.frames) == len(self.problem.times):
+            return tuple(held)
         position = np.full(len(self.problem.times), -1)
         position[self.frames] = np.arange(len(self.frames))
-        which = range(len(self.problem.constraints)) if self.only is None else self.only
-        held = [position[self.problem.held[i]] for i in which]
-        return tuple(at[at >= 0] for at in held)
+        return tuple(at[at >= 0] for at in (position[frames] for frames in held))
 
     @cached_property
     def _windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
@@ -91,11 +151,35 @@ class Sample:
 
     def measure(self, d: Array | None = None) -> Evaluation:
         """Everything at coordinates d (N, D), zero if not given; dear derivatives are found only when asked for."""
-        d = np.zeros((len(self.frames), self.ensemble.num_coordinates)) if d is None else d
-        postures = self.ensemble.displaced(d)
+        bodies = self.ensemble.bodies
+        postures = self.ensemble.displaced(d) if d is not None and d.any() else tuple(body.posture for body in bodies)
         views = self.views(postures)
-        rows = tuple(t.constraint.measure(view) for t, view in zip(self.targets, views, strict=True))
-        return Evaluation(sample=self, postures=postures, views=tuple(views), rows=rows)
+        return Evaluation(sample=self, postures=postures, views=tuple(views), rows=self._measured(views))
+
+    @cached_property
+    def _kinds(self) -> list[tuple[type[Constraint], list[int], list[Constraint]]]:
+        """The constraints by kind: their numbers, and themselves."""
+        found: dict[type[Constraint], list[int]] = {}
+        for number, target in enumerate(self.targets):
+            found.setdefault(type(target.constraint), []).append(number)
+        return [(kind, mine, [self.targets[i].constraint for i in mine]) for kind, mine in found.items()]
+
+    @cached_property
+    def _registers(self) -> list[Register]:
+        return []
+
+    def register(self, rows: Sequence[Rows]) -> Register:
+        """All residuals in one row, whose order what the constraints make of any posture tells alike."""
+        if not self._registers:
+            self._registers.append(Register.of(self, rows))
+        return self._registers[0]
+
+    def _measured(self, views: Sequence[View]) -> tuple[Rows, ...]:
+        """What each constraint makes of what it sees."""
+        out: dict[int, Rows] = {}
+        for kind, mine, constraints in self._kinds:
+            out.update(zip(mine, kind.measure_all(constraints, [views[i] for i in mine]), strict=True))
+        return tuple(out[i] for i in range(len(views)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,8 +195,29 @@ class Evaluation:
 
     def bodies(self) -> tuple[Body, ...]:
         """The bodies displaced, at the frames looked at."""
-        pairs = zip(self.sample.ensemble.bodies, self.postures, strict=True)
-        return tuple(replace(body, motion=posture.motion()) for body, posture in pairs)
+        return tuple(posture.settled() for posture in self.postures)
+
+    @property
+    def register(self) -> Register:
+        """What the residuals are, in one row."""
+        return self.sample.register(self.rows)
+
+    @cached_property
+    def values(self) -> Array:
+        """(T,) all residuals, as the register lists them."""
+        return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
+
+    @cached_property
+    def off(self) -> Array:
+        """(T,) how far each is from being satisfied, never negative.
+
+        Linked residuals are measured from their own mean: the value that the solver leaves open.
+        """
+        register, values = self.register, self.values
+        if register.linked.any():
+            means = np.add.reduceat(values, register.starts) / register.sizes
+            values = values - np.repeat(np.where(register.linked, means, 0.0), register.sizes)
+        return np.where(register.one_sided, np.maximum(values, 0.0), np.abs(values))
 
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
@@ -221,7 +326,5 @@ def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]
     """The bodies at all frames after a displacement d (F, D) of every frame."""
     out = []
     for which, body in enumerate(bodies):
-        root, rotations = body.moved(d[:, sample.ensemble.columns(which)])
-        rotations.setflags(write=False)
-        out.append(replace(body, motion=replace(body.motion, root=root, rotations=rotations)))
+        out.append(body.displaced(d[:, sample.ensemble.columns(which)]).settled())
     return tuple(out)

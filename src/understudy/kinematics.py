@@ -12,7 +12,7 @@ from understudy.geometry.quaternion import Array, rotate
 from understudy.motion import Motion
 from understudy.skeleton import Point, Skeleton
 
-BLOCK = 2048
+BLOCK = 700
 """Frames worked on at a time, so that what is being computed stays in the processor's cache."""
 
 
@@ -69,38 +69,42 @@ def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | 
     if joints != skeleton.num_joints:
         raise UnknownNameError(f"Expected rotations of {skeleton.num_joints} joints, got {joints}")
     positions, turned = np.empty((frames, joints, 3)), np.empty((frames, joints, 4))
+    local, world = np.ascontiguousarray(rotations, float).view(complex), turned.view(complex)
+    bones = skeleton.offsets[:, :, None] if offsets is None else offsets.transpose(1, 2, 0)
     for start in range(0, frames, BLOCK):
         part = slice(start, start + BLOCK)
-        local = np.array(rotations[part].transpose(1, 2, 0), order="C")
-        if offsets is None:
-            bones = np.broadcast_to(skeleton.offsets[:, :, None], (joints, 3, local.shape[2]))
-        else:
-            bones = np.ascontiguousarray(offsets[part].transpose(1, 2, 0))
-        place = np.empty(bones.shape)
+        turn = local[part].transpose(1, 2, 0).copy()
+        _turn_all(skeleton, turn)
+        world[part] = turn.transpose(2, 0, 1)
+        place = np.empty((joints, 3, turn.shape[2]))
         place[0] = root[part].T
-        _walk(skeleton, local, bones, place)
-        turned[part] = local.transpose(2, 0, 1)
+        _turn_bones(turn[skeleton.parents[1:]], bones[1:] if offsets is None else bones[1:, :, part], place[1:])
+        for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+            place[joint] += place[parent]
         positions[part] = place.transpose(2, 0, 1)
     return positions, turned
 
 
-def _walk(skeleton: Skeleton, turn: Array, bones: Array, place: Array) -> None:
-    """Turn local rotations (J, 4, F) into world ones, in place, and fill in world places (J, 3, F)."""
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        w, x, y, z = turn[parent]
-        bx, by, bz = bones[joint]
-        tx, ty, tz = y * bz - z * by, z * bx - x * bz, x * by - y * bx
-        px, py, pz = place[parent]
-        out = place[joint]
-        out[0] = px + bx + 2.0 * (w * tx + y * tz - z * ty)
-        out[1] = py + by + 2.0 * (w * ty + z * tx - x * tz)
-        out[2] = pz + bz + 2.0 * (w * tz + x * ty - y * tx)
-        child = turn[joint]
-        a, b, c, d = child.copy()
-        child[0] = w * a - x * b - y * c - z * d
-        child[1] = w * b + x * a + y * d - z * c
-        child[2] = w * c - x * d + y * a + z * b
-        child[3] = w * d + x * c - y * b + z * a
+def _turn_all(skeleton: Skeleton, turn: Array) -> None:
+    """Turn local rotations (J, 2, F) into world ones, in place, all joints of the same depth at once.
+
+    A quaternion is taken as two complex numbers, w + xi and y + zi, whose product takes a third of the calls.
+    """
+    for joints in skeleton.levels:
+        above, own = turn[skeleton.parents[joints]], turn[joints]
+        mirrored = own.conj()
+        turn[joints, 0] = above[:, 0] * own[:, 0] - above[:, 1] * mirrored[:, 1]
+        turn[joints, 1] = above[:, 0] * own[:, 1] + above[:, 1] * mirrored[:, 0]
+
+
+def _turn_bones(turn: Array, bones: Array, out: Array) -> None:
+    """Turn bones (J, 3, F or 1) by rotations (J, 2, F), of two complex numbers each, into `out` (J, 3, F)."""
+    bx, by, bz = bones.transpose(1, 0, 2)
+    w, x, y, z = (np.ascontiguousarray(part) for pair in turn.transpose(1, 0, 2) for part in (pair.real, pair.imag))
+    tx, ty, tz = y * bz - z * by, z * bx - x * bz, x * by - y * bx
+    out[:, 0] = bx + 2.0 * (w * tx + y * tz - z * ty)
+    out[:, 1] = by + 2.0 * (w * ty + z * tx - x * tz)
+    out[:, 2] = bz + 2.0 * (w * tz + x * ty - y * tx)
 
 
 def move_points(

@@ -10,9 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, cross
+
+DOWN = np.array([[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]])
+"""(2, 2, 3) how the depths of a capsule's two ends below a floor change as the ends move."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,10 +71,7 @@ class Apart(Constraint):
     def rows(self, view: View) -> Rows:
         points = view.points
         if self.floor is not None:
-            by = np.zeros((2, 2, 3))
-            by[[0, 1], [0, 1], 1] = -1.0
-            values = self.floor + self.radius - points[..., 1]
-            return Rows(values=values, by_points=np.broadcast_to(by, (len(points), 2, 2, 3)))
+            return Rows(values=self.floor + self.radius - points[..., 1], by_points=everywhere(DOWN, view))
         ends = np.broadcast_to(self.fixed, (len(points), 2, 3)) if self.fixed is not None else points[:, 2:]
         share, other_share = nearest(points[:, 0], points[:, 1], ends[:, 0], ends[:, 1])
         weights = np.stack([1.0 - share, share, other_share - 1.0, -other_share], -1)
@@ -82,6 +82,9 @@ class Apart(Constraint):
         values = self.radius + self.other_radius - distance
         by_points = -weights[:, : points.shape[1], None] * away[:, None]
         return Rows(values=values[:, None], by_points=by_points[:, None])
+
+    def constant(self) -> Array | None:
+        return None if self.floor is None else DOWN
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Apart:

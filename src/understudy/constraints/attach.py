@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Rows, Spot, View, world
+from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere, world
 from understudy.constraints.course import check_clock, check_turns, check_values, read, read_turns
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, normalize, rotate
@@ -54,9 +54,7 @@ class Attach(Constraint):
 
     def rows(self, view: View) -> Rows:
         place = view.points[:, 0]
-        signs = np.array([1.0] if self.to is None else [1.0, -1.0])
-        by = np.eye(3)[:, None] * signs[:, None]
-        by_points = np.broadcast_to(by, (len(place), *by.shape))
+        by_points = everywhere(self.constant(), view)
         if self.to is not None:
             return Rows(values=place - view.points[:, 1], by_points=by_points)
         assert self.path is not None
@@ -65,6 +63,10 @@ class Attach(Constraint):
         turned = read_turns(self.rotations, self.times, view.times)
         held = read(self.path, self.times, view.times) + rotate(turned, self.grip)
         return Rows(values=place - held, by_points=by_points)
+
+    def constant(self) -> Array:
+        signs = np.array([1.0] if self.to is None else [1.0, -1.0])
+        return np.eye(3)[:, None] * signs[:, None]
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Attach:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Rows:
     values: Array
     """(N, R) residuals."""
     by_points: Array | None = None
-    """(N, R, P, 3) derivative by each point's place; `numpy.broadcast_to` says that it is the same whatever happens."""
+    """(N, R, P, 3) derivative by each point's place."""
     by_turns: Array | None = None
     """(N, R, T, 3) derivative by a small turn of each joint about its own axes."""
     linked: np.ndarray | None = None
@@ -110,6 +111,16 @@ class Constraint(ABC):
         """Its residuals at the frames in view, without derivatives where that is cheaper."""
         return self.rows(view)
 
+    @classmethod
+    def measure_all(cls, constraints: Sequence[Any], views: Sequence[View]) -> list[Rows]:
+        """What `measure` gives for each of several of this kind; together where that is cheaper."""
+        return [each.measure(view) for each, view in zip(constraints, views, strict=True)]
+
+    def constant(self) -> Array | None:
+        """(R, P, 3) the derivative of its residuals by each point's place, if it is the same whatever happens and there
+        is none by turns; None if only the rows can tell."""
+        return None
+
     def pull(self, view: View) -> Array | None:
         """(N, 3) metres: how far the body would have to be shifted at each frame for it to hold, nan along axes it
         leaves open; None for constraints that fix nothing in the world [Gleicher98, sec. 3.8]."""
@@ -151,6 +162,11 @@ class Constraint(ABC):
         for begin, end in self.pauses:
             held[np.searchsorted(times, begin - 1e-6) : np.searchsorted(times, end + 1e-6, side="right")] = False
         return np.flatnonzero(held)
+
+
+def everywhere(by: Array, view: View) -> Array:
+    """(N, R, P, 3) a constant derivative (R, P, 3), as rows give it at the frames in view."""
+    return np.broadcast_to(by, (len(view.times), *by.shape))
 
 
 def world(array: object, what: str) -> Array:

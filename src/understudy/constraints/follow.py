@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
 from understudy.constraints.course import check_clock, check_values, read
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
@@ -69,15 +69,24 @@ class Follow(Constraint):
         clock = np.zeros(1) if self.times is None else self.times
         goal = view.points[:, -1] if self.path is None else read(self.path, clock, view.times)
         away = (view.points[:, 0] - goal - self.offset)[:, kept]
-        signs = np.array([1.0] if self.target is None else [1.0, -1.0])
-        if self.within is None:
-            by = np.eye(3)[kept][:, None] * signs[:, None]
-            return Rows(values=away, by_points=np.broadcast_to(by, (len(away), *by.shape)))
+        by = self.constant()
+        if by is not None:
+            return Rows(values=away, by_points=everywhere(by, view))
+        assert self.within is not None
         distance = np.linalg.norm(away, axis=-1)
         towards = np.zeros((len(away), 3))
         towards[:, kept] = away / np.maximum(distance, 1e-12)[:, None]
         values = distance - read(self.within, clock, view.times)
-        return Rows(values=values[:, None], by_points=(towards[:, None] * signs[:, None])[:, None])
+        return Rows(values=values[:, None], by_points=(towards[:, None] * self._signs)[:, None])
+
+    def constant(self) -> Array | None:
+        kept = ["xyz".index(axis) for axis in self.axes]
+        return np.eye(3)[kept][:, None] * self._signs if self.within is None else None
+
+    @property
+    def _signs(self) -> Array:
+        """(P, 1) which way the distance counts each point."""
+        return np.array([[1.0]] if self.target is None else [[1.0], [-1.0]])
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Follow:

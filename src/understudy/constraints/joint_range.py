@@ -7,8 +7,9 @@ second has no gimbal and treats a shoulder as one thing, which limits on its sin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,23 +17,15 @@ import numpy as np
 from understudy.angles import SQUARE
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
 from understudy.constraints.course import check_turns
-from understudy.constraints.ranges import (
-    beyond_cone,
-    how_far_beyond_cone,
-    how_far_outside,
-    middle,
-    near,
-    outside,
-    reaching,
-    reaching_cone,
-)
-from understudy.constraints.turning import across, by_three_angles, swing, twist, twist_angles, two_angles
+from understudy.constraints.ranges import beyond_cone, middle, near, outside, reaching, reaching_cone
+from understudy.constraints.reading import OneAngle, Reading, SwingTwist, ThreeAngles
+from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
 from understudy.skeleton import NUM_AXES, Skeleton
 
-GIMBAL = 1e-9
-"""Sine of half an angle below which two turns about one line cannot be told apart."""
+ONE, TWO, THREE, SWING = "one angle", "two angles", "three angles", "swing and twist"
+"""The sorts of range."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,10 +137,10 @@ class JointRange(Constraint):
         return (self.joint,)
 
     def rows(self, view: View) -> Rows:
-        turns = multiply(conjugate(self.rest), view.turns[:, 0])
         if self.axes is not None and self.ranges is not None:
-            values, by_turns = outside(*self.angles(turns), self.ranges)
+            values, by_turns = outside(*self.angles(view.turns[:, 0]), self.ranges)
             return Rows(values=values, by_turns=by_turns[:, :, None])
+        turns = multiply(conjugate(self.rest), view.turns[:, 0])
         assert self.axis is not None
         assert self.reference is not None
         parts = []
@@ -161,39 +154,74 @@ class JointRange(Constraint):
         return Rows(values=values, by_turns=by_turns[:, :, None])
 
     def measure(self, view: View) -> Rows:
+        return self.measure_all((self,), [view])[0]
+
+    @classmethod
+    def measure_all(cls, constraints: Sequence[JointRange], views: Sequence[View]) -> list[Rows]:
+        out: list[Rows | None] = [None] * len(constraints)
+        alike: dict[tuple[str, int], list[int]] = {}
+        for number, (each, view) in enumerate(zip(constraints, views, strict=True)):
+            alike.setdefault((each._sort, len(view.turns)), []).append(number)
+        for (sort, _), mine in alike.items():
+            if sort == TWO:
+                for number in mine:
+                    out[number] = constraints[number].rows(views[number])
+                continue
+            ranges = tuple(constraints[number] for number in mine)
+            reading = ranges[0].reading if len(ranges) == 1 else _reading_of(ranges)
+            found = reading.outside(np.array([views[number].turns[:, 0].T for number in mine]))
+            for number, each, values in zip(mine, ranges, found, strict=True):
+                out[number] = Rows(values=values.T if each._limited is None else values[each._limited].T)
+        return [rows for rows in out if rows is not None]
+
+    @cached_property
+    def _sort(self) -> str:
+        return SWING if self.axes is None else (ONE, TWO, THREE)[len(self.axes) - 1]
+
+    @cached_property
+    def _limited(self) -> np.ndarray | None:
+        """Which rows of a reading stand for limits that are there; None if all do."""
         if self.ranges is not None:
-            turns = multiply(conjugate(self.rest), view.turns[:, 0])
-            return Rows(values=how_far_outside(self._angles(turns), self.ranges))
-        lean, turned = self._swing_and_twist(view.turns[:, 0])
-        parts = [] if self.swing is None else [how_far_beyond_cone(lean, self.swing)]
-        if self.twist is not None:
-            parts.append(how_far_outside(turned, self.twist[None]))
-        return Rows(values=np.concatenate(parts, 1))
-
-    def _swing_and_twist(self, turns: Array) -> tuple[Array, Array]:
-        """(N, 2) swing and (N, 1) twist, next to the middle of its range, of local rotations (N, 4)."""
-        x, y, z, w = (turns @ self._upright).T
-        across, along = np.hypot(x, y), np.hypot(z, w)
-        angle, sine = 2.0 * np.arctan2(across, along), across * along
-        # The bone is taken to (2 (xz + wy), 2 (yz - wx), cosine); turned all the way round it leans the first way.
-        some = sine > 1e-12
-        ratio = angle / np.where(some, sine, 1.0)
-        lean = np.stack([np.where(some, (w * x - y * z) * ratio, angle), (x * z + w * y) * ratio], -1)
-        return lean, near(2.0 * np.arctan2(z, w)[:, None], self._centre)
+            there = np.isfinite(self.ranges.T.ravel())
+        else:
+            turns = np.full(2, np.inf) if self.twist is None else self.twist
+            there = np.array([self.swing is not None, *np.isfinite(turns)])
+        return None if there.all() else np.flatnonzero(there)
 
     @cached_property
-    def _upright(self) -> Array:
-        """(4, 4) what local rotations are multiplied by to see them from rest, as x, y, z, w, with the bone along z and
-        the reference along x: quaternion products with constants are linear."""
-        assert self.axis is not None
-        assert self.reference is not None
-        seen = multiply(conjugate(self.rest), np.eye(4))
-        frame = np.stack([self.reference, cross(self.axis, self.reference), self.axis], -1)
-        return np.concatenate([seen[:, 1:] @ frame, seen[:, :1]], 1)
+    def reading(self) -> Reading:
+        """How its joint alone is read."""
+        return _reading_of.__wrapped__((self,))
 
     @cached_property
-    def _centre(self) -> Array:
-        return np.zeros(1) if self.twist is None else middle(self.twist[None])
+    def _seen(self) -> Array:
+        """(R, 4) what a reading of its sort multiplies local rotations by."""
+        from_rest = multiply(conjugate(self.rest), np.eye(4))
+        if self.axes is None:
+            assert self.axis is not None
+            assert self.reference is not None
+            frame = np.stack([self.reference, cross(self.axis, self.reference), self.axis], -1)
+            return np.concatenate([from_rest[:, 1:] @ frame, from_rest[:, :1]], 1).T
+        if len(self.axes) == 1:
+            return np.stack([from_rest[:, 1:] @ self.axes[0], from_rest[:, 0]])
+        first, second, _ = self.axes
+        seen = multiply(from_rest, from_axis_angle(second, self._lean))
+        frame = np.stack([first, second, cross(first, second)], -1)
+        return np.concatenate([seen[:, :1], seen[:, 1:] @ frame], 1).T
+
+    @cached_property
+    def _lean(self) -> float:
+        """Radians: how far the last of three axes leans from the first about the second."""
+        assert self.axes is not None
+        first, second, third = self.axes
+        return float(np.arctan2(-third @ cross(first, second), third @ first))
+
+    @cached_property
+    def _bounds(self) -> Array:
+        """(A, 2) radians: the ranges of its angles, or of its twist."""
+        if self.ranges is not None:
+            return self.ranges
+        return np.array([[-np.inf, np.inf]]) if self.twist is None else self.twist[None]
 
     def _by_turns(self, turns: Array, angles: Array) -> Array:
         """(N, A, 3) derivatives of angles (N, A) about its axes."""
@@ -203,61 +231,31 @@ class JointRange(Constraint):
         return two_angles(turns, self.axes)[1] if len(self.axes) == 2 else by_three_angles(angles, self.axes)
 
     def angles(self, turns: Array) -> tuple[Array, Array]:
-        """(N, A) angles about its axes of rotations (N, 4) from rest, and their derivatives (N, A, 3)."""
+        """(N, A) angles about its axes of local rotations (N, 4), and their derivatives (N, A, 3)."""
+        from_rest = multiply(conjugate(self.rest), turns)
         angles = self._angles(turns)
-        return angles, self._by_turns(turns, angles)
+        return angles, self._by_turns(from_rest, angles)
 
     def _angles(self, turns: Array) -> Array:
-        """(N, A) angles about its axes of rotations (N, 4) from rest.
-
-        Angles repeat, and a ball has two triples of them: those that break the ranges least are taken.
-        """
+        """(N, A) angles about its axes, or two of swing and one of twist, of local rotations (N, 4)."""
+        if self._sort != TWO:
+            return self.reading.angles(turns.T[None])[0].T
         assert self.axes is not None
-        assert self.ranges is not None
-        centre = middle(self.ranges)
-        if len(self.axes) == 1:
-            return near(twist_angles(turns, self.axes[0])[:, None], centre)
-        if len(self.axes) == 2:
-            return near(two_angles(turns, self.axes)[0], centre)
-        to_proper, lean = self._proper
-        # Turns about a, b and a again: half their sums and differences stand apart in the quaternion.
-        w, x, y, z = (turns @ to_proper).T
-        outer, inner = np.hypot(y, z), np.hypot(w, x)
-        total = np.where(inner > GIMBAL, 2.0 * np.arctan2(x, w), centre[0] + centre[2])
-        apart = np.where(outer > GIMBAL, 2.0 * np.arctan2(z, y), centre[0] - centre[2])
-        angles = near(
-            np.stack([0.5 * (total + apart), 2.0 * np.arctan2(outer, inner) - lean, 0.5 * (total - apart)], -1), centre
-        )
-        other = near(np.stack([angles[:, 0] + np.pi, -angles[:, 1] - 2.0 * lean, angles[:, 2] + np.pi], -1), centre)
-        worse = [np.maximum(each - self.ranges[:, 1], self.ranges[:, 0] - each) for each in (angles, other)]
-        broken = [np.maximum(each, 0.0).sum(-1) for each in worse]
-        return np.where((broken[1] < broken[0])[:, None], other, angles)
+        from_rest = multiply(conjugate(self.rest), turns)
+        return near(two_angles(from_rest, self.axes)[0], middle(self._bounds))
 
     def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
         """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
         changes: dict[str, Any] = {}
+        angles = self._angles(turns)
         if self.ranges is not None:
-            turned = multiply(conjugate(self.rest), turns)
-            changes["ranges"] = reaching(self.ranges, self._angles(turned), margin)
-        if self.axis is not None:
-            lean, angles = self._swing_and_twist(turns)
+            changes["ranges"] = reaching(self.ranges, angles, margin)
         if self.twist is not None:
-            changes["twist"] = reaching(self.twist[None], angles, margin)[0]
+            changes["twist"] = reaching(self.twist[None], angles[:, 2:], margin)[0]
         if self.swing is not None:
-            changes["swing"] = reaching_cone(self.swing, lean, margin)
+            changes["swing"] = reaching_cone(self.swing, angles[:, :2], margin)
         wide = all(np.array_equal(getattr(self, key), value) for key, value in changes.items())
         return self if wide else replace(self, **changes)
-
-    @cached_property
-    def _proper(self) -> tuple[Array, float]:
-        """What three axes a, b, c are reduced to: (4, 4) what rotations from rest are multiplied by to see them as
-        turns about a, b and a, as w and the parts along a, b and a x b; and how far c leans from a about b."""
-        assert self.axes is not None
-        first, second, third = self.axes
-        across = cross(first, second)
-        lean = float(np.arctan2(-third @ across, third @ first))
-        seen = multiply(np.eye(4), from_axis_angle(second, lean))
-        return np.concatenate([seen[:, :1], seen[:, 1:] @ np.stack([first, second, across], -1)], 1), lean
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> JointRange:
@@ -273,6 +271,25 @@ class JointRange(Constraint):
             joint=joint, rest=rest, axis=rng.normal(size=3), reference=rng.normal(size=3),
             swing=cones[rng.integers(3)], twist=np.sort(rng.uniform(-1.0, 1.0, 2)),
         )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
+    """How the joints of some ranges of one sort are read together."""
+    bounds = np.array([each._bounds for each in ranges])
+    shared = {
+        "seen": np.array([each._seen for each in ranges]),
+        "centre": np.array([middle(each._bounds) for each in ranges])[:, :, None],
+        "low": bounds[:, :, :1],
+        "high": bounds[:, :, 1:],
+    }
+    if ranges[0]._sort == ONE:
+        return OneAngle(**shared)
+    if ranges[0]._sort == THREE:
+        return ThreeAngles(**shared, lean=np.array([[each._lean] for each in ranges]))
+    any_way = np.array([[-np.pi, np.pi]] * 2)
+    cones = [any_way if each.swing is None else each.swing for each in ranges]
+    return SwingTwist(**shared, cone=np.array(cones)[..., None])
 
 
 def _range(value: Any, shape: tuple[int, ...], where: str) -> Array:

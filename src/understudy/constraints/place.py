@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Rows, Spot, View, world
+from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere, world
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 
@@ -33,10 +33,18 @@ class Place(Constraint):
         return (self.spot,)
 
     def rows(self, view: View) -> Rows:
-        kept = ["xyz".index(axis) for axis in self.axes]
-        values = (view.points[:, 0] - self.target)[:, kept]
-        by_points = np.broadcast_to(np.eye(3)[kept][:, None], (len(values), len(kept), 1, 3))
-        return Rows(values=values, by_points=by_points)
+        return replace(self.measure(view), by_points=everywhere(self.constant(), view))
+
+    def measure(self, view: View) -> Rows:
+        away = view.points[:, 0] - self.target
+        return Rows(values=away if self.axes == "xyz" else away[:, self._kept])
+
+    def constant(self) -> Array:
+        return np.eye(3)[self._kept][:, None]
+
+    @property
+    def _kept(self) -> list[int]:
+        return ["xyz".index(axis) for axis in self.axes]
 
     def pull(self, view: View) -> Array:
         counts = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])

@@ -42,27 +42,25 @@ def beyond_cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
 
     Well inside the cone next to its middle the row says how far away the nearest side is.
     """
-    half, size, share, values = _cone(angles, cone)
+    half, size, share, values = cone_edge(angles.T, cone[..., None])
     by_size = angles / np.where(size < STILL, 1.0, size)[:, None]
-    by_share = angles / half**2 / share[:, None]
+    by_share = angles / half.T**2 / share[:, None]
     gradient = by_size * (1.0 - 1.0 / share)[:, None] + (size / share**2)[:, None] * by_share
     return values[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
 
 
-def how_far_beyond_cone(angles: Array, cone: Array) -> Array:
-    """(N, 1) how far a swing (N, 2) leans beyond the cone."""
-    return _cone(angles, cone)[-1][:, None]
-
-
-def _cone(angles: Array, cone: Array) -> tuple[Array, Array, Array, Array]:
-    """The cone's half-angles (N, 2) towards a swing (N, 2), the swing's size (N,), its share (N,) of the way to the
-    cone's edge (1 for none), and how far (N,) it leans beyond."""
-    half = np.where(angles < 0.0, -cone[:, 0], cone[:, 1])
-    parts = angles / half
-    size = np.sqrt(np.einsum("nk,nk->n", angles, angles))
+def cone_edge(leans: Array, cone: Array) -> tuple[Array, Array, Array, Array]:
+    """The half-angles (..., 2, N) of cones (..., 2, 2, 1) towards swings (..., 2, N), each swing's size (..., N), its
+    share (..., N) of the way to the cone's edge (1 for none), and how far (..., N) it leans beyond."""
+    half = np.where(leans < 0.0, -cone[..., 0, :], cone[..., 1, :])
+    parts = leans / half
+    size = np.hypot(leans[..., 0, :], leans[..., 1, :])
+    share = np.hypot(parts[..., 0, :], parts[..., 1, :])
     still = size < STILL
-    share = np.where(still, 1.0, np.sqrt(np.einsum("nk,nk->n", parts, parts)))
-    return half, size, share, size - np.where(still, np.min(np.abs(cone)), size / share)
+    if still.any():
+        share = np.where(still, 1.0, share)
+        return half, size, share, size - np.where(still, np.abs(cone).min(axis=(-3, -2)), size / share)
+    return half, size, share, size - size / share
 
 
 def reaching(ranges: Array, angles: Array, margin: float) -> Array:

@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 
 UP = np.array([0.0, 1.0, 0.0])
+SIDES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
+"""(6, 1, 3) how far a point is beyond each side of a box, by its place."""
 SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
 
 
@@ -57,23 +59,28 @@ class Region(Constraint):
         return (self.spot,)
 
     def rows(self, view: View) -> Rows:
-        count = len(view.times)
-        if self.shape in ("above", "half_space"):
-            return replace(self.measure(view), by_points=np.broadcast_to(-self._up, (count, 1, 1, 3)))
+        by = self.constant()
+        if by is not None:
+            return replace(self.measure(view), by_points=everywhere(by, view))
         away = view.points[:, 0] - self.centre
         assert self.size is not None
-        if self.shape == "box":
-            half = 0.5 * self.size
-            by_points = np.broadcast_to(np.concatenate([np.eye(3), -np.eye(3)])[:, None], (count, 6, 1, 3))
-            return Rows(values=np.concatenate([away - half, -away - half], -1), by_points=by_points)
         sign = 1.0 if self.shape == "sphere" else -1.0
         distance = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-12)
         return Rows(values=sign * (distance - self.size[0]), by_points=sign * (away / distance)[:, None, None])
 
     def measure(self, view: View) -> Rows:
-        if self.shape not in ("above", "half_space"):
+        if self.shape in ("above", "half_space"):
+            return Rows(values=(self.centre @ self._up - view.points[:, 0] @ self._up)[:, None])
+        if self.shape != "box":
             return self.rows(view)
-        return Rows(values=(self.centre @ self._up - view.points[:, 0] @ self._up)[:, None])
+        assert self.size is not None
+        away, half = view.points[:, 0] - self.centre, 0.5 * self.size
+        return Rows(values=np.concatenate([away - half, -away - half], -1))
+
+    def constant(self) -> Array | None:
+        if self.shape in ("above", "half_space"):
+            return -self._up[None, None]
+        return SIDES if self.shape == "box" else None
 
     @cached_property
     def _up(self) -> Array:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Rows, Spot, View
+from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere
 from understudy.geometry.quaternion import Array
 
 EACH = np.eye(3)[:, None]
@@ -33,7 +33,10 @@ class SamePlace(Constraint):
         return (self.spot,)
 
     def rows(self, view: View) -> Rows:
-        return replace(self.measure(view), by_points=np.broadcast_to(EACH, (len(view.times), 3, 1, 3)))
+        return replace(self.measure(view), by_points=everywhere(EACH, view))
+
+    def constant(self) -> Array:
+        return EACH
 
     def measure(self, view: View) -> Rows:
         if self.height is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
 from understudy.solvers.dual import BLOCK, Curves, Pattern, factor, keys_of_forces, solve_factored
 from understudy.solvers.layout import Layout
-from understudy.solvers.rows import Active, active_rows, penalty, stiffness, within_tolerance
+from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance
 
 Keys = tuple[Array, ...]
 """The unknowns: for each group of coordinates (K, d) keys."""
@@ -81,7 +82,7 @@ class Descent:
             gain = (merit - reached) / max(merit, 1e-30)
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
-            held = plan.layout.masks(plan.layout.one_sided & (forces > 0.0))
+            held = plan.layout.listed(plan.layout.one_sided & (forces > 0.0))
             if not (self.exact and gain > KEPT and damping == 0.0):
                 linear = None
             if gain < self.gain or (self.exact and within_tolerance(now, CLOSE)):
@@ -99,8 +100,14 @@ class Descent:
         return penalty(evaluation, self.heavy(evaluation)) + 0.5 * self.curves.size(keys)
 
     def heavy(self, evaluation: Evaluation) -> Array:
-        """(C,) how heavily each constraint's squared residuals count."""
-        return self.stiffness * self.weights * stiffness(self.sample, evaluation.rows)
+        """(C,) how heavily each constraint's squared residuals count: alike at every evaluation of the sample."""
+        if not self._heavy:
+            self._heavy.append(self.stiffness * self.weights * stiffness(self.sample, evaluation.rows))
+        return self._heavy[0]
+
+    @cached_property
+    def _heavy(self) -> list[Array]:
+        return []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,17 +120,16 @@ class Plan:
     """(A,) of each row."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: Active, curves: Curves, heavy: Array) -> Plan:
+    def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, heavy: Array) -> Plan:
         layout = Layout.of(evaluation, active)
         pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
         return Plan(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
 
-    def covers(self, active: Active) -> bool:
+    def covers(self, active: np.ndarray) -> bool:
         """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
-        layout = self.layout
-        return all(np.all(layout.active[which] | ~active[which]) for which in layout.one_sided_constraints)
+        return bool(np.all(self.layout.active | ~active))
 
-    def linearize(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
+    def linearize(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
         """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now."""
         jacobian = self.layout.jacobian(evaluation)
         return Linear(
@@ -162,7 +168,7 @@ class Linear:
     solved: list[tuple[np.ndarray, float, Array]] = field(default_factory=list)
     """The last matrix factored: the residuals (A,) left out of it, the damping, and its factor."""
 
-    def around(self, evaluation: Evaluation, d: Array, active: Active) -> Linear:
+    def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
         """The same derivatives with the residuals of another evaluation: near by they hardly change."""
         pattern, layout = self.plan.pattern, self.plan.layout
         values = pattern.compare(layout.values(evaluation))

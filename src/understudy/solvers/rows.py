@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from understudy.constraints.base import Relation, Rows
+from understudy.constraints.base import Rows
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
 
-Active = tuple[np.ndarray, ...]
-"""For each constraint (n, R): which of its residuals take part."""
-
-ALWAYS, NEVER = np.array(True), np.array(False)
 ROWS = 3.0
 """Residuals of a constraint on a point's place, against which others are counted."""
 
@@ -35,39 +32,25 @@ def stiffness(sample: Sample, rows: Sequence[Rows] = ()) -> Array:
     return np.array(found)
 
 
-def active_rows(evaluation: Evaluation, margin: float, previous: Active | None = None) -> Active:
-    """Which residuals take part: all that must be zero; of the others those above -margin or held before."""
-    found = []
-    for which, (target, rows) in enumerate(zip(evaluation.sample.targets, evaluation.rows, strict=True)):
-        if target.constraint.relation is Relation.EQUAL:
-            found.append(np.broadcast_to(ALWAYS, rows.values.shape))
-        else:
-            near = rows.values > -margin
-            found.append(near if previous is None else near | previous[which])
-    return tuple(found)
+def active_rows(evaluation: Evaluation, margin: float, held: np.ndarray | None = None) -> np.ndarray:
+    """(T,) which residuals take part: all that must be zero; of the others those above -margin or held (T,) before."""
+    near = ~evaluation.register.one_sided | (evaluation.values > -margin)
+    return near if held is None else near | held
 
 
 def violation(evaluation: Evaluation) -> tuple[Array, ...]:
-    """For each constraint (n, R): how far each residual is from being satisfied, never negative.
-
-    Linked residuals are measured from their own mean: the value that the solver leaves open.
-    """
-    found = []
-    for target, rows in zip(evaluation.sample.targets, evaluation.rows, strict=True):
-        values = rows.values
-        if rows.linked is not None and rows.linked.any():
-            values = values.copy()
-            values[:, rows.linked] -= values[:, rows.linked].mean(axis=0)
-        found.append(np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values))
-    return tuple(found)
+    """For each constraint (n, R): how far each residual is from being satisfied, never negative."""
+    shapes = [rows.values.T.shape for rows in evaluation.rows]
+    ends = np.cumsum([0, *(rows * frames for rows, frames in shapes)]).tolist()
+    pieces = (evaluation.off[first:last] for first, last in itertools.pairwise(ends))
+    return tuple(off.reshape(shape).T for off, shape in zip(pieces, shapes, strict=True))
 
 
 def worst_violation(evaluation: Evaluation) -> Array:
     """(C,) the worst violation of each constraint."""
-    off, starts, which = _side_by_side(evaluation)
-    out = np.zeros(len(evaluation.rows))
-    if len(off):
-        np.maximum.at(out, which, np.maximum.reduceat(off, starts))
+    out, starts = np.zeros(len(evaluation.rows)), evaluation.register.starts
+    if len(starts):
+        np.maximum.at(out, evaluation.register.constraint[starts], np.maximum.reduceat(evaluation.off, starts))
     return out
 
 
@@ -80,31 +63,9 @@ def within_tolerance(evaluation: Evaluation, share: float) -> bool:
 def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
     """Half the sum of all squared violations, each as heavy (C,) as its constraint, by its own weight if not given."""
     heavy = stiffness(evaluation.sample, evaluation.rows) if heavy is None else heavy
-    off, starts, which = _side_by_side(evaluation)
+    starts, off = evaluation.register.starts, evaluation.off
+    which = evaluation.register.constraint[starts]
     return 0.5 * float(heavy[which] @ np.add.reduceat(off**2, starts)) if len(off) else 0.0
-
-
-def _side_by_side(evaluation: Evaluation) -> tuple[Array, np.ndarray, np.ndarray]:
-    """What `violation` gives, as one array (T,): residual after residual, each with all its frames; where each residual
-    starts (S,), and of which constraint it is (S,). Many constraints are looked at as quickly as one."""
-    values, lengths, which = [np.zeros(0)], [], []
-    linked: list[bool] = []
-    one_sided: list[bool] = []
-    for number, (target, rows) in enumerate(zip(evaluation.sample.targets, evaluation.rows, strict=True)):
-        frames, count = rows.values.shape
-        if frames:
-            values.append(rows.values.T.ravel())
-            lengths += [frames] * count
-            which += [number] * count
-            linked += [False] * count if rows.linked is None else rows.linked.tolist()
-            one_sided += [target.constraint.relation is Relation.AT_MOST] * count
-    off, sizes = np.concatenate(values), np.array(lengths, dtype=np.intp)
-    starts = np.cumsum(sizes) - sizes
-    if any(linked):
-        means = np.add.reduceat(off, starts) / sizes
-        off -= np.repeat(np.where(linked, means, 0.0), sizes)
-    off = np.where(np.repeat(np.array(one_sided, bool), sizes), np.maximum(off, 0.0), np.abs(off))
-    return off, starts, np.array(which, dtype=np.intp)
 
 
 def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
