@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,7 +40,7 @@ class Contact:
     """How sure it is that this is a contact: 1 for what a user or a sample says."""
 
     def __post_init__(self) -> None:
-        if not (np.isfinite([self.start, self.end]).all() and self.start <= self.end):
+        if not (math.isfinite(self.start) and math.isfinite(self.end) and self.start <= self.end):
             raise OptionError(f"A contact must end after it starts; got {self.start} to {self.end} s")
 
     def frames(self, fps: float, num_frames: int) -> np.ndarray:
@@ -51,6 +52,8 @@ class Contact:
 
 STEP = 3.0
 """Radii between two places at least for a point to have stepped from one to the other."""
+FAST = 95.0
+"""Percent of its frames in which a point is slower than it is when it is fast."""
 PLACES = 32
 """How many of the places that a point passes are tried as the one it stays in."""
 
@@ -93,8 +96,8 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
             return feet(skeleton)
         # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
         ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
-    pose = _pose_of(motion, [int(j) for ankle in ankles for j in np.flatnonzero(skeleton.below(ankle))])
     points: list[Point] = []
+    pose: Pose | None = None
     for ankle in ankles:
         below = skeleton.below(ankle)
         balls = [j for j in np.flatnonzero(below) if j != ankle]
@@ -108,6 +111,7 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
         heels = heels or [end for end in ends if balls and _behind(skeleton, end, ankle, int(balls[0]))]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:
+            pose = pose or _pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
             heels = [_heel(pose, skeleton.names[ankle], toes[0])]
         points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
     return tuple(points)
@@ -159,10 +163,12 @@ def detect_contacts(
     leg = leg_length(motion.skeleton)
     places = _pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched]).points(watched)
     holding = {point.name for point in hands(motion.skeleton)}
+    speeds = _speeds(places, motion.fps, how)
+    usual = np.maximum(how.speed * leg, how.share * _percentile(speeds, FAST))
     found: list[Contact] = []
     for column, point in enumerate(watched):
-        for first, last in _still(places[:, column], motion.fps, leg, how):
-            place = np.median(places[first : last + 1, column], axis=0)
+        for first, last in _still(places[:, column], speeds[:, column], usual[column], motion.fps, leg, how):
+            place = _middle(places[first : last + 1, column])
             strays = float(_length(places[first : last + 1, column] - place).max())
             found.append(
                 Contact(
@@ -171,10 +177,16 @@ def detect_contacts(
                     end=last / motion.fps,
                     place=place,
                     on="hold" if point.name in holding else "floor",
-                    confidence=round(float(np.clip(1.0 - strays / (2.0 * how.radius * leg), 0.0, 1.0)), 3),
+                    confidence=round(min(max(1.0 - strays / (2.0 * how.radius * leg), 0.0), 1.0), 3),
                 )
             )
     return tuple(found)
+
+
+def _middle(places: Array) -> Array:
+    """(3,) the median of places (N, 3) along each axis; several times faster than `numpy.median` on a few."""
+    ordered, half = np.sort(places, axis=0), len(places) // 2
+    return ordered[half] if len(places) % 2 else 0.5 * (ordered[half - 1] + ordered[half])
 
 
 def _length(vectors: Array) -> Array:
@@ -189,12 +201,24 @@ def _within(places: Array, centres: Array, radius: float) -> np.ndarray:
     return squares <= radius**2
 
 
-def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
-    """First and last frames of the intervals in which a path (F, 3) stays in one place."""
-    half = max(round(0.5 * how.window * fps), 1)
-    padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
-    speed = _length(padded[2 * half :] - padded[: -2 * half]) * fps / (2 * half)
-    rest = max(how.speed * leg, how.share * float(np.percentile(speed, 95)))
+def _speeds(places: Array, fps: float, how: Detection) -> Array:
+    """(F, P) metres a second of places (F, P, 3)."""
+    frames, half = np.arange(len(places)), max(round(0.5 * how.window * fps), 1)
+    moved = places[np.minimum(frames + half, len(places) - 1)] - places[np.maximum(frames - half, 0)]
+    return _length(moved) * fps / (2 * half)
+
+
+def _percentile(values: Array, percent: float) -> Array:
+    """(P,) what so many percent of values (N, P) are below; several times faster than `numpy.percentile`."""
+    place = 0.01 * percent * (len(values) - 1)
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    near = np.partition(values, (low, high), axis=0)
+    return near[low] + (place - low) * (near[high] - near[low])
+
+
+def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
+    """First and last frames of the intervals in which a path (F, 3) at speeds (F,) stays in one place."""
     rests = []
     for a, b in _runs(speed < how.release * rest):
         resting = a + np.flatnonzero(speed[a : b + 1] < rest)
@@ -206,8 +230,10 @@ def _still(path: Array, fps: float, leg: float, how: Detection) -> list[tuple[in
 
 
 def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    """First and last of each row of entries that are true."""
+    edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
+    edges = [*([0] if len(mask) and mask[0] else []), *edges, *([len(mask)] if len(mask) and mask[-1] else [])]
+    return [(a, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
@@ -221,10 +247,9 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
     while pending:
         a, b = pending.pop(0)
         part = path[a : b + 1]
-        some = part[np.unique(np.linspace(0, b - a, PLACES).astype(int))]
-        centres = np.concatenate([some, np.median(part, axis=0)[None]])
-        near = _within(part, centres, radius)
-        centre = np.median(part[near[:, int(np.argmax(near.sum(axis=0)))]], axis=0)
+        some = part[np.arange(PLACES) * (b - a) // (PLACES - 1)]
+        near = _within(part, np.concatenate([some, _middle(part)[None]]), radius)
+        centre = _middle(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
         if _length(places - centre).min(initial=np.inf) < STEP * radius:
             continue
         places = np.concatenate([places, centre[None]])
@@ -243,7 +268,7 @@ def _apart(
         if out and a - out[-1][1] < gap:
             c, d = out[-1]
             whole = path[c : b + 1]
-            if _length(whole - np.median(whole, axis=0)).max() < 1.25 * radius:
+            if _length(whole - _middle(whole)).max() < 1.25 * radius:
                 out[-1] = (c, b)
                 continue
             missing = gap - (a - d)

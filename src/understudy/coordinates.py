@@ -135,6 +135,15 @@ class Body:
             found.posture.__dict__["_world"] = tuple(each[frames] for each in self.posture._world)
         return found
 
+    @cached_property
+    def base_axes(self) -> Array:
+        """(R, 3) the axes about which turning coordinates turn while nothing is displaced, in their joints' own frames;
+        not those of universal joints, whose first axis moves."""
+        out = np.empty((len(self.joint_of), 3))
+        for count, joints, first in self._groups:
+            out[first[:, None] + np.arange(count)] = np.eye(3) if count == 3 else self.skeleton.axes[joints, :count]
+        return out
+
     def local_axes(self, d: Array) -> Array:
         """(F, R, 3) the axes about which turning coordinates turn at d (F, D), in their joints' own frames."""
         out = np.empty((len(d), len(self.joint_of), 3))
@@ -196,7 +205,7 @@ class Posture:
     def local_axes(self) -> Array:
         """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
         if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.d.any():
-            return np.broadcast_to(self.body.local_axes(self.d[:1]), (len(self.d), len(self.body.joint_of), 3))
+            return np.broadcast_to(self.body.base_axes, (len(self.d), len(self.body.joint_of), 3))
         return self.body.local_axes(self.d)
 
     @cached_property
@@ -234,8 +243,7 @@ class Posture:
 
     def motion(self) -> Motion:
         """The displaced motion."""
-        self.local.setflags(write=False)
-        return replace(self.body.motion, root=self.root, rotations=self.local)
+        return self.body.motion.derived(root=self.root, rotations=self.local)
 
     def settled(self) -> Body:
         """The displaced body as one of its own, which nothing displaces; where it is is known."""

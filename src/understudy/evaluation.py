@@ -310,7 +310,7 @@ def pulls(problem: Problem) -> tuple[Array, ...]:
     """For each actor (F, 3): how far constraints that fix it in the world would shift it, on average; nan where
     none does."""
     whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
-    views = whole.views(whole.ensemble.displaced(np.zeros((len(problem.times), whole.ensemble.num_coordinates))))
+    views = whole.views(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros_like(total)
     for target, held, view in zip(problem.targets, whole.holds, views, strict=True):

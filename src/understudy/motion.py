@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,8 +86,19 @@ class Motion:
         return self._taken(taken, self.fps / step)
 
     def _taken(self, frames: np.ndarray, fps: float) -> Motion:
+        if len(frames) == 0:
+            raise MotionError("A motion needs at least one frame; got none")
         offsets = None if self.offsets is None else self.offsets[frames]
-        return replace(self, fps=fps, root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
+        return self.derived(fps=fps, root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
+
+    def derived(self, **parts: Any) -> Motion:
+        """`dataclasses.replace` for parts made of checked ones, which need no checks and no copies of their own."""
+        for part in parts.values():
+            if isinstance(part, np.ndarray):
+                part.setflags(write=False)
+        found = object.__new__(Motion)
+        found.__dict__.update({name: parts.get(name, self.__dict__[name]) for name in PARTS})
+        return found
 
     def resampled(self, fps: float, *, method: str = "cubic") -> Motion:
         """The same movement at another frame rate, first frame kept.
@@ -119,6 +131,9 @@ class Motion:
             rotations=turn(self.rotations, frames),
             offsets=None if self.offsets is None else move(self.offsets, frames),
         )
+
+
+PARTS = tuple(field.name for field in fields(Motion))
 
 
 def rest_motion(skeleton: Skeleton, *, fps: float = 30.0, num_frames: int = 1) -> Motion:

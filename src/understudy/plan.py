@@ -230,7 +230,7 @@ def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
     for part in parts:
         if part.moves:
             seen = detect_contacts(part.motion, contact_points(part.motion), options.detection)
-            found += [replace(contact, actor=part.name) for contact in seen]
+            found += [replace(contact, actor=part.name) for contact in seen] if part.name else seen
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ Only what constraints can feel takes part: the rest of a body keeps its motion e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -15,7 +15,7 @@ from understudy.body import leg_length
 from understudy.constraints.base import Constraint, Spot
 from understudy.coordinates import Body, Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
-from understudy.geometry.quaternion import Array, angle_between, conjugate, log, multiply
+from understudy.geometry.quaternion import Array, conjugate, log, multiply
 from understudy.mass import masses
 from understudy.motion import Motion
 from understudy.roles import roles
@@ -57,6 +57,8 @@ class Problem:
 
     actors: tuple[Actor, ...]
     constraints: tuple[Constraint, ...]
+    _resolved: tuple[tuple[list[tuple[int, Point]], list[tuple[int, Point]]], ...] = field(init=False, repr=False)
+    """For each constraint, the actors and points that its spots and its joints name."""
 
     def __post_init__(self) -> None:
         if not self.actors:
@@ -65,15 +67,17 @@ class Problem:
         for actor in self.actors[1:]:
             if actor.motion.num_frames != first.num_frames or abs(actor.motion.fps - first.fps) > 1e-9 * first.fps:
                 raise OptionError("Actors must have the same number of frames and the same rate")
-        for constraint in self.constraints:
+        resolved: list[tuple[list[tuple[int, Point]], list[tuple[int, Point]]]] = []
+        for constraint, held in zip(self.constraints, self.held, strict=True):
             constraint.check_times()
-            for spot in (*constraint.spots(), *constraint.joints()):
-                self.resolve(constraint, spot)
-            if len(constraint.frames(first.times)) == 0:
+            found = [self.resolve(constraint, spot) for spot in constraint.spots()]
+            resolved.append((found, [self.resolve(constraint, spot) for spot in constraint.joints()]))
+            if len(held) == 0:
                 raise OptionError(
                     f"Constraint `{constraint.label}` holds at no frame: it spans {constraint.start:g} to "
                     f"{constraint.end:g} s, the motion 0 to {first.duration:g} s"
                 )
+        object.__setattr__(self, "_resolved", tuple(resolved))
 
     def resolve(self, constraint: Constraint, spot: Spot) -> tuple[int, Point]:
         """The actor and point that a constraint's spot names, or an error in the constraint's name."""
@@ -111,22 +115,19 @@ class Problem:
         """Each constraint with its points and joints found."""
         points: dict[tuple[int, str, bytes], int] = {}
         found = []
-        for constraint in self.constraints:
-            columns = []
-            for spot in constraint.spots():
-                which, point = self.resolve(constraint, spot)
-                columns.append(points.setdefault((which, point.joint, point.offset.tobytes()), len(points)))
-            joints = tuple((w, p.joint) for w, p in (self.resolve(constraint, s) for s in constraint.joints()))
-            found.append(Target(constraint=constraint, points=np.array(columns, dtype=np.intp), joints=joints))
+        for constraint, (spots, turned) in zip(self.constraints, self._resolved, strict=True):
+            names = [(which, point.joint, point.offset.tobytes()) for which, point in spots]
+            columns = np.array([points.setdefault(name, len(points)) for name in names], dtype=np.intp)
+            joints = tuple((which, point.joint) for which, point in turned)
+            found.append(Target(constraint=constraint, points=columns, joints=joints))
         return tuple(found)
 
     @cached_property
     def points(self) -> tuple[tuple[int, Point], ...]:
         """Every point any constraint looks at, once: (actor, point)."""
         seen: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
-        for constraint in self.constraints:
-            for spot in constraint.spots():
-                which, point = self.resolve(constraint, spot)
+        for spots, _ in self._resolved:
+            for which, point in spots:
                 seen.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
         return tuple(seen.values())
 
@@ -141,7 +142,8 @@ class Problem:
             felt, turned = self._named(which)
             small, kept = _as_used(actor.motion, felt | turned)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
-            motion = replace(actor.motion, skeleton=small, rotations=actor.motion.rotations[:, kept], offsets=offsets)
+            turns = actor.motion.rotations[:, kept]
+            motion = actor.motion.derived(skeleton=small, rotations=turns, offsets=offsets)
             joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(self.moving(which)))
             found.append(Body(motion=motion, joints=joints, root_moves=actor.moves and actor.root_moves))
         return tuple(found)
@@ -204,7 +206,9 @@ class Target:
 def still_joints(motion: Motion) -> set[int]:
     """Joints, the root apart, that do not turn in a motion while others do: they join parts of the build."""
     some = motion.rotations[:: max(motion.num_frames // SEEN, 1), 1:]
-    turned = angle_between(some[:1], some).max(axis=0, initial=0.0)
+    same_way = np.copysign(1.0, np.einsum("fji,ji->fj", some, some[0]))[..., None]
+    # The quaternions of a small turn apart are half its angle apart.
+    turned = 2.0 * np.abs(same_way * some - some[0]).max(axis=(0, 2), initial=0.0)
     still = {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
     return still if len(still) < motion.skeleton.num_joints - 1 else set()
 
@@ -263,14 +267,19 @@ def _metric(actor: Actor, body: Body) -> Array:
     moved = posture.point_jacobian(joints, posture.points(joints, np.array([p.offset for p in spread.points])))
     whole = np.einsum("fpid,fpid->d", moved, moved) / (few.motion.num_frames * len(joints))
     whole[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
-    cost = dict(zip(few.names, whole, strict=True))
     dearer = {skeleton.names[j]: UNUSED for j in still_joints(actor.motion)} | (actor.stiffness or {})
-    return np.array([_cost(cost, name, body) * dearer.get(name.rpartition(".")[0], 1.0) for name in body.names])
+    shifts = whole[:3] * dearer.get("root", 1.0)
+    factors = np.array([dearer.get(name, 1.0) for name in body.skeleton.names])
+    return np.concatenate([shifts[: body.num_shifts], _costs_of(body, few, whole[3:]) * factors[body.joint_of]])
 
 
-def _cost(cost: dict[str, float], name: str, body: Body) -> float:
-    """The cost of a coordinate; a ball used as a hinge costs what its dearest axis would."""
-    joint = name.rpartition(".")[0]
-    if joint != "root" and body.names.count(f"{joint}.1") == 0:
-        return max(value for key, value in cost.items() if key.rpartition(".")[0] == joint)
-    return cost[name]
+def _costs_of(body: Body, whole: Body, costs: Array) -> Array:
+    """(R,) what the turns of part of a body cost, by the costs of the whole's; a ball used as a hinge costs what its
+    dearest axis would."""
+    dearest = np.zeros(whole.skeleton.num_joints)
+    np.maximum.at(dearest, whole.joint_of, costs)
+    joint = np.array([whole.skeleton.index[name] for name in body.skeleton.names])[body.joint_of]
+    axis = np.arange(len(joint)) - np.searchsorted(body.joint_of, body.joint_of)
+    alone = np.bincount(body.joint_of, minlength=1)[body.joint_of] == 1
+    same = costs[np.searchsorted(whole.joint_of, joint) + axis] if len(joint) else costs[:0]
+    return np.where(alone, dearest[joint], same)

@@ -67,15 +67,13 @@ class Basis:
     def overlaps(self) -> Array:
         """(reach + 1, N) sum over keys of the weights of time n times those of time n + o; 0 past the end."""
         count, width = len(self.first), self.weights.shape[1]
-        out = np.zeros((self.reach + 1, count))
-        for o in range(self.reach + 1):
-            here, there = slice(0, count - o), slice(o, count)
-            gap = self.first[there] - self.first[here]
-            for a in range(width):
-                b = a - gap
-                shared = np.take_along_axis(self.weights[there], np.clip(b, 0, width - 1)[:, None], axis=1)[:, 0]
-                out[o, here] += np.where(b >= 0, self.weights[here, a] * shared, 0.0)
-        return out
+        later = np.arange(count) + np.arange(self.reach + 1)[:, None]
+        there = np.minimum(later, count - 1)
+        gap = np.where(later < count, self.first[there] - self.first, width)
+        # A key that is the later time's `a`-th is the earlier one's `a + gap`-th, or none of its keys.
+        padded = np.concatenate([self.weights, np.zeros((count, 1))], axis=1).ravel()
+        row = (width + 1) * np.arange(count)
+        return sum(self.weights[there, a] * padded[row + np.minimum(a + gap, width)] for a in range(width))
 
 
 def every_frame(times: Array, hold: float = -np.inf, until: float = np.inf) -> Basis:

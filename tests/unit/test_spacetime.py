@@ -14,14 +14,15 @@ from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.errors import OptionError, UnknownNameError
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import angle_between, conjugate, log, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.problem import Actor, Problem
 from understudy.solvers.newton import LARGEST
-from understudy.solvers.rows import sampled_frames
+from understudy.solvers.rows import sampled_frames, worst_violation
 from understudy.solvers.spacetime import Level, Spacetime, levels, stiffened, yielding
-from understudy.solvers.watching import near_broken
+from understudy.solvers.watching import near_broken, newly_broken
 from understudy.splines import Knots
 
 SPACING = 4 / 30
@@ -196,9 +197,11 @@ def test_one_sided_constraints_are_left_out_until_they_are_near() -> None:
 
     lowest = float(fk(walk()).points(["LeftHand"])[:, 0, 1].min())
     given = problem(reach(), above(lowest - 0.5), above(lowest + 0.05), above(lowest - 0.01))
-    assert near_broken(given, given.bodies, (), 0.02) == (0, 2, 3)
-    assert near_broken(given, given.bodies, (0,), 1e-4) == (2,)
-    assert near_broken(given, given.bodies, (0, 2, 3), 1e-4) == ()
+    assert near_broken(given, given.bodies, 0.02) == (0, 2, 3)
+    whole = Sample(problem=given, bodies=given.bodies, frames=np.arange(len(given.times)))
+    worst = worst_violation(whole.measure())
+    assert newly_broken(given, (0,), worst, 1e-4) == (2,)
+    assert newly_broken(given, (0, 2, 3), worst, 1e-4) == ()
 
 
 def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
@@ -211,7 +214,7 @@ def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
     assert height - elbow > 5e-3, "the elbow must go down for this to mean anything"
     wall = Region(spot=Spot(point="LeftForeArm"), centre=np.array([0.0, height, 0.0]))
     given = problem(low, wall)
-    assert near_broken(given, given.bodies, (), 0.02) in ((0,), (0, 1))
+    assert near_broken(given, given.bodies, 0.02) in ((0,), (0, 1))
     found = Spacetime().solve(given)
     assert not found.unmet
     assert fk(found.motion).points(["LeftForeArm"])[:, 0, 1].min() > height - 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -138,9 +139,9 @@ class Constraint(ABC):
         """Refuse intervals and numbers that cannot be."""
         if not self.start <= self.end:
             raise OptionError(f"Constraint `{self.label}` must end after it starts; got {self.start} to {self.end} s")
-        if not (np.isfinite(self.weight) and self.weight > 0.0):
+        if not (math.isfinite(self.weight) and self.weight > 0.0):
             raise OptionError(f"Constraint `{self.label}`: expected a weight above zero, got {self.weight}")
-        if not (np.isfinite(self.tolerance) and self.tolerance > 0.0):
+        if not (math.isfinite(self.tolerance) and self.tolerance > 0.0):
             raise OptionError(f"Constraint `{self.label}`: expected a tolerance above zero, got {self.tolerance}")
 
     @property

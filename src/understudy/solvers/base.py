@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.constraints.base import Constraint
 from understudy.coordinates import Body
-from understudy.evaluation import Sample
+from understudy.evaluation import Evaluation, Sample
 from understudy.motion import Motion
 from understudy.problem import Problem
 from understudy.solvers.conflicts import find_conflicts
@@ -108,12 +108,21 @@ class Solver(ABC):
         return solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - began)
 
 
-def solution(problem: Problem, bodies: tuple[Body, ...], *, solver: str, steps: int, seconds: float) -> Solution:
-    """The solution that moved bodies are, with every constraint measured at every frame."""
-    whole = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)))
-    evaluation = whole.measure()
+def solution(
+    problem: Problem,
+    bodies: tuple[Body, ...],
+    *,
+    solver: str,
+    steps: int,
+    seconds: float,
+    evaluation: Evaluation | None = None,
+) -> Solution:
+    """The solution that moved bodies are, with every constraint measured at every frame, if that is not known yet."""
+    if evaluation is None:
+        evaluation = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
     outcomes, missed = [], []
-    for number, (target, held, off) in enumerate(zip(problem.targets, whole.holds, violation(evaluation), strict=True)):
+    everything = zip(problem.targets, problem.held, violation(evaluation), strict=True)
+    for number, (target, held, off) in enumerate(everything):
         by_frame = off.max(axis=1) if off.shape[1] else np.zeros(len(held))
         worst = int(np.argmax(by_frame))
         outcomes.append(

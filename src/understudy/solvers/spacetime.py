@@ -17,10 +17,10 @@ import numpy as np
 
 from understudy.coordinates import Body
 from understudy.errors import OptionError, UnknownNameError, nearest_names
-from understudy.evaluation import Sample, merged
+from understudy.evaluation import Evaluation, Sample, merged
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
-from understudy.solvers.base import Solver, Watch
+from understudy.solvers.base import Solution, Solver, Watch, solution
 from understudy.solvers.dual import Curves
 from understudy.solvers.levels import STEPS, Level, closer, levels, stiffened
 from understudy.solvers.newton import AHEAD, Descent, Keys
@@ -99,18 +99,30 @@ class Spacetime(Solver):
     """Seconds after which they are not tried any further."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+        bodies, steps, _ = self._moved(problem, watch)
+        return bodies, steps
+
+    def solve(self, problem: Problem, watch: Watch | None = None) -> Solution:
+        began = time.perf_counter()
+        bodies, steps, seen = self._moved(problem, watch or (lambda _text, _share: None))
+        taken = time.perf_counter() - began
+        return solution(problem, bodies, solver=self.name, steps=steps, seconds=taken, evaluation=seen)
+
+    def _moved(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int, Evaluation | None]:
+        """The bodies moved, the steps taken, and everything measured at every frame."""
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
-            return bodies, 0
+            return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        watched = near_broken(problem, bodies, (), AHEAD * self.margin)
+        watched = near_broken(problem, bodies, AHEAD * self.margin)
         for _ in range(ROUNDS):
             bodies, watched = self._solve(problem, bodies, watched, passes, watch, budget)
-            broken = near_broken(problem, bodies, watched, self.margin)
+            seen = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
+            broken = newly_broken(problem, watched, worst_violation(seen), self.margin)
             if not broken or budget.spent:
                 break
             watched = tuple(sorted({*watched, *broken}))
-        return bodies, budget.steps
+        return bodies, budget.steps, seen
 
     def _solve(
         self,

@@ -81,7 +81,7 @@ def _band_limited(
     size = len(problem.constraints), len(problem.metric), everywhere.bases[0].num_keys
     if known is not None and known.size != size:
         known = None
-    watched = near_broken(problem, problem.bodies, (), AHEAD * MARGIN) if known is None else known.watched
+    watched = near_broken(problem, problem.bodies, AHEAD * MARGIN) if known is None else known.watched
     frames = sampled_frames(problem, level.rate, watched)
     frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
     sample = Sample(problem=problem, bodies=problem.bodies, frames=frames, only=watched)
