@@ -129,7 +129,7 @@ def test_what_would_be_pulled_is_left_out_and_the_rest_is_in_balance(keys: str) 
     layout, pattern = plan.layout, plan.pattern
     assert np.any(linear.values[layout.one_sided] < 0.0), "some must be near enough to be pulled at first"
     assert np.all(forces[layout.one_sided] >= 0.0)
-    out = linear.solved[-1][0]
+    out = linear.solved[-1].out
     assert np.all(layout.one_sided[out])
     assert out.any()
     band = pattern.soften(pattern.band(linear.jacobian), plan.compliance)

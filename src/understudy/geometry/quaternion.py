@@ -42,24 +42,30 @@ def conjugate(q: ArrayLike) -> Array:
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
     """The rotation b followed by a, as matrices multiply."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
-    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    a, b = _whole(a), _whole(b)
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    out[..., 0] = aw * bw - ax * bx - ay * by - az * bz
-    out[..., 1] = aw * bx + ax * bw + ay * bz - az * by
-    out[..., 2] = aw * by - ax * bz + ay * bw + az * bx
-    out[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    # As two complex numbers each, w + xi and y + zi, they multiply in a third of the calls.
+    c, d, both = a.view(complex), b.view(complex), out.view(complex)
+    mirrored = d.conj()
+    np.subtract(c[..., 0] * d[..., 0], c[..., 1] * mirrored[..., 1], out=both[..., 0])
+    np.add(c[..., 0] * d[..., 1], c[..., 1] * mirrored[..., 0], out=both[..., 1])
     return out
+
+
+def _whole(q: ArrayLike) -> Array:
+    """Quaternions whose four numbers stand next to each other."""
+    q = np.asarray(q, float)
+    return q if q.strides[-1] == q.itemsize else np.ascontiguousarray(q)
 
 
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
     """The vector product over the last axis; several times faster than `numpy.cross` on many small vectors."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    out[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
-    out[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
-    out[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    ax, ay, az, bx, by, bz = a[..., 0], a[..., 1], a[..., 2], b[..., 0], b[..., 1], b[..., 2]
+    np.subtract(ay * bz, az * by, out=out[..., 0])
+    np.subtract(az * bx, ax * bz, out=out[..., 1])
+    np.subtract(ax * by, ay * bx, out=out[..., 2])
     return out
 
 

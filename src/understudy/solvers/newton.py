@@ -28,6 +28,8 @@ KEPT = 0.9
 """Gain of a step of the last level from which on the next one takes the same derivatives."""
 EXCHANGES = 8
 """How often at most a step is solved again without the residuals that would be pulled."""
+FEW = 0.08
+"""Residuals, for each one that the matrix is wide, that cost as much to leave out of it as factoring it again."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 
@@ -152,6 +154,43 @@ class Plan:
         return self.pattern.compare(out)
 
 
+@dataclass(eq=False, kw_only=True)
+class Factored:
+    """A factored matrix of the forces, from which a few residuals more can be left out without factoring again."""
+
+    out: np.ndarray
+    """(A,) all residuals that are left out."""
+    damping: float
+    matrix: Array
+    """The factor."""
+    more: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """(k,) those of them that the matrix still has."""
+    answers: Array | None = None
+    """(A, k) what a unit of residual in each of those would bring about."""
+
+    def leave_out(self, out: np.ndarray) -> bool:
+        """Leave out residuals (A,), if that takes no more time than factoring again."""
+        fresh = np.flatnonzero(out & ~self.out)
+        if np.any(self.out & ~out) or len(fresh) > FEW * len(self.matrix):
+            return False
+        if len(fresh):
+            single = np.zeros((len(out), len(fresh)), order="F")
+            single[fresh, np.arange(len(fresh))] = 1.0
+            answers = solve_factored(self.matrix, single)
+            self.answers = answers if self.answers is None else np.concatenate([self.answers, answers], axis=1)
+            self.more, self.out = np.concatenate([self.more, fresh]), out
+        return True
+
+    def forces(self, residuals: Array) -> Array:
+        """Forces (A,) that meet residuals (A,) but for those that are left out."""
+        forces = solve_factored(self.matrix, np.where(self.out, 0.0, residuals))
+        if self.answers is not None:
+            # Such residuals are put there that nothing is left to be forced.
+            forces -= self.answers @ np.linalg.solve(self.answers[self.more], forces[self.more])
+            forces[self.more] = 0.0
+        return forces
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Linear:
     """Residuals linearised around the current keys."""
@@ -165,8 +204,8 @@ class Linear:
     """(A,) how much of them the current keys account for, to first order."""
     idle: np.ndarray
     """(A,) residuals that are laid out in case they are needed, and are not now."""
-    solved: list[tuple[np.ndarray, float, Array]] = field(default_factory=list)
-    """The last matrix factored: the residuals (A,) left out of it, the damping, and its factor."""
+    solved: list[Factored] = field(default_factory=list)
+    """The last matrix factored."""
 
     def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
         """The same derivatives with the residuals of another evaluation: near by they hardly change."""
@@ -175,7 +214,7 @@ class Linear:
         idle = layout.idle(active)
         if self.solved:
             # What was left out, and has not come to be violated for it, can stay out without factoring again.
-            idle = idle | (self.solved[-1][0] & (values <= 0.0))
+            idle = idle | (self.solved[-1].out & (values <= 0.0))
         return replace(self, values=values, moved=self.plan.moved(self.jacobian, d), idle=idle)
 
     def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
@@ -197,10 +236,12 @@ class Linear:
 
     def _forces(self, residuals: Array, damping: float, out: np.ndarray) -> Array:
         """Forces (A,) with some residuals left out."""
-        if not (self.solved and self.solved[-1][1] == damping and np.array_equal(self.solved[-1][0], out)):
+        known = self.solved[-1] if self.solved else None
+        if known is None or known.damping != damping or not known.leave_out(out):
             matrix = self.plan.pattern.soften(self.band / (1.0 + damping), self.plan.compliance)
             if out.any():
                 matrix = self.plan.pattern.left_out(matrix, out)
                 matrix[out, 0] = 1.0
-            self.solved[:] = [(out, damping, factor(matrix))]
-        return solve_factored(self.solved[-1][2], np.where(out, 0.0, residuals))
+            known = Factored(out=out, damping=damping, matrix=factor(matrix))
+        self.solved[:] = [known]
+        return known.forces(residuals)
