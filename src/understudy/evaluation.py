@@ -312,13 +312,14 @@ def pulls(problem: Problem) -> tuple[Array, ...]:
     whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     views = whole.views(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
-    count = np.zeros_like(total)
-    for target, held, view in zip(problem.targets, whole.holds, views, strict=True):
+    count = np.zeros(total.shape, dtype=int)
+    for (target, held, _, _), view in zip(whole._windows, views, strict=True):
         asked = target.constraint.pull(view)
         if asked is not None:
             which = problem.resolve(target.constraint, (*target.constraint.spots(), *target.constraint.joints())[0])[0]
-            total[which, held] += np.nan_to_num(asked)
-            count[which, held] += np.isfinite(asked)
+            known = np.isfinite(asked)
+            total[which, held] += np.where(known, asked, 0.0)
+            count[which, held] += known
     return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -77,20 +77,18 @@ def human_limits(
     """
     if not is_humanoid(motion.skeleton):
         return [], ["The body is not a human one: no joint limits are known for it."]
-    stance = _Stance.of(motion, actor)
+    stance = _stance(motion, actor)
     if stance is None:
         return [], ["Which way the body faces cannot be told: no joint limits are given."]
     ranges: list[JointRange] = []
     said: list[str] = []
-    for joint, far, normal, side in _balls(motion.skeleton):
-        if motion.skeleton.kinds[joint] is JointKind.FIXED or (
-            only is not None and motion.skeleton.names[joint] not in only
-        ):
+    for name, ball in stance.balls.items():
+        if only is not None and name not in only:
             continue
-        if far is None:
-            said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
-            continue
-        ranges.append(stance.ball(joint, stance.bone(joint, far), normal, side))
+        if ball is None:
+            said.append(f"`{name}` has no bone to measure by: its range is left open.")
+        else:
+            ranges.append(ball)
     found = roles(motion.skeleton)
     for upper, lower, end in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
         for side in ("left", "right"):
@@ -101,14 +99,14 @@ def human_limits(
                 said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
             elif wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
                 bending = np.radians(HINGES[lower])
-                ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, end == "foot", bending))
+                turns = motion.rotations[:, joint]
+                ranges.append(stance.hinge(joint, found[f"{side}_{upper}"], far, turns, end == "foot", bending))
     if not widen:
         return ranges, said
-    widened = []
-    for each in ranges:
-        name = str(each.joint.point)
-        widened.append(each.widened(motion.rotations[:, motion.skeleton.index[name]], MARGIN))
-        said += _compared(name, each, widened[-1])
+    turned = [motion.rotations[:, motion.skeleton.index[str(each.joint.point)]] for each in ranges]
+    widened = [each.widened(turns, MARGIN) for each, turns in zip(ranges, turned, strict=True)]
+    for each, wider in zip(ranges, widened, strict=True):
+        said += _compared(str(each.joint.point), each, wider) if wider is not each else []
     return widened, said
 
 
@@ -152,9 +150,9 @@ def _tips(skeleton: Skeleton, joint: int) -> int | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Stance:
-    """A body in a neutral pose: the rest pose if it stands in it, else the middle of its motion."""
+    """A body in a neutral pose."""
 
-    motion: Motion
+    skeleton: Skeleton
     actor: str
     pose: Pose
     neutral: Array
@@ -164,10 +162,8 @@ class _Stance:
     forward: Array
 
     @staticmethod
-    def of(motion: Motion, actor: str) -> _Stance | None:
-        skeleton, found = motion.skeleton, roles(motion.skeleton)
-        stands = rest_pose_kind(skeleton) != "no pose"
-        neutral = skeleton.rest if stands else quaternion.mean(motion.rotations)
+    def of(skeleton: Skeleton, neutral: Array, actor: str) -> _Stance | None:
+        found = roles(skeleton)
         pose = fk(replace(rest_motion(skeleton), rotations=neutral[None]))
         place = pose.positions[0]
         across = sum(place[found[f"left_{p}"]] - place[found[f"right_{p}"]] for p in ("upper_leg", "upper_arm"))
@@ -184,12 +180,22 @@ class _Stance:
             return None
         forward = forward / np.linalg.norm(forward)
         return _Stance(
-            motion=motion, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
+            skeleton=skeleton, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
         )
+
+    @cached_property
+    def balls(self) -> dict[str, JointRange | None]:
+        """The ranges of the joints that turn any way, by name; None for one that has no bone to measure by."""
+        found: dict[str, JointRange | None] = {}
+        for joint, far, normal, side in _balls(self.skeleton):
+            if self.skeleton.kinds[joint] is not JointKind.FIXED:
+                own = None if far is None else self.ball(joint, self.bone(joint, far), normal, side)
+                found[self.skeleton.names[joint]] = own
+        return found
 
     def bone(self, joint: int, far: int) -> Array:
         """(3,) the unit direction, world, of a joint's bone, towards another joint or its tips."""
-        skeleton, place = self.motion.skeleton, self.pose.positions[0]
+        skeleton, place = self.skeleton, self.pose.positions[0]
         if far >= 0:
             end = place[far]
         else:
@@ -223,7 +229,7 @@ class _Stance:
         first = first / np.linalg.norm(first)
         sides = cone[1] if first @ ways[1] > 0.0 else -cone[1, ::-1]
         return JointRange(
-            joint=Spot(point=self.motion.skeleton.names[joint], actor=self.actor),
+            joint=Spot(point=self.skeleton.names[joint], actor=self.actor),
             rest=multiply(conjugate(world), rest), axis=unrotate(frame, bone), reference=unrotate(rest, first),
             swing=np.stack([cone[0], sides]), twist=turn,
         )  # fmt: skip
@@ -232,15 +238,14 @@ class _Stance:
         """(4,) the world rotation of the frame that a joint's local rotation leads to."""
         return multiply(self.pose.rotations[0, joint], conjugate(self.neutral[joint]))
 
-    def hinge(self, joint: int, upper: int, far: int, knee: bool, normal_range: Array) -> JointRange:
-        """The range of a knee or elbow: about the one axis its motion shows, or in the plane that it bends in."""
-        skeleton = self.motion.skeleton
+    def hinge(self, joint: int, upper: int, far: int, turns: Array, knee: bool, normal_range: Array) -> JointRange:
+        """The range of a knee or elbow: about the one axis that its turns (F, 4) show, or in the plane it bends in."""
+        skeleton = self.skeleton
         over, bend, turn = normal_range
         bone = self.bone(joint, far)
         place = self.pose.positions[0]
         above = place[joint] - place[upper]
         above = unrotate(self._above(joint), above / np.linalg.norm(above))
-        turns = self.motion.rotations[:, joint]
         leads = rotate(turns, unrotate(self.pose.rotations[0, joint], bone))
         bends = np.arctan2(np.linalg.norm(cross(above, leads), axis=-1), leads @ above)
         from_neutral = multiply(conjugate(self.neutral[joint]), turns)
@@ -264,6 +269,18 @@ class _Stance:
         centre = rotate(from_axis_angle(normal, middle), rotate(self._above(joint), above))
         cone = np.array([[-half, half], [-STRAY, STRAY]])
         return self._cone(joint, bone, centre, (cross(normal, centre), normal), cone, np.array([-turn, turn]))
+
+
+def _stance(motion: Motion, actor: str) -> _Stance | None:
+    """The body in its rest pose if it stands in it, else in the middle of its motion."""
+    if rest_pose_kind(motion.skeleton) != "no pose":
+        return _standing(motion.skeleton, actor)
+    return _Stance.of(motion.skeleton, quaternion.mean(motion.rotations), actor)
+
+
+@lru_cache(maxsize=64)
+def _standing(skeleton: Skeleton, actor: str) -> _Stance | None:
+    return _Stance.of(skeleton, skeleton.rest, actor)
 
 
 def _single_axis(turns: Array, bends: Array) -> Array | None:

@@ -69,13 +69,19 @@ class Stage:
         """How much longer the target's bones at a point's joint are: those that leave it, else the one above."""
         if self.landing is not None:
             return self.landing.ratio
-        source = self.source.skeleton
-        joint = source.joint(point.joint)
-        for bones in (list(source.children[joint]), [joint]):
-            length = float(source.lengths[bones].sum())
-            if length > 1e-9:
-                return float(self.target.lengths[bones].sum()) / length
-        return self.ratio
+        if point.joint not in self._ratios:
+            source = self.source.skeleton
+            joint = source.joint(point.joint)
+            ways = [list(source.children[joint]), [joint]]
+            bones = next((way for way in ways if source.lengths[way].sum() > 1e-9), None)
+            ratio = self.ratio if bones is None else self.target.lengths[bones].sum() / source.lengths[bones].sum()
+            self._ratios[point.joint] = float(ratio)
+        return self._ratios[point.joint]
+
+    @cached_property
+    def _ratios(self) -> dict[str, float]:
+        """By joint, what is known already."""
+        return {}
 
     def rise(self, contact: Contact) -> float:
         """Metres above the floor at which a contact's point is on the target."""

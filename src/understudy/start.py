@@ -20,6 +20,8 @@ from understudy.skeleton import Skeleton
 
 DEEP = 0.06
 """Leg lengths below a floor at which nothing can stand on it."""
+TILTED = 0.2
+"""Share of the way that contacts spread most along from which on their spread along another tells of a tilt."""
 LOWEST = 10.0
 """Percent of what stands that may be below the floor, being off itself."""
 
@@ -58,12 +60,15 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
     low = places[places[:, 1] <= np.median(places[:, 1]) + 0.1 * leg]
     level = float(np.median(low[:, 1]))
     if len(low) >= 4 and np.ptp(low[:, [0, 2]], axis=0).max() > leg:
-        around = low[:, [0, 2]] - low[:, [0, 2]].mean(axis=0)
+        middle = low.sum(axis=0) / len(low)
+        flat_around, rise = (low - middle)[:, [0, 2]], low[:, 1] - middle[1]
         # A path that is a line says nothing about the tilt across it: tiny directions are left level.
-        tilt = np.linalg.pinv(around, rcond=0.2) @ (low[:, 1] - low[:, 1].mean())
-        left = low[:, 1] - low[:, 1].mean() - around @ tilt
-        if np.std(left) < 0.5 * np.std(low[:, 1]) and np.linalg.norm(tilt) < 0.1:
-            return Floor(height=float(low[:, 1].mean() - low[:, [0, 2]].mean(axis=0) @ tilt), slope=tilt)
+        squares, ways = np.linalg.eigh(flat_around.T @ flat_around)
+        steep = np.where(squares > TILTED**2 * squares[1], 1.0 / np.maximum(squares, 1e-12), 0.0)
+        tilt = (ways * steep) @ (ways.T @ (flat_around.T @ rise))
+        left = rise - flat_around @ tilt
+        if left @ left < 0.25 * (rise @ rise) and np.hypot(*tilt) < 0.1:
+            return Floor(height=float(middle[1] - middle[[0, 2]] @ tilt), slope=tilt)
     lowest = float(np.percentile(low[:, 1], LOWEST))
     return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
 

@@ -155,13 +155,15 @@ class Constraint(ABC):
         if self.instants:
             inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
             return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
-        first, last = np.searchsorted(times, self.start - 1e-6), np.searchsorted(times, self.end + 1e-6, side="right")
+        first, last = times.searchsorted(self.start - 1e-6), times.searchsorted(self.end + 1e-6, side="right")
         if not self.pauses:
             return np.arange(first, last)
         held = np.zeros(len(times), bool)
         held[first:last] = True
-        for begin, end in self.pauses:
-            held[np.searchsorted(times, begin - 1e-6) : np.searchsorted(times, end + 1e-6, side="right")] = False
+        pauses = np.array(self.pauses)
+        begins, ends = times.searchsorted(pauses[:, 0] - 1e-6), times.searchsorted(pauses[:, 1] + 1e-6, side="right")
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            held[begin:end] = False
         return np.flatnonzero(held)
 
 
