@@ -82,12 +82,14 @@ class Descent:
                 damping, linear = 0.0, None
                 continue
             gain = (merit - reached) / max(merit, 1e-30)
+            # What the linear problem says could be had and is not yet, the next step may bring; more it hardly can.
+            coming = np.inf if damping else (reached - linear.merit(forces)) / max(reached, 1e-30)
             keys, now, merit = trial, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.listed(plan.layout.one_sided & (forces > 0.0))
             if not (self.exact and gain > KEPT and damping == 0.0):
                 linear = None
-            if gain < self.gain or (self.exact and within_tolerance(now, CLOSE)):
+            if min(gain, coming) < self.gain or (self.exact and within_tolerance(now, CLOSE)):
                 return keys, now, number + 1
         return keys, now, steps
 
@@ -216,6 +218,10 @@ class Linear:
             # What was left out, and has not come to be violated for it, can stay out without factoring again.
             idle = idle | (self.solved[-1].out & (values <= 0.0))
         return replace(self, values=values, moved=self.plan.moved(self.jacobian, d), idle=idle)
+
+    def merit(self, forces: Array) -> float:
+        """The violation and change that an undamped step with forces (A,) would lead to, were residuals linear."""
+        return 0.5 * float(forces @ (self.values - self.moved))
 
     def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
