@@ -12,7 +12,7 @@ Residuals that only have to equal their value one frame before (a footplant anyw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,19 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Space:
+    """Arrays that are used again from step to step: large ones are dear to get from the system each time."""
+
+    kept: dict[str, Array] = field(default_factory=dict)
+
+    def array(self, name: str, *shape: int) -> Array:
+        """The array of that name and shape, with whatever is in it; what it was before is gone."""
+        if name not in self.kept or self.kept[name].shape != shape:
+            self.kept[name] = np.empty(shape)
+        return self.kept[name]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pattern:
     """Which residuals there are and when: all of the matrix that does not change from step to step."""
 
@@ -67,6 +80,7 @@ class Pattern:
     counts: np.ndarray
     """(A,) False for rows that are only compared with, and ask for nothing themselves."""
     curves: Curves
+    space: Space = field(default_factory=Space)
 
     @cached_property
     def _reach(self) -> int:
@@ -114,9 +128,13 @@ class Pattern:
             yield slice(start, min(start + size, len(self.times)))
 
     def band(self, jacobian: Array) -> Array:
-        """(A, width) band of J M^-1 J', for rows of derivatives (A, D): entry (i, o) is that of rows i and i + o."""
+        """(A, width) band of J M^-1 J', for rows of derivatives (A, D): entry (i, o) is that of rows i and i + o.
+
+        It is used again for the next.
+        """
         own = self._own_width
-        out = np.zeros((len(self.times), own))
+        out = self.space.array("own band", len(self.times), own)
+        out[:] = 0.0
         size = own * min(max(BLOCK // (own * jacobian.shape[1]), 1), -(-len(out) // own))
         for overlap, group in zip(self._overlaps, self.curves.groups, strict=True):
             scaled, every = np.empty((size + own, len(group))), len(group) == jacobian.shape[1]
@@ -155,8 +173,9 @@ class Pattern:
         before = np.where(self._linked, self.before, -count - width)
         later = np.append(before, np.full(width, before[0]))
         earliest = np.minimum.accumulate(np.where(self._linked, self.before, np.arange(count))[::-1])[::-1]
-        out = np.zeros((count, width))
+        out = self.space.array("band", count, width)
         out[:, : own.shape[1]] = own
+        out[:, own.shape[1] :] = 0.0
         for part in self._parts(width):
             first = earliest[part.start]
             full = _both_sides(own, first, part.stop)

@@ -71,9 +71,10 @@ class Layout:
         """(A,) the rows' values."""
         return evaluation.values[self.entries]
 
-    def jacobian(self, evaluation: Evaluation) -> Array:
-        """(A, D) derivatives of the rows by the coordinates at their own frame."""
-        out = np.zeros((len(self.times), evaluation.sample.ensemble.num_coordinates))
+    def jacobian(self, evaluation: Evaluation, out: Array | None = None) -> Array:
+        """(A, D) derivatives of the rows by the coordinates at their own frame, put into `out` if that is given."""
+        out = np.empty((len(self.times), evaluation.sample.ensemble.num_coordinates)) if out is None else out
+        out[:] = 0.0
         constant = self._constant
         if constant.terms:
             for part, moves in evaluation.point_moves(constant.points):

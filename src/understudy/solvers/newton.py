@@ -134,8 +134,13 @@ class Plan:
         return bool(np.all(self.layout.active | ~active))
 
     def linearize(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
-        """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now."""
-        jacobian = self.layout.jacobian(evaluation)
+        """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now.
+
+        One at a time: the next takes the place of the one before.
+        """
+        jacobian = self.layout.jacobian(
+            evaluation, self.pattern.space.array("derivatives", len(self.layout.times), d.shape[1])
+        )
         return Linear(
             plan=self,
             jacobian=jacobian,
@@ -244,7 +249,8 @@ class Linear:
         """Forces (A,) with some residuals left out."""
         known = self.solved[-1] if self.solved else None
         if known is None or known.damping != damping or not known.leave_out(out):
-            matrix = self.plan.pattern.soften(self.band / (1.0 + damping), self.plan.compliance)
+            space = self.plan.pattern.space.array("factor", *self.band.shape)
+            matrix = self.plan.pattern.soften(np.divide(self.band, 1.0 + damping, out=space), self.plan.compliance)
             if out.any():
                 matrix = self.plan.pattern.left_out(matrix, out)
                 matrix[out, 0] = 1.0

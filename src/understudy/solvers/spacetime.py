@@ -158,10 +158,11 @@ class Spacetime(Solver):
             found = self._level(problem, start, watched, level, ease, budget, begun)
             fresh = newly_broken(problem, watched, found.worst, self.margin)
             unseen = level.rate < CHECKED and np.any((found.worst > broken) & (found.seen <= broken))
-            if (fresh or unseen) and not budget.spent:
+            watched = tuple(sorted({*watched, *fresh}))
+            # The last level finishes what is hardly broken.
+            if (unseen or np.any((found.worst > unfinished)[list(fresh)])) and not budget.spent:
                 # What breaks only where the level did not look is looked at before anything gives way.
-                watched, begun = tuple(sorted({*watched, *fresh})), found
-                level = closer(level) if unseen else level
+                begun, level = found, closer(level) if unseen else level
                 continue
             eased = ease.copy()
             eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
