@@ -229,6 +229,15 @@ class Posture:
             out[..., :3] = np.eye(3)
         return out
 
+    def moved_by(self, joints: np.ndarray, offsets: Array) -> Array:
+        """(D,) mean square of how points, given by joint (P,) and local offset (P, 3), move with each coordinate."""
+        point, turn = np.nonzero(self.carries(joints))
+        moved = cross(
+            self.axes[:, turn], self.points(joints, offsets)[:, point] - self.positions[:, self.body.joint_of[turn]]
+        )
+        squares = np.bincount(turn, np.einsum("fni,fni->n", moved, moved), minlength=len(self.body.joint_of))
+        return np.concatenate([np.ones(self.body.num_shifts), squares / (len(self.root) * len(joints))])
+
     def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
         """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
         point, turn = np.nonzero(self.carries(joints))

@@ -16,6 +16,7 @@ from understudy.constraints.base import Constraint, Spot
 from understudy.coordinates import Body, Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array, conjugate, log, multiply
+from understudy.kinematics import locate
 from understudy.mass import masses
 from understudy.motion import Motion
 from understudy.roles import roles
@@ -261,11 +262,8 @@ def _metric(actor: Actor, body: Body) -> Array:
     """(D,) mean squared movement of the actor's points per unit of each coordinate of its body."""
     skeleton = actor.motion.skeleton
     few = Body(motion=actor.motion[np.unique(np.linspace(0, actor.motion.num_frames - 1, 4).astype(int))])
-    posture = few.displaced(np.zeros((few.motion.num_frames, few.num_coordinates)))
-    spread = masses(skeleton)
-    joints = np.array([skeleton.index[p.joint] for p in spread.points])
-    moved = posture.point_jacobian(joints, posture.points(joints, np.array([p.offset for p in spread.points])))
-    whole = np.einsum("fpid,fpid->d", moved, moved) / (few.motion.num_frames * len(joints))
+    joints, offsets = locate(skeleton, masses(skeleton).points)
+    whole = few.posture.moved_by(joints, offsets)
     whole[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
     dearer = {skeleton.names[j]: UNUSED for j in still_joints(actor.motion)} | (actor.stiffness or {})
     shifts = whole[:3] * dearer.get("root", 1.0)

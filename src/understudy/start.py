@@ -69,7 +69,8 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
         left = rise - flat_around @ tilt
         if left @ left < 0.25 * (rise @ rise) and np.hypot(*tilt) < 0.1:
             return Floor(height=float(middle[1] - middle[[0, 2]] @ tilt), slope=tilt)
-    lowest = float(np.percentile(low[:, 1], LOWEST))
+    heights = np.sort(low[:, 1])
+    lowest = float(np.interp(0.01 * LOWEST * (len(heights) - 1), np.arange(len(heights)), heights))
     return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
 
 

@@ -236,10 +236,13 @@ class Spacetime(Solver):
 
     def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
         """The unknown curves at the frames looked at, and at all frames."""
-        self._check_slower(problem)
-        times = np.concatenate([_factors(body, self.slower or {}) for body in problem.bodies])
-        factors, group_of = np.unique(times, return_inverse=True)
-        groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
+        factors: Array = np.ones(1)
+        groups: tuple[np.ndarray, ...] = (np.arange(len(problem.metric)),)
+        if self.slower:
+            self._check_slower(problem)
+            times = np.concatenate([_factors(body, self.slower) for body in problem.bodies])
+            factors, group_of = np.unique(times, return_inverse=True)
+            groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
         if self.knots and level.spacing:
             knots = [Knots(times=np.array(self.knots))] * len(factors)
         else:
@@ -249,7 +252,7 @@ class Spacetime(Solver):
             Curves(
                 bases=tuple(k.basis(t, self.hold, self.until) for k in knots)
                 or (every_frame(t, self.hold, self.until),),
-                groups=groups if knots else (np.arange(len(times)),),
+                groups=groups if knots else (np.arange(len(problem.metric)),),
                 cost=problem.metric,
             )
             for t in (sample.times, problem.times)
