@@ -83,7 +83,12 @@ class Detection:
 
 
 def contact_points(motion: Motion) -> tuple[Point, ...]:
-    """The points worth watching: heel, ball and tip of each foot, or whatever else a body stands on.
+    """The points worth watching: heel, ball and tip of each foot, or whatever else a body stands on."""
+    return stood_on(motion)[0]
+
+
+def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
+    """What `contact_points` gives, and where the joints of the feet are, if that had to be found out.
 
     A foot without a heel of its own gets one: straight below the ankle, at the height of the ball of the foot, as
     the foot stands when it is stillest.
@@ -93,7 +98,7 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
     ankles = [found[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in found]
     if not is_humanoid(skeleton):
         if not ankles or any(point in skeleton.ends for point in feet(skeleton)[:1]):
-            return feet(skeleton)
+            return feet(skeleton), None
         # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
         ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
     points: list[Point] = []
@@ -114,7 +119,7 @@ def contact_points(motion: Motion) -> tuple[Point, ...]:
             pose = pose or _pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
             heels = [_heel(pose, skeleton.names[ankle], toes[0])]
         points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
-    return tuple(points)
+    return tuple(points), pose
 
 
 def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
@@ -150,18 +155,29 @@ def _heel(pose: Pose, name: str, ball: Point) -> Point:
 
 
 def detect_contacts(
-    motion: Motion, points: Sequence[Point] | None = None, how: Detection | None = None
+    motion: Motion,
+    points: Sequence[Point] | None = None,
+    how: Detection | None = None,
+    *,
+    pose: Pose | None = None,
 ) -> tuple[Contact, ...]:
-    """The contacts of a motion: where the given points (heels, toes and hands if not given) stay still.
+    """The contacts of a motion: where points stay still.
 
     Feet that stay still above the floor stand on something; hands that stay still hold something.
+
+    Args:
+        motion: What is looked at.
+        points: The points; heels, toes and hands if not given.
+        how: How still is still.
+        pose: Where the points' joints are, if that is known.
     """
     how = how or Detection()
     watched = list(points) if points is not None else [*contact_points(motion), *hands(motion.skeleton)]
     if motion.num_frames < 2 or not watched:
         return ()
     leg = leg_length(motion.skeleton)
-    places = _pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched]).points(watched)
+    pose = pose or _pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched])
+    places = pose.points(watched)
     holding = {point.name for point in hands(motion.skeleton)}
     speeds = _speeds(places, motion.fps, how)
     usual = np.maximum(how.speed * leg, how.share * _percentile(speeds, FAST))

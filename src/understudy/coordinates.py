@@ -297,6 +297,8 @@ class Ensemble:
 
     def points(self, postures: Sequence[Posture], places: Places) -> Array:
         """(F, P, 3) world positions of points of any of the bodies."""
+        if len(postures) == 1:
+            return postures[0].points(places.joints, places.offsets)
         out = np.empty((len(postures[0].root), len(places.bodies), 3))
         for i, posture in enumerate(postures):
             mine = places.bodies == i

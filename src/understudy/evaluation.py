@@ -197,6 +197,23 @@ class Evaluation:
         """The bodies displaced, at the frames looked at."""
         return tuple(posture.settled() for posture in self.postures)
 
+    def completed(self) -> Evaluation:
+        """The same with all constraints of the problem: those that were not looked at are measured now."""
+        looked = self.sample.only
+        if looked is None:
+            return self
+        problem, frames, bodies = self.sample.problem, self.sample.frames, self.bodies()
+        others = tuple(sorted(set(range(len(problem.constraints))) - set(looked)))
+        rest = Sample(problem=problem, bodies=bodies, frames=frames, only=others).measure()
+        order = np.argsort([*looked, *others]).tolist()
+        views, rows = (*self.views, *rest.views), (*self.rows, *rest.rows)
+        return Evaluation(
+            sample=Sample(problem=problem, bodies=bodies, frames=frames),
+            postures=rest.postures,
+            views=tuple(views[i] for i in order),
+            rows=tuple(rows[i] for i in order),
+        )
+
     @property
     def register(self) -> Register:
         """What the residuals are, in one row."""

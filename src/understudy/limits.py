@@ -104,7 +104,7 @@ def human_limits(
     if not widen:
         return ranges, said
     turned = [motion.rotations[:, motion.skeleton.index[str(each.joint.point)]] for each in ranges]
-    widened = [each.widened(turns, MARGIN) for each, turns in zip(ranges, turned, strict=True)]
+    widened = JointRange.widened_all(ranges, turned, MARGIN)
     for each, wider in zip(ranges, widened, strict=True):
         said += _compared(str(each.joint.point), each, wider) if wider is not each else []
     return widened, said
@@ -292,7 +292,8 @@ def _single_axis(turns: Array, bends: Array) -> Array | None:
     spread = np.ptp(vectors @ axis)
     if spread < np.radians(10.0) or squares[2] < 0.95 * squares.sum() or np.ptp(bends) < np.radians(10.0):
         return None
-    fit = float(np.corrcoef(vectors @ axis, bends)[0, 1])
+    turned, bent = around @ axis, bends - bends.mean()
+    fit = float(turned @ bent) / float(np.sqrt((turned @ turned) * (bent @ bent)))
     return None if abs(fit) < 0.8 else axis if fit > 0.0 else -axis
 
 

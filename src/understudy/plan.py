@@ -10,7 +10,7 @@ import numpy as np
 from understudy.bands import choose_spacing
 from understudy.body import is_humanoid, leg_length
 from understudy.constraints.base import Constraint
-from understudy.contacts import Contact, Detection, contact_points, detect_contacts
+from understudy.contacts import Contact, Detection, detect_contacts, stood_on
 from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.evaluation import pulls
 from understudy.geometry.quaternion import Array
@@ -229,7 +229,8 @@ def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
     found: list[Contact] = []
     for part in parts:
         if part.moves:
-            seen = detect_contacts(part.motion, contact_points(part.motion), options.detection)
+            points, pose = stood_on(part.motion)
+            seen = detect_contacts(part.motion, points, options.detection, pose=pose)
             found += [replace(contact, actor=part.name) for contact in seen] if part.name else seen
     return tuple(found)
 

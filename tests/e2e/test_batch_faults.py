@@ -37,7 +37,7 @@ ROOT base
 }
 MOTION
 """
-GOOD = 24
+GOOD = 60
 OWN = {"rows.jsonl", "table.csv", "index.html"}
 
 

@@ -239,15 +239,32 @@ class JointRange(Constraint):
     def _angles(self, turns: Array) -> Array:
         """(N, A) angles about its axes, or two of swing and one of twist, of local rotations (N, 4)."""
         if self._sort != TWO:
-            return self.reading.angles(turns.T[None])[0].T
+            return self.reading.read(turns.T[None])[0].T
         assert self.axes is not None
         from_rest = multiply(conjugate(self.rest), turns)
         return near(two_angles(from_rest, self.axes)[0], middle(self._bounds))
 
     def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
         """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
+        return self._reaching(self._angles(turns), margin)
+
+    @staticmethod
+    def widened_all(ranges: Sequence[JointRange], turns: Sequence[Array], margin: float = 0.0) -> list[JointRange]:
+        """`widened` for several ranges, each by rotations (F, 4) of its own."""
+        alike = [number for number, each in enumerate(ranges) if each._sort == SWING]
+        angles: dict[int, Array] = {}
+        if len(alike) > 1:
+            reading = _reading_of(tuple(ranges[number] for number in alike))
+            read = reading.read(np.array([turns[number].T for number in alike]))
+            angles = {number: found.T for number, found in zip(alike, read, strict=True)}
+        return [
+            each._reaching(angles[number] if number in angles else each._angles(turns[number]), margin)
+            for number, each in enumerate(ranges)
+        ]
+
+    def _reaching(self, angles: Array, margin: float) -> JointRange:
+        """The same, wide enough for angles (N, A) as `_angles` gives them."""
         changes: dict[str, Any] = {}
-        angles = self._angles(turns)
         if self.ranges is not None:
             changes["ranges"] = reaching(self.ranges, angles, margin)
         if self.twist is not None:

@@ -6,6 +6,7 @@ Multiplying quaternions by constants is linear: a joint's rest rotation and axes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,14 @@ GIMBAL = 1e-9
 """Sine of half an angle below which two turns about one line cannot be told apart."""
 BLOCK = 1024
 """Frames worked on at a time, so that what is being computed stays in the processor's cache."""
+
+
+def _in_pieces(work: Callable[[Array], Array], turns: Array) -> Array:
+    """(L, A, N) what work makes of local rotations (L, 4, N)."""
+    if turns.shape[2] <= BLOCK:
+        return work(turns)
+    starts = range(0, turns.shape[2], BLOCK)
+    return np.concatenate([work(turns[..., start : start + BLOCK]) for start in starts], axis=2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,11 +49,13 @@ class Reading(ABC):
     def beyond(self, angles: Array) -> Array:
         """(L, R, N) how far such angles are outside their limits, one row for each limit that there could be."""
 
+    def read(self, turns: Array) -> Array:
+        """What `angles` gives, a piece at a time."""
+        return _in_pieces(self.angles, turns)
+
     def outside(self, turns: Array) -> Array:
         """(L, R, N) how far local rotations (L, 4, N) are outside their limits."""
-        parts = [turns[..., start : start + BLOCK] for start in range(0, turns.shape[2], BLOCK)]
-        found = [self.beyond(self.angles(part)) for part in parts]
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=2) if found else self.beyond(turns[:, :0])
+        return _in_pieces(lambda part: self.beyond(self.angles(part)), turns)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -70,7 +70,7 @@ class Region(Constraint):
 
     def measure(self, view: View) -> Rows:
         if self.shape in ("above", "half_space"):
-            return Rows(values=(self.centre @ self._up - view.points[:, 0] @ self._up)[:, None])
+            return Rows(values=self._level - view.points[:, 0] @ self._up[:, None])
         if self.shape != "box":
             return self.rows(view)
         assert self.size is not None
@@ -81,6 +81,11 @@ class Region(Constraint):
         if self.shape in ("above", "half_space"):
             return -self._up[None, None]
         return SIDES if self.shape == "box" else None
+
+    @cached_property
+    def _level(self) -> float:
+        """Metres: how far along that way a floor or half-space ends."""
+        return float(self.centre @ self._up)
 
     @cached_property
     def _up(self) -> Array:

@@ -70,6 +70,8 @@ class Reached:
     """(C,) the worst violation of each of the problem's constraints at the frames looked at; zero if it was not."""
     worst: Array
     """(C,) its worst violation between them too."""
+    evaluation: Evaluation | None = None
+    """What a level that looks at every frame has measured in the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +118,10 @@ class Spacetime(Solver):
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         watched = near_broken(problem, bodies, AHEAD * self.margin)
         for _ in range(ROUNDS):
-            bodies, watched = self._solve(problem, bodies, watched, passes, watch, budget)
-            seen = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
+            bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
+            if last is None:
+                last = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=()).measure()
+            seen = last.completed()
             broken = newly_broken(problem, watched, worst_violation(seen), self.margin)
             if not broken or budget.spent:
                 break
@@ -132,19 +136,22 @@ class Spacetime(Solver):
         passes: tuple[Level, ...],
         watch: Watch,
         budget: Budget,
-    ) -> tuple[tuple[Body, ...], tuple[int, ...]]:
-        """All levels, with some of the constraints looked at: the bodies moved, and what was looked at in the end."""
-        ease = np.ones(len(problem.constraints))
+    ) -> tuple[tuple[Body, ...], tuple[int, ...], Evaluation | None]:
+        """All levels, with some of the constraints looked at: the bodies moved, what was looked at in the end, and what
+        a level that looked at every frame has measured of it."""
+        ease, last = np.ones(len(problem.constraints)), None
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
             if level.spacing:
                 bodies, watched, ease = self._band_limited(problem, bodies, watched, level, budget)
+                last = None
             else:
                 # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
                 holding = tuple(i for i in watched if ease[i] > HOLDING)
-                bodies = self._level(problem, bodies, holding, level, np.ones(len(ease)), budget).bodies
-        return bodies, watched
+                found = self._level(problem, bodies, holding, level, np.ones(len(ease)), budget)
+                bodies, last = found.bodies, found.evaluation
+        return bodies, watched, last
 
     def _band_limited(
         self, problem: Problem, start: tuple[Body, ...], watched: tuple[int, ...], level: Level, budget: Budget
@@ -158,11 +165,10 @@ class Spacetime(Solver):
             found = self._level(problem, start, watched, level, ease, budget, begun)
             fresh = newly_broken(problem, watched, found.worst, self.margin)
             unseen = level.rate < CHECKED and np.any((found.worst > broken) & (found.seen <= broken))
-            watched = tuple(sorted({*watched, *fresh}))
-            # The last level finishes what is hardly broken.
-            if (unseen or np.any((found.worst > unfinished)[list(fresh)])) and not budget.spent:
+            if (fresh or unseen) and not budget.spent:
                 # What breaks only where the level did not look is looked at before anything gives way.
-                begun, level = found, closer(level) if unseen else level
+                watched, begun = tuple(sorted({*watched, *fresh})), found
+                level = closer(level) if unseen else level
                 continue
             eased = ease.copy()
             eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
@@ -210,7 +216,7 @@ class Spacetime(Solver):
         seen = np.zeros(len(ease))
         seen[list(watched)] = worst_violation(now)
         if not level.spacing:
-            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen)
+            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen, evaluation=now)
         moved = merged(bodies, sample, whole.values(keys))
         # Between the frames that a level looks at there may be more to do than at them.
         check = Sample(problem=problem, bodies=moved, frames=self._frames(problem, level, CHECKED, watched))
