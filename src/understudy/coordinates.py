@@ -8,7 +8,7 @@ there is no gimbal), two for a universal joint, one for a hinge [Gleicher98, sec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -49,14 +49,6 @@ class Body:
         """(R,) the joint of each turning coordinate, in order."""
         assert self.joints is not None
         return np.array([j for j in self.joints for _ in range(NUM_AXES[self.skeleton.kinds[j]])], dtype=np.intp)
-
-    @cached_property
-    def above(self) -> np.ndarray:
-        """(J, J) whether a joint, the second, carries another or is it."""
-        found = np.eye(self.skeleton.num_joints, dtype=bool)
-        for joint, parent in enumerate(self.skeleton.parents[1:].tolist(), start=1):
-            found[joint] |= found[parent]
-        return found
 
     @property
     def num_shifts(self) -> int:
@@ -122,6 +114,12 @@ class Body:
         root, rotations = self.moved(d)
         return Posture(body=self, d=d, root=root, local=rotations)
 
+    def doing(self, motion: Motion) -> Body:
+        """The same with another motion of its skeleton; what is known of its build is kept."""
+        found = object.__new__(Body)
+        found.__dict__.update({name: self.__dict__[name] for name in BUILD if name in self.__dict__}, motion=motion)
+        return found
+
     @cached_property
     def posture(self) -> Posture:
         """The body as it is, displaced by nothing."""
@@ -130,7 +128,7 @@ class Body:
 
     def at(self, frames: np.ndarray) -> Body:
         """The body at some frames (N,); where it is there is not computed again if it is known."""
-        found = replace(self, motion=self.motion[frames])
+        found = self.doing(self.motion[frames])
         if "posture" in self.__dict__ and "_world" in self.posture.__dict__:
             found.posture.__dict__["_world"] = tuple(each[frames] for each in self.posture._world)
         return found
@@ -173,6 +171,10 @@ class Body:
         undo = from_axis_angle(b, -second)
         redo = from_axis_angle(b, second + angles[..., 1])
         return multiply(multiply(undo, from_axis_angle(a, angles[..., 0])), redo)
+
+
+BUILD = ("joints", "root_moves", "joint_of", "names", "_groups", "base_axes")
+"""What of a body is the same whatever it does."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -256,13 +258,13 @@ class Posture:
 
     def settled(self) -> Body:
         """The displaced body as one of its own, which nothing displaces; where it is is known."""
-        found = replace(self.body, motion=self.motion())
+        found = self.body.doing(self.motion())
         found.posture.__dict__["_world"] = self._world
         return found
 
     def carries(self, joints: np.ndarray) -> np.ndarray:
         """(P, R) whether a turning coordinate carries each joint: the one walk up the tree."""
-        return self.body.above[joints][:, self.body.joint_of]
+        return self.body.skeleton.above[joints][:, self.body.joint_of]
 
     def _turning(self, joints: np.ndarray, point: np.ndarray, turn: np.ndarray, arms: Array) -> Array:
         """(F, P, 3, D) how the ends of arms (F, N, 3) move, for pairs (N,) of a point and a turn that carries it."""

@@ -146,6 +146,14 @@ class Skeleton:
         return tuple(np.split(order, splits)[1:])
 
     @cached_property
+    def above(self) -> np.ndarray:
+        """(J, J) whether a joint, the second, carries another or is it."""
+        found = np.eye(self.num_joints, dtype=bool)
+        for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
+            found[joint] |= found[parent]
+        return found
+
+    @cached_property
     def lengths(self) -> Array:
         """(J,) distance from each joint's parent to it, metres; 0 for the root."""
         lengths = np.linalg.norm(self.offsets, axis=-1)
