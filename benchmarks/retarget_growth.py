@@ -102,7 +102,7 @@ def in_process(way: str, one: Case, repeats: int = 2) -> tuple[float, float, int
 
 def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
     """Time and memory of whole solves over length, for each of some motions."""
-    rows, missed = [], []
+    rows, missed, notes = [], [], []
     for name, lengths in cases.items():
         found = [(one.motion.duration, *in_process("at once", one)) for one in lengths]
         costs = [taken / seconds for seconds, taken, _, _ in found]
@@ -115,6 +115,10 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
                 f"{name}: a second of motion costs up to {max(costs) / min(costs):.2f} times as much at one length as "
                 f"at another, {EVEN:g} asked for"
             )
+        if len(found) > 1:
+            seconds, times = (1e3**power * np.array([one[power] for one in found]) for power in (0, 1))
+            slope, fixed = np.polyfit(seconds, times, 1, w=1.0 / times)
+            notes.append(f"{name}: about {fixed:.1f} ms for any clip and {slope:.2f} ms for each of its seconds.")
         sizes = [added / seconds for seconds, _, added, _ in found]
         if sizes[-1] > EVEN * max(sizes[:-1], default=np.inf):
             missed.append(f"{name}: memory grows faster than the length, to {sizes[-1]:.2f} MB for each second")
@@ -131,7 +135,7 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
             "MB for each second",
         ),
         rows=tuple(rows),
-        notes=("memory: what a fresh process takes at most, beyond what it had with the motion loaded.",),
+        notes=(*notes, "memory: what a fresh process takes at most, beyond what it had with the motion loaded."),
         missed=tuple(missed),
     )
 

@@ -54,6 +54,14 @@ def worst_violation(evaluation: Evaluation) -> Array:
     return out
 
 
+def largest_residual(evaluation: Evaluation) -> Array:
+    """(C,) the largest residual of each constraint; minus infinity for one that holds at none of the frames."""
+    out, starts = np.full(len(evaluation.rows), -np.inf), evaluation.register.starts
+    if len(starts):
+        np.maximum.at(out, evaluation.register.constraint[starts], np.maximum.reduceat(evaluation.values, starts))
+    return out
+
+
 def within_tolerance(evaluation: Evaluation, share: float) -> bool:
     """Whether every constraint is met within a share of its tolerance."""
     most = share * np.array([target.constraint.tolerance for target in evaluation.sample.targets])

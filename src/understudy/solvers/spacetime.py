@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.constraints.base import Relation
 from understudy.coordinates import Body
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.evaluation import Evaluation, Sample, merged
@@ -24,8 +25,8 @@ from understudy.solvers.base import Solution, Solver, Watch, solution
 from understudy.solvers.dual import Curves
 from understudy.solvers.levels import STEPS, Level, closer, levels, stiffened
 from understudy.solvers.newton import AHEAD, Descent, Keys
-from understudy.solvers.rows import sampled_frames, worst_violation
-from understudy.solvers.watching import CHECKED, near_broken, newly_broken
+from understudy.solvers.rows import largest_residual, sampled_frames, worst_violation
+from understudy.solvers.watching import CHECKED, newly_broken, watched_first
 from understudy.splines import Knots, every_frame
 
 RETRY = 4
@@ -70,6 +71,8 @@ class Reached:
     """(C,) the worst violation of each of the problem's constraints at the frames looked at; zero if it was not."""
     worst: Array
     """(C,) its worst violation between them too."""
+    largest: Array
+    """(C,) its largest residual: below zero, how far a one-sided constraint is from being violated."""
     evaluation: Evaluation | None = None
     """What a level that looks at every frame has measured in the end."""
 
@@ -116,7 +119,7 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        watched = near_broken(problem, bodies, AHEAD * self.margin)
+        watched = watched_first(problem, bodies, AHEAD * self.margin)
         for _ in range(ROUNDS):
             bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
             if last is None:
@@ -186,6 +189,9 @@ class Spacetime(Solver):
                 break
             # Looking closer begins anew: what was made of too few frames is no start.
             found = self._level(problem, found.bodies if more else start, watched, stiffer, ease, budget)
+        # What is far from being violated need not be looked at in every frame.
+        away = found.largest < -AHEAD * self.margin
+        watched = tuple(i for i in watched if not (away[i] and problem.constraints[i].relation is Relation.AT_MOST))
         return found.bodies, watched, np.where(found.worst > broken, 0.0, 1.0)
 
     def _level(
@@ -216,11 +222,13 @@ class Spacetime(Solver):
         seen = np.zeros(len(ease))
         seen[list(watched)] = worst_violation(now)
         if not level.spacing:
-            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen, evaluation=now)
+            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen, largest=seen, evaluation=now)
         moved = merged(bodies, sample, whole.values(keys))
         # Between the frames that a level looks at there may be more to do than at them.
-        check = Sample(problem=problem, bodies=moved, frames=self._frames(problem, level, CHECKED, watched))
-        return Reached(bodies=moved, keys=keys, seen=seen, worst=worst_violation(check.measure()))
+        frames = self._frames(problem, level, CHECKED, watched)
+        check = Sample(problem=problem, bodies=moved, frames=frames).measure()
+        worst, largest = worst_violation(check), largest_residual(check)
+        return Reached(bodies=moved, keys=keys, seen=seen, worst=worst, largest=largest)
 
     def _frames(self, problem: Problem, level: Level, rate: float, watched: tuple[int, ...]) -> np.ndarray:
         """The frames that a level looks at, or is looked at by."""
