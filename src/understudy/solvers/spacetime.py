@@ -26,7 +26,7 @@ from understudy.solvers.dual import Curves
 from understudy.solvers.levels import STEPS, Level, closer, levels, stiffened
 from understudy.solvers.newton import AHEAD, Descent, Keys
 from understudy.solvers.rows import largest_residual, sampled_frames, worst_violation
-from understudy.solvers.watching import CHECKED, newly_broken, watched_first
+from understudy.solvers.watching import CHECKED, near_broken, newly_broken
 from understudy.splines import Knots, every_frame
 
 RETRY = 4
@@ -43,6 +43,9 @@ REACHED = 0.005
 """Gain at which reaching for them ends: most of what is left of them cannot be gained."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
+AROUND = 1000.0
+"""Margins within which one-sided constraints are looked at from the beginning: a tenth of a metre or of a radian, as far
+as a band-limited level soon goes."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 
@@ -119,7 +122,7 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        watched = watched_first(problem, bodies, AHEAD * self.margin)
+        watched = near_broken(problem, bodies, AROUND * self.margin)
         for _ in range(ROUNDS):
             bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
             if last is None:

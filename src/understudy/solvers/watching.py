@@ -12,19 +12,8 @@ from understudy.problem import Problem
 from understudy.solvers.newton import CLOSE
 from understudy.solvers.rows import sampled_frames
 
-FEW = 40
-"""One-sided constraints up to which all are looked at from the beginning: the limits and the floor of one body."""
 CHECKED = 30.0
 """Frames a second at which what a level has reached, and constraints that are not watched, are looked at."""
-
-
-def watched_first(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tuple[int, ...]:
-    """The constraints that a band-limited level begins with: all, or where many are one-sided, `near_broken`.
-
-    Looking at a few more from the beginning costs less than finding out which could be left out.
-    """
-    one_sided = sum(constraint.relation is Relation.AT_MOST for constraint in problem.constraints)
-    return tuple(range(len(problem.constraints))) if one_sided <= FEW else near_broken(problem, bodies, margin)
 
 
 def near_broken(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tuple[int, ...]:
