@@ -44,7 +44,7 @@ REACHED = 0.005
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
 AROUND = 1000.0
-"""Margins within which one-sided constraints are looked at from the beginning: a tenth of a metre or radian, as far as a
+"""Margins within which one-sided constraints are looked at from the beginning: a tenth of a metre or radian, which a
 band-limited level soon goes."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
