@@ -37,7 +37,7 @@ ROOT base
 }
 MOTION
 """
-GOOD = 60
+GOOD = 200
 OWN = {"rows.jsonl", "table.csv", "index.html"}
 
 

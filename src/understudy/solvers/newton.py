@@ -75,7 +75,7 @@ class Descent:
                 reached = self.merit(then, trial)
                 if reached <= merit:
                     break
-                if not (kept or damping) and merit - linear.merit(forces) < self.gain * merit:
+                if not (self.exact or damping) and merit - linear.merit(forces) < self.gain * merit:
                     # There is hardly anything to be had, and a damped step would have less of it.
                     return keys, now, number
                 damping = max(10.0 * damping, 10.0)
@@ -92,7 +92,9 @@ class Descent:
             held = plan.layout.listed(plan.layout.one_sided & (forces > 0.0))
             if not (self.exact and gain > KEPT and damping == 0.0):
                 linear = None
-            if min(gain, coming) < self.gain or (self.exact and within_tolerance(now, CLOSE)):
+            # The last level has to finish: it only ends short of that where nothing came of a step and nothing will.
+            left = max(gain, coming) if self.exact else min(gain, coming)
+            if left < self.gain or (self.exact and within_tolerance(now, CLOSE)):
                 return keys, now, number + 1
         return keys, now, steps
 

@@ -43,9 +43,6 @@ REACHED = 0.005
 """Gain at which reaching for them ends: most of what is left of them cannot be gained."""
 HOLDING = 0.5
 """Weight above which a constraint has not given way."""
-AROUND = 1000.0
-"""Margins within which one-sided constraints are looked at from the beginning: a tenth of a metre or radian, which a
-band-limited level soon goes."""
 ROUNDS = 4
 """How often one-sided constraints that turn out to be violated may be added."""
 
@@ -122,7 +119,7 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        watched = near_broken(problem, bodies, AROUND * self.margin)
+        watched = near_broken(problem, bodies, AHEAD * self.margin)
         for _ in range(ROUNDS):
             bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
             if last is None:
