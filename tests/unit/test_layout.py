@@ -88,6 +88,37 @@ def test_measuring_gives_the_values_of_the_rows(kind: str) -> None:
             np.testing.assert_array_equal(measured.linked, rows.linked)
 
 
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_derivatives_that_are_said_to_be_constant_are(kind: str) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng([seed, *kind.encode()])
+        constraint = kinds()[kind].example(rng)
+        points = rng.normal(size=(9, len(constraint.spots()), 3))
+        turns = normalize(rng.normal(size=(9, len(constraint.joints()), 4)))
+        rows, constant = (
+            constraint.rows(View(times=np.linspace(0.0, 1.0, 9), points=points, turns=turns)),
+            constraint.constant(),
+        )
+        if constant is not None:
+            assert rows.by_turns is None
+            assert rows.by_points is not None
+            np.testing.assert_array_equal(rows.by_points, np.broadcast_to(constant, rows.by_points.shape))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_measuring_many_gives_what_measuring_each_gives(kind: str) -> None:
+    rng = np.random.default_rng([7, *kind.encode()])
+    many = [kinds()[kind].example(rng) for _ in range(24)]
+    views = []
+    for number, each in enumerate(many):
+        count = 9 if number % 3 else 4
+        points = rng.normal(size=(count, len(each.spots()), 3))
+        turns = normalize(rng.normal(size=(count, len(each.joints()), 4)))
+        views.append(View(times=np.linspace(0.0, 1.0, count), points=points, turns=turns))
+    for each, view, rows in zip(many, views, kinds()[kind].measure_all(many, views), strict=True):
+        np.testing.assert_allclose(rows.values, each.rows(view).values, atol=1e-12)
+
+
 @pytest.mark.parametrize("size", [0.0, 0.3])
 def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> None:
     evaluation = displaced(size)

@@ -1,0 +1,123 @@
+"""Steps of the spacetime solver: what they foretell is what linear residuals give, what is left out is out."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.constraints.base import Constraint, Relation, Spot
+from understudy.constraints.place import Place
+from understudy.constraints.region import Region
+from understudy.constraints.same_place import SamePlace
+from understudy.evaluation import Evaluation, Sample
+from understudy.kinematics import fk
+from understudy.motion import Motion
+from understudy.problem import Actor, Problem
+from understudy.solvers.dual import Curves
+from understudy.solvers.newton import Descent, Keys, Linear, Plan
+from understudy.solvers.rows import active_rows, stiffness
+from understudy.splines import Knots
+
+STIFF = 1e3
+
+
+@cache
+def walk() -> Motion:
+    return samples.motion("walk", fps=60.0, seconds=2.0).motion
+
+
+def constraints() -> tuple[Constraint, ...]:
+    return (
+        Place(spot=Spot(point="LeftHand"), target=np.array([0.3, 1.0, 0.5]), start=0.5, end=1.5),
+        Place(spot=Spot(point="Head"), target=np.array([0.0, 1.4, 1.0]), axes="xy", instants=(0.4, 1.1)),
+        Region(spot=Spot(point="RightHand"), centre=np.array([0.0, 0.8, 0.0])),
+        Region(spot=Spot(point="LeftForeArm"), centre=np.array([0.0, 1.1, 0.0])),
+    )
+
+
+def made(*asked: Constraint) -> tuple[Sample, Curves, Linear, Evaluation]:
+    """Some constraints on a walk, linearised where it starts."""
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=asked)
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(0, len(problem.times), 2))
+    basis = Knots.uniform(problem.times[-1], 0.2).basis(sample.times)
+    curves = Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
+    now = sample.measure()
+    active = active_rows(now, 0.05)
+    plan = Plan.of(now, active, curves, STIFF * stiffness(sample, now.rows))
+    none = np.zeros((len(sample.frames), len(problem.metric)))
+    return sample, curves, plan.linearize(now, none, active), now
+
+
+def empty(curves: Curves) -> Keys:
+    return (np.zeros((curves.bases[0].num_keys, len(curves.cost))),)
+
+
+def test_what_a_step_comes_to_is_foretold_for_linear_residuals() -> None:
+    sample, curves, linear, now = made(*constraints())
+    forces, keys = linear.step(empty(curves), 0.0)
+    layout = linear.plan.layout
+    assert len(linear.solved[-1].more) or linear.solved[-1].out.any(), "some must be left out for this to mean anything"
+    left = linear.values + np.einsum("ad,ad->a", linear.jacobian, curves.values(keys)[layout.times])
+    counted = ~linear.solved[-1].out
+    heavy = STIFF * stiffness(sample, now.rows)[layout.constraint]
+    expected = 0.5 * float(heavy[counted] @ left[counted] ** 2) + 0.5 * curves.size(keys)
+    assert linear.merit(forces) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
+    places, shift = fk(walk()).points(["LeftHand", "RightHand"]), np.array([0.1, 0.15, -0.05])
+    near = [
+        Place(spot=Spot(point="LeftHand"), target=places[30, 0] + shift, instants=(0.5,)),
+        Place(spot=Spot(point="RightHand"), target=places[80, 1] - shift, instants=(80 / 60,)),
+    ]
+    sample, curves, _, _ = made(*near)
+
+    def taken(gain: float) -> tuple[int, float]:
+        weights = np.ones(len(sample.targets))
+        level = Descent(sample=sample, curves=curves, stiffness=STIFF, weights=weights, margin=1e-4, gain=gain)
+        keys, reached, steps = level.run(20)
+        return steps, level.merit(reached, keys)
+
+    (soon, early), (late, best) = taken(0.15), taken(1e-6)
+    assert soon < late
+    assert best <= early < best / (1.0 - 0.15)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
+    stays = SamePlace(spot=Spot(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
+    _, _, linear, _ = made(stays, *constraints())
+    width, rows = linear.band.shape[1], len(linear.values)
+    assert count <= 0.08 * width
+    before = linear.idle | (linear.plan.layout.one_sided & (np.arange(rows) % 3 == 0))
+    linear._forces(linear.values, 0.0, before)
+    known = linear.solved[-1]
+    spare = np.flatnonzero(~before & linear.plan.layout.counts)
+    out = before.copy()
+    out[spare[:: len(spare) // count][:count]] = True
+    assert known.leave_out(out)
+    np.testing.assert_array_equal(known.out, out)
+    found = known.forces(linear.values)
+    assert not known.leave_out(before), "what was taken out does not come back"
+    linear.solved.clear()
+    again = linear._forces(linear.values, 0.0, out)
+    np.testing.assert_allclose(found, again, rtol=1e-6, atol=1e-9 * np.abs(found).max())
+    assert np.all(found[out] == 0.0)
+
+
+def test_completing_an_evaluation_gives_what_measuring_all_gives() -> None:
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints())
+    frames = np.arange(len(problem.times))
+    some = Sample(problem=problem, bodies=problem.bodies, frames=frames, only=(1, 3))
+    rng = np.random.default_rng(5)
+    at = 0.1 * rng.normal(size=(len(frames), len(problem.metric)))
+    whole = Sample(problem=problem, bodies=problem.bodies, frames=frames).measure(at)
+    found = some.measure(at).completed()
+    assert found.sample.only is None
+    np.testing.assert_allclose(found.values, whole.values, atol=1e-12)
+    np.testing.assert_allclose(found.off, whole.off, atol=1e-12)
+    relations = [target.constraint.relation for target in found.sample.targets]
+    assert relations == [Relation.EQUAL, Relation.EQUAL, Relation.AT_MOST, Relation.AT_MOST]
