@@ -31,9 +31,7 @@ class Motion:
 
     def __post_init__(self) -> None:
         joints = self.skeleton.num_joints
-        fps = float(self.fps)
-        if not (np.isfinite(fps) and fps > 0.0):
-            raise MotionError(f"Expected frames per second above zero, got {self.fps}")
+        fps = _rate(self.fps)
         try:
             rotations = read_only(self.rotations, (-1, joints, 4), "Motion rotations")
             frames = len(rotations)
@@ -89,7 +87,7 @@ class Motion:
         if len(frames) == 0:
             raise MotionError("A motion needs at least one frame; got none")
         offsets = None if self.offsets is None else self.offsets[frames]
-        return self.derived(fps=fps, root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
+        return self.derived(fps=_rate(fps), root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
 
     def derived(self, **parts: Any) -> Motion:
         """`dataclasses.replace` for parts made of checked ones, which need no checks and no copies of their own."""
@@ -131,6 +129,13 @@ class Motion:
             rotations=turn(self.rotations, frames),
             offsets=None if self.offsets is None else move(self.offsets, frames),
         )
+
+
+def _rate(fps: float) -> float:
+    """A rate that can be, or an error."""
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise MotionError(f"Expected frames per second above zero, got {fps}")
+    return float(fps)
 
 
 PARTS = tuple(field.name for field in fields(Motion))

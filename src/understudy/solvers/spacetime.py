@@ -37,6 +37,8 @@ BROKEN = (0.035, 0.15)
 """Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
 UNFINISHED = (0.015, 0.05)
 """Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
+SLIGHT = 0.005
+"""Radians that a joint may be beyond a limit that no band-limited level looked at, for the last to turn it back."""
 REACHING = 0.3
 """What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
 REACHED = 0.005
@@ -168,10 +170,11 @@ class Spacetime(Solver):
             found = self._level(problem, start, watched, level, ease, budget, begun)
             fresh = newly_broken(problem, watched, found.worst, self.margin)
             unseen = level.rate < CHECKED and np.any((found.worst > broken) & (found.seen <= broken))
-            if (fresh or unseen) and not budget.spent:
+            watched = tuple(sorted({*watched, *fresh}))
+            pressing = [i for i in fresh if not problem.constraints[i].angular or found.worst[i] > SLIGHT]
+            if (pressing or unseen) and not budget.spent:
                 # What breaks only where the level did not look is looked at before anything gives way.
-                watched, begun = tuple(sorted({*watched, *fresh})), found
-                level = closer(level) if unseen else level
+                begun, level = found, closer(level) if unseen else level
                 continue
             eased = ease.copy()
             eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
