@@ -52,6 +52,8 @@ class Contact:
 
 STEP = 3.0
 """Radii between two places at least for a point to have stepped from one to the other."""
+LOW = 5.0
+"""Percent of its frames in which the ball of a foot is lower than where it stands."""
 FAST = 95.0
 """Percent of its frames in which a point is slower than it is when it is fast."""
 PLACES = 32
@@ -148,7 +150,8 @@ def _heel(pose: Pose, name: str, ball: Point) -> Point:
     ankle = pose.skeleton.index[name]
     place = pose.points([ball])[:, 0]
     step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(1)
-    still = np.argsort(step + np.abs(place[:, 1] - np.percentile(place[:, 1], 5)))[: max(len(place) // 10, 1)]
+    low = float(_percentile(place[:, 1:2], LOW)[0])
+    still = np.argsort(step + np.abs(place[:, 1] - low))[: max(len(place) // 10, 1)]
     up = unrotate(pose.rotations[still, ankle], np.array([0.0, 1.0, 0.0])).mean(axis=0)
     drop = float(np.median(pose.positions[still, ankle, 1] - place[still, 1]))
     return Point(name=f"{name}_heel", joint=name, offset=-max(drop, 0.0) * up / np.linalg.norm(up))
@@ -263,13 +266,16 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
     while pending:
         a, b = pending.pop(0)
         part = path[a : b + 1]
-        some = part[np.arange(PLACES) * (b - a) // (PLACES - 1)]
-        near = _within(part, np.concatenate([some, _middle(part)[None]]), radius)
-        centre = _middle(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
+        centre = _middle(part)
+        settled = _length(part - centre) <= radius
+        if not settled.all():
+            some = part[np.arange(PLACES) * (b - a) // (PLACES - 1)]
+            near = _within(part, np.concatenate([some, centre[None]]), radius)
+            centre = _middle(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
+            settled = _length(part - centre) <= radius
         if _length(places - centre).min(initial=np.inf) < STEP * radius:
             continue
         places = np.concatenate([places, centre[None]])
-        settled = _length(part - centre) <= radius
         found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
         pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
     return found
