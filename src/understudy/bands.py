@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _slowed(motion: Motion) -> Motion:
         frames = _on_one_side(motion.rotations[: count * group])
         turns = sum((frames[i::group] for i in range(1, group)), start=frames[::group])
         places = motion.root[: count * group].reshape(count, group, 3).mean(axis=1)
-        return replace(motion, fps=motion.fps / group, root=places, rotations=normalize(turns), offsets=None)
+        return motion.derived(fps=motion.fps / group, root=places, rotations=normalize(turns), offsets=None)
     return motion if abs(motion.fps - RATE) < 1e-6 else motion.resampled(RATE)
 
 

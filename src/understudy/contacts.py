@@ -276,6 +276,9 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         if _length(places - centre).min(initial=np.inf) < STEP * radius:
             continue
         places = np.concatenate([places, centre[None]])
+        if settled.all():
+            found += [(a, b)] if b - a + 1 >= shortest else []
+            continue
         found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
         pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
     return found

@@ -278,7 +278,7 @@ def _limited(whole: Plan) -> Plan:
         if not moving:
             continue
         turning: set[str] | None = {start.skeleton.names[j] for j in moving}
-        done, human = replace(part.motion, skeleton=start.skeleton) if part.alignment is None else start, True
+        done, human = part.motion.derived(skeleton=start.skeleton) if part.alignment is None else start, True
         if part.alignment is not None:
             # What a human does a human can do; what an animal's legs come to on a human's arms may be beyond them,
             # and in joints that nothing else asks to turn.

@@ -60,10 +60,16 @@ class Stage:
         """The same place on the target's body: an end of its own of that name, else grown as its bones are."""
         if self.landing is not None:
             return self.landing.points[point.name]
-        for end in self.target.ends:
-            if end.name == point.name and end.joint == point.joint:
-                return end
-        return replace(point, offset=point.offset * self.bone_ratio(point))
+        key = point.name, point.joint, point.offset.tobytes()
+        if key not in self._points:
+            own = next((e for e in self.target.ends if e.name == point.name and e.joint == point.joint), None)
+            self._points[key] = own or replace(point, offset=point.offset * self.bone_ratio(point))
+        return self._points[key]
+
+    @cached_property
+    def _points(self) -> dict[tuple[str, str, bytes], Point]:
+        """What is known already."""
+        return {}
 
     def bone_ratio(self, point: Point) -> float:
         """How much longer the target's bones at a point's joint are: those that leave it, else the one above."""

@@ -93,8 +93,8 @@ def start_motion(motion: Motion, target: Skeleton, floor: Floor) -> Motion:
     if motion.offsets is not None:
         bones = target.lengths / np.maximum(motion.skeleton.lengths, 1e-12)
         offsets = np.where(motion.skeleton.lengths[:, None] > 1e-9, motion.offsets * bones[:, None], target.offsets)
-    return replace(
-        motion, skeleton=target, root=scaled_places(motion.root, ratio, floor), offsets=offsets, name=target.name
+    return motion.derived(
+        skeleton=target, root=scaled_places(motion.root, ratio, floor), offsets=offsets, name=target.name
     )
 
 

@@ -14,8 +14,10 @@ def middle(ranges: Array) -> Array:
     """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
     low, high = ranges[:, 0], ranges[:, 1]
     low_open, high_open = np.isinf(low), np.isinf(high)
-    closed = 0.5 * (np.where(low_open, 0.0, low) + np.where(high_open, 0.0, high))
-    return np.select([low_open & high_open, high_open, low_open], [0.0 * closed, low + 1.5, high - 1.5], closed)
+    if not (low_open.any() or high_open.any()):
+        return 0.5 * (low + high)
+    low = np.where(low_open, np.where(high_open, 0.0, high - 3.0), low)
+    return 0.5 * (low + np.where(high_open, np.where(low_open, 0.0, low + 3.0), high))
 
 
 def near(angles: Array, centre: Array) -> Array:

@@ -123,14 +123,14 @@ def solution(
     outcomes, missed = [], []
     everything = zip(problem.targets, problem.held, violation(evaluation), strict=True)
     for number, (target, held, off) in enumerate(everything):
-        by_frame = off.max(axis=1) if off.shape[1] else np.zeros(len(held))
-        worst = int(np.argmax(by_frame))
+        by_frame = off.max(axis=1) if off.shape[1] > 1 else off[:, 0] if off.shape[1] else np.zeros(len(held))
+        worst = int(by_frame.argmax())
         outcomes.append(
             Outcome(
                 constraint=target.constraint,
                 worst=float(by_frame[worst]),
                 time=float(problem.times[held[worst]]),
-                mean=float(by_frame.mean()),
+                mean=float(by_frame.sum()) / len(by_frame),
             )
         )
         if not outcomes[-1].met:
