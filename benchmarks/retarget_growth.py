@@ -94,7 +94,7 @@ def measured(way: str, one: Case, repeats: int) -> tuple[float, float, int]:
     return seconds, added, result
 
 
-def in_process(way: str, one: Case, repeats: int = 2) -> tuple[float, float, int]:
+def in_process(way: str, one: Case, repeats: int = 5) -> tuple[float, float, int]:
     """`measured`, in a process made for it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(measured, (way, one, repeats))
