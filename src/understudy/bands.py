@@ -38,6 +38,9 @@ On captured motion it parts walks (levels 0 and 1 hold 5 to 7 percent: keys ever
 its walk) from runs and swing dances (11 to 15: every 2), and both from slow picking up, climbing a ladder and squatting
 (levels 0 to 2 below 8: every 8). Counting the faster levels in keeps a sudden move in a slow clip from being lost."""
 
+BLOCK = 2**16
+"""Numbers worked on at a time, so that what is being computed stays in the processor's cache."""
+
 STILL = 1e-12
 """Mean square, in radians and leg lengths, below which what is left of a motion is rounding."""
 
@@ -144,9 +147,13 @@ def choose_spacing(motion: Motion) -> float:
     The spacing goes with the fastest level of the pyramid at which more than `SHARE` of the energy of all levels is
     reached.
     """
-    # Level by level: all of them at once would be many times the motion.
-    levels = itertools.islice(_taken_apart(motion_curves(_slowed(motion)), LEVELS), LEVELS)
-    shares = np.cumsum(_shares(np.array([np.vdot(level, level) / len(level) for level in levels])))
+    curves, energy = motion_curves(_slowed(motion)), np.zeros(LEVELS)
+    some = max(BLOCK // len(curves), 1)
+    for start in range(0, curves.shape[1], some):
+        # Level by level: all of them at once would be many times the motion.
+        levels = itertools.islice(_taken_apart(curves[:, start : start + some], LEVELS), LEVELS)
+        energy += [np.vdot(level, level) / len(curves) for level in levels]
+    shares = np.cumsum(_shares(energy))
     fastest = next((level for level, share in enumerate(shares) if share > SHARE), LEVELS)
     # What is faster than the densest keys can follow speaks for them too, and what is slower for the widest.
     return SPACINGS[int(np.clip(fastest, min(SPACINGS), max(SPACINGS)))] / RATE

@@ -217,7 +217,12 @@ class Posture:
 
     def points(self, joints: np.ndarray, offsets: Array) -> Array:
         """(F, P, 3) world positions of points, given by joint (P,) and local offset (P, 3) or (F, P, 3)."""
-        return self.positions[:, joints] + rotate(self.rotations[:, joints], offsets)
+        out = np.empty((len(self.root), len(joints), 3))
+        for start in range(0, len(out), BLOCK):
+            part = slice(start, start + BLOCK)
+            own = offsets if offsets.ndim == 2 else offsets[part]
+            np.add(self.positions[part, joints], rotate(self.rotations[part, joints], own), out=out[part])
+        return out
 
     def directions(self, joints: np.ndarray, local: Array) -> Array:
         """(F, P, 3) local vectors in the world."""
