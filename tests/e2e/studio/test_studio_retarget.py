@@ -47,7 +47,7 @@ def test_open_and_play(walk: Any) -> None:
     drawn, place = walk.value("drawn()"), walk.value("screen('result', 'Head')")
     walk.at("play").click()
     # Pictures follow each other, however long each takes.
-    walk.until(f"clock.time.value > 1.5 && drawn() > {drawn} + 5")
+    walk.until(f"clock.time.value > 1.5 && window.understudy.drawn() > {drawn} + 5")
     walk.at("play").click()
     assert not walk.value("clock.playing.value")
     # The head has gone where the walk went.
