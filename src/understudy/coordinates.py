@@ -224,10 +224,6 @@ class Posture:
             np.add(self.positions[part, joints], rotate(self.rotations[part, joints], own), out=out[part])
         return out
 
-    def directions(self, joints: np.ndarray, local: Array) -> Array:
-        """(F, P, 3) local vectors in the world."""
-        return rotate(self.rotations[:, joints], local)
-
     def point_jacobian(self, joints: np.ndarray, places: Array) -> Array:
         """(F, P, 3, D) how points at world places (F, P, 3), moving with joints (P,), move with the coordinates."""
         point, turn = np.nonzero(self.carries(joints))
@@ -244,18 +240,6 @@ class Posture:
         )
         squares = np.bincount(turn, np.einsum("fni,fni->n", moved, moved), minlength=len(self.body.joint_of))
         return np.concatenate([np.ones(self.body.num_shifts), squares / (len(self.root) * len(joints))])
-
-    def direction_jacobian(self, joints: np.ndarray, directions: Array) -> Array:
-        """(F, P, 3, D) how world directions (F, P, 3) fixed to joints (P,) change with the coordinates."""
-        point, turn = np.nonzero(self.carries(joints))
-        return self._turning(joints, point, turn, directions[:, point])
-
-    def angular_jacobian(self, joints: np.ndarray) -> Array:
-        """(F, P, 3, D) the world angular velocity of joints (P,) for each coordinate's."""
-        out = np.zeros((len(self.root), len(joints), 3, self.body.num_coordinates))
-        turned = np.swapaxes(self.axes, 1, 2)[:, None] * self.carries(joints)[:, None]
-        out[..., self.body.num_shifts :] = turned
-        return out
 
     def motion(self) -> Motion:
         """The displaced motion."""

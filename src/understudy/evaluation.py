@@ -12,70 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Relation, Rows, View
+from understudy.constraints.base import Constraint, Rows, View
 from understudy.coordinates import Body, Ensemble, Places, Posture
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import move_points
 from understudy.problem import Problem, Target
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Register:
-    """All residuals of some constraints in one row: constraint by constraint, residual by residual, each with all its
-    frames. Whatever is asked of all of them is asked once, not constraint by constraint."""
-
-    constraint: np.ndarray
-    """(T,) which of the constraints looked at."""
-    row: np.ndarray
-    """(T,) which of its residuals."""
-    at: np.ndarray
-    """(T,) which of its own frames."""
-    time: np.ndarray
-    """(T,) which of the frames looked at."""
-    one_sided: np.ndarray
-    """(T,) whether it only must not be above zero."""
-    before: np.ndarray
-    """(T,) the entry whose value it is to equal, being linked; -1 for none, -2 for the first of a chain."""
-    starts: np.ndarray
-    """(S,) the first entry of each residual."""
-    sizes: np.ndarray
-    """(S,) how many entries it has."""
-    linked: np.ndarray
-    """(S,) whether it is to equal its value one frame before."""
-
-    @staticmethod
-    def of(sample: Sample, rows: Sequence[Rows]) -> Register:
-        """The residuals of a sample, by what its constraints make of it."""
-        which: list[int] = []
-        numbers: list[int] = []
-        linked: list[bool] = []
-        held: list[np.ndarray] = [np.zeros(0, dtype=np.intp)]
-        for number, (own, frames) in enumerate(zip(rows, sample.holds, strict=True)):
-            count = own.values.shape[1] if len(frames) else 0
-            which += [number] * count
-            numbers += range(count)
-            linked += [False] * count if own.linked is None else own.linked.tolist()[:count]
-            held += [frames] * count
-        relations = [target.constraint.relation is Relation.AT_MOST for target in sample.targets]
-        sizes = np.array([len(each) for each in held[1:]], dtype=np.intp)
-        starts = np.cumsum(sizes) - sizes
-        of, chained = np.array(which, dtype=np.intp), np.array(linked, dtype=bool)
-        total = int(sizes.sum())
-        before = np.full(total, -1)
-        chain = np.repeat(chained, sizes)
-        before[chain] = np.flatnonzero(chain) - 1
-        before[starts[chained]] = -2
-        return Register(
-            constraint=np.repeat(of, sizes),
-            row=np.repeat(np.array(numbers, dtype=np.intp), sizes),
-            at=np.arange(total) - np.repeat(starts, sizes),
-            time=np.concatenate(held),
-            one_sided=np.repeat(np.array(relations, dtype=bool)[of], sizes),
-            before=before,
-            starts=starts,
-            sizes=sizes,
-            linked=chained,
-        )
+from understudy.register import Register
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,7 +113,7 @@ class Sample:
     def register(self, rows: Sequence[Rows]) -> Register:
         """All residuals in one row, whose order what the constraints make of any posture tells alike."""
         if not self._registers:
-            self._registers.append(Register.of(self, rows))
+            self._registers.append(Register.of([target.constraint for target in self.targets], rows, self.holds))
         return self._registers[0]
 
     def _measured(self, views: Sequence[View]) -> tuple[Rows, ...]:

@@ -28,7 +28,7 @@ LAYERS = (
         "io",
     ),
     ("constraints",),
-    ("problem", "evaluation"),
+    ("problem", "register", "evaluation"),
     ("solvers",),
     ("contacts", "start", "limits", "plants", "transfer", "suggestion", "eigenmotion", "metrics"),
     (
