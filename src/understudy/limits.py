@@ -18,6 +18,7 @@ from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.turning import twist_angles
 from understudy.geometry import quaternion
+from understudy.geometry.order import median
 from understudy.geometry.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.kinematics import Pose, fk
 from understudy.motion import Motion, rest_motion
@@ -238,23 +239,35 @@ class _Stance:
         """(4,) the world rotation of the frame that a joint's local rotation leads to."""
         return multiply(self.pose.rotations[0, joint], conjugate(self.neutral[joint]))
 
+    def _straight(self, joint: int, upper: int, far: int) -> tuple[Array, Array, Array]:
+        """The unit direction of the bone below a joint, in the world and in the joint's own frame, and that of the bone
+        above it in the frame that its local rotation leads to."""
+        key = joint, upper, far
+        if key not in self._known:
+            bone, place = self.bone(joint, far), self.pose.positions[0]
+            above = place[joint] - place[upper]
+            above = unrotate(self._above(joint), above / np.linalg.norm(above))
+            self._known[key] = bone, unrotate(self.pose.rotations[0, joint], bone), above
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int, int], tuple[Array, Array, Array]]:
+        return {}
+
     def hinge(self, joint: int, upper: int, far: int, turns: Array, knee: bool, normal_range: Array) -> JointRange:
         """The range of a knee or elbow: about the one axis that its turns (F, 4) show, or in the plane it bends in."""
         skeleton = self.skeleton
         over, bend, turn = normal_range
-        bone = self.bone(joint, far)
-        place = self.pose.positions[0]
-        above = place[joint] - place[upper]
-        above = unrotate(self._above(joint), above / np.linalg.norm(above))
-        leads = rotate(turns, unrotate(self.pose.rotations[0, joint], bone))
+        bone, own, above = self._straight(joint, upper, far)
+        leads = rotate(turns, own)
         bends = np.arctan2(np.linalg.norm(cross(above, leads), axis=-1), leads @ above)
         from_neutral = multiply(conjugate(self.neutral[joint]), turns)
         axis = _single_axis(from_neutral, bends)
         spot = Spot(point=skeleton.names[joint], actor=self.actor)
         if axis is not None:
             angles = np.unwrap(twist_angles(from_neutral, axis))
-            straight = float(np.median((angles - bends)[bends >= np.median(bends)]))
-            straight -= 2.0 * np.pi * np.round(straight / (2.0 * np.pi))
+            straight = float(median((angles - bends)[bends >= median(bends)]))
+            straight -= 2.0 * np.pi * round(straight / (2.0 * np.pi))
             limits = straight + np.array([-over, bend])
             if skeleton.kinds[joint] is JointKind.HINGE:
                 return JointRange(joint=spot, rest=self.neutral[joint], axes=axis[None], ranges=limits[None])

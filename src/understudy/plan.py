@@ -256,7 +256,7 @@ def _pulled(whole: Plan, constraints: tuple[Constraint, ...], away: float = np.i
         if part.moves and part.root_moves:
             far = float(np.nanmax(np.abs(pull), initial=0.0))
             time = max(away, far / (PACE * leg_length(start.skeleton)))
-            start = replace(start, root=start.root + translation_signal(pull, start.fps, away=time))
+            start = start.derived(root=start.root + translation_signal(pull, start.fps, away=time))
         starts.append(start)
     return replace(whole, starts=tuple(starts))
 

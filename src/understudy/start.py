@@ -14,6 +14,7 @@ import numpy as np
 from understudy.body import leg_length
 from understudy.contacts import Contact
 from understudy.errors import SkeletonError
+from understudy.geometry.order import median, percentile
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.skeleton import Skeleton
@@ -57,20 +58,19 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
     flat = np.zeros(2)
     if len(places) == 0:
         return Floor(slope=flat)
-    low = places[places[:, 1] <= np.median(places[:, 1]) + 0.1 * leg]
-    level = float(np.median(low[:, 1]))
-    if len(low) >= 4 and np.ptp(low[:, [0, 2]], axis=0).max() > leg:
-        middle = low.sum(axis=0) / len(low)
-        flat_around, rise = (low - middle)[:, [0, 2]], low[:, 1] - middle[1]
+    low = places[places[:, 1] <= median(places[:, 1]) + 0.1 * leg]
+    level = float(median(low[:, 1]))
+    if len(low) >= 4 and (low.max(axis=0) - low.min(axis=0))[[0, 2]].max() > leg:
+        centre = low.sum(axis=0) / len(low)
+        flat_around, rise = (low - centre)[:, [0, 2]], low[:, 1] - centre[1]
         # A path that is a line says nothing about the tilt across it: tiny directions are left level.
         squares, ways = np.linalg.eigh(flat_around.T @ flat_around)
         steep = np.where(squares > TILTED**2 * squares[1], 1.0 / np.maximum(squares, 1e-12), 0.0)
         tilt = (ways * steep) @ (ways.T @ (flat_around.T @ rise))
         left = rise - flat_around @ tilt
         if left @ left < 0.25 * (rise @ rise) and np.hypot(*tilt) < 0.1:
-            return Floor(height=float(middle[1] - middle[[0, 2]] @ tilt), slope=tilt)
-    heights = np.sort(low[:, 1])
-    lowest = float(np.interp(0.01 * LOWEST * (len(heights) - 1), np.arange(len(heights)), heights))
+            return Floor(height=float(centre[1] - centre[[0, 2]] @ tilt), slope=tilt)
+    lowest = float(percentile(low[:, 1], LOWEST))
     return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
 
 

@@ -8,7 +8,7 @@ second has no gimbal and treats a shoulder as one thing, which limits on its sin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -94,8 +94,8 @@ class JointRange(Constraint):
         if self.swing is not None:
             cone = np.array(self.swing, float)
             if cone.shape in ((), (2,)):
-                half = np.broadcast_to(cone, 2)
-                cone = np.stack([-half, half], -1)
+                half = cone * np.ones(2)
+                cone = np.array([-half, half]).T
             if cone.shape != (2, 2) or not np.all(np.isfinite(cone)) or np.any(cone * [-1.0, 1.0] <= 0.0):
                 raise OptionError(
                     f"{where}: swing must reach to both sides of zero; expected half-angles above zero or (2, 2) "
@@ -251,16 +251,16 @@ class JointRange(Constraint):
     @staticmethod
     def widened_all(ranges: Sequence[JointRange], turns: Sequence[Array], margin: float = 0.0) -> list[JointRange]:
         """`widened` for several ranges, each by rotations (F, 4) of its own."""
+        out = [each if each._sort == SWING else each.widened(by, margin) for each, by in zip(ranges, turns, strict=True)]
         alike = [number for number, each in enumerate(ranges) if each._sort == SWING]
-        angles: dict[int, Array] = {}
-        if len(alike) > 1:
+        if alike:
             reading = _reading_of(tuple(ranges[number] for number in alike))
             read = reading.read(np.array([turns[number].T for number in alike]))
-            angles = {number: found.T for number, found in zip(alike, read, strict=True)}
-        return [
-            each._reaching(angles[number] if number in angles else each._angles(turns[number]), margin)
-            for number, each in enumerate(ranges)
-        ]
+            # Most are wide enough.
+            narrow = reading.beyond(read).max(axis=2).max(axis=1) > 0.0
+            for place in np.flatnonzero(narrow).tolist():
+                out[alike[place]] = ranges[alike[place]]._reaching(read[place].T, margin)
+        return out
 
     def _reaching(self, angles: Array, margin: float) -> JointRange:
         """The same, wide enough for angles (N, A) as `_angles` gives them."""
@@ -272,7 +272,14 @@ class JointRange(Constraint):
         if self.swing is not None:
             changes["swing"] = reaching_cone(self.swing, angles[:, :2], margin)
         wide = all(np.array_equal(getattr(self, key), value) for key, value in changes.items())
-        return self if wide else replace(self, **changes)
+        return self if wide else self._with(changes)
+
+    def _with(self, changes: dict[str, Array]) -> JointRange:
+        """The same with wider limits, which need no checks of their own."""
+        found = object.__new__(JointRange)
+        found.__dict__.update({name: self.__dict__[name] for name in PARTS})
+        found._set(**changes)
+        return found
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> JointRange:
@@ -318,4 +325,5 @@ def _range(value: Any, shape: tuple[int, ...], where: str) -> Array:
     return out
 
 
+PARTS = tuple(part.name for part in fields(JointRange))
 CONSTRAINT = JointRange
