@@ -59,7 +59,7 @@ def test_what_a_step_comes_to_is_foretold_for_linear_residuals() -> None:
     sample, curves, linear, now = made(*constraints())
     forces, keys = linear.step(empty(curves), 0.0)
     layout = linear.plan.layout
-    assert len(linear.solved[-1].more) or linear.solved[-1].out.any(), "some must be left out for this to mean anything"
+    assert linear.solved[-1].out.any(), "some must be left out for this to mean anything"
     left = linear.values + np.einsum("ad,ad->a", linear.jacobian, curves.values(keys)[layout.times])
     counted = ~linear.solved[-1].out
     heavy = STIFF * stiffness(sample, now.rows)[layout.constraint]
@@ -90,9 +90,7 @@ def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
 def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
     stays = SamePlace(spot=Spot(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
     _, _, linear, _ = made(stays, *constraints())
-    width, rows = linear.band.shape[1], len(linear.values)
-    assert count <= 0.08 * width
-    before = linear.idle | (linear.plan.layout.one_sided & (np.arange(rows) % 3 == 0))
+    before = linear.idle | (linear.plan.layout.one_sided & (np.arange(len(linear.values)) % 3 == 0))
     linear._forces(linear.values, 0.0, before)
     known = linear.solved[-1]
     spare = np.flatnonzero(~before & linear.plan.layout.counts)

@@ -251,7 +251,9 @@ class JointRange(Constraint):
     @staticmethod
     def widened_all(ranges: Sequence[JointRange], turns: Sequence[Array], margin: float = 0.0) -> list[JointRange]:
         """`widened` for several ranges, each by rotations (F, 4) of its own."""
-        out = [each if each._sort == SWING else each.widened(by, margin) for each, by in zip(ranges, turns, strict=True)]
+        out = [
+            each if each._sort == SWING else each.widened(by, margin) for each, by in zip(ranges, turns, strict=True)
+        ]
         alike = [number for number, each in enumerate(ranges) if each._sort == SWING]
         if alike:
             reading = _reading_of(tuple(ranges[number] for number in alike))

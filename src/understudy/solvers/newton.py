@@ -9,7 +9,8 @@ import numpy as np
 
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
-from understudy.solvers.dual import BLOCK, Curves, Pattern, factor, keys_of_forces, solve_factored
+from understudy.solvers.balance import Balance
+from understudy.solvers.dual import BLOCK, Curves, Pattern, keys_of_forces
 from understudy.solvers.layout import Layout
 from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance
 
@@ -28,8 +29,6 @@ KEPT = 0.9
 """Gain of a step of the last level from which on the next one takes the same derivatives."""
 EXCHANGES = 8
 """How often at most a step is solved again without the residuals that would be pulled."""
-FEW = 0.08
-"""Residuals, for each one that the matrix is wide, that cost as much to leave out of it as factoring it again."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 
@@ -166,43 +165,6 @@ class Plan:
         return self.pattern.compare(out)
 
 
-@dataclass(eq=False, kw_only=True)
-class Factored:
-    """A factored matrix of the forces, from which a few residuals more can be left out without factoring again."""
-
-    out: np.ndarray
-    """(A,) all residuals that are left out."""
-    damping: float
-    matrix: Array
-    """The factor."""
-    more: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    """(k,) those of them that the matrix still has."""
-    answers: Array | None = None
-    """(A, k) what a unit of residual in each of those would bring about."""
-
-    def leave_out(self, out: np.ndarray) -> bool:
-        """Leave out residuals (A,), if that takes no more time than factoring again."""
-        fresh = np.flatnonzero(out & ~self.out)
-        if np.any(self.out & ~out) or len(fresh) > FEW * len(self.matrix):
-            return False
-        if len(fresh):
-            single = np.zeros((len(out), len(fresh)), order="F")
-            single[fresh, np.arange(len(fresh))] = 1.0
-            answers = solve_factored(self.matrix, single)
-            self.answers = answers if self.answers is None else np.concatenate([self.answers, answers], axis=1)
-            self.more, self.out = np.concatenate([self.more, fresh]), out
-        return True
-
-    def forces(self, residuals: Array) -> Array:
-        """Forces (A,) that meet residuals (A,) but for those that are left out."""
-        forces = solve_factored(self.matrix, np.where(self.out, 0.0, residuals))
-        if self.answers is not None:
-            # Such residuals are put there that nothing is left to be forced.
-            forces -= self.answers @ np.linalg.solve(self.answers[self.more], forces[self.more])
-            forces[self.more] = 0.0
-        return forces
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Linear:
     """Residuals linearised around the current keys."""
@@ -216,7 +178,7 @@ class Linear:
     """(A,) how much of them the current keys account for, to first order."""
     idle: np.ndarray
     """(A,) residuals that are laid out in case they are needed, and are not now."""
-    solved: list[Factored] = field(default_factory=list)
+    solved: list[Balance] = field(default_factory=list)
     """The last matrix factored."""
 
     def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
@@ -254,11 +216,6 @@ class Linear:
         """Forces (A,) with some residuals left out."""
         known = self.solved[-1] if self.solved else None
         if known is None or known.damping != damping or not known.leave_out(out):
-            space = self.plan.pattern.space.array("factor", *self.band.shape)
-            matrix = self.plan.pattern.soften(np.divide(self.band, 1.0 + damping, out=space), self.plan.compliance)
-            if out.any():
-                matrix = self.plan.pattern.left_out(matrix, out)
-                matrix[out, 0] = 1.0
-            known = Factored(out=out, damping=damping, matrix=factor(matrix))
+            known = Balance.of(self.plan.pattern, self.band, self.plan.compliance, damping, out)
         self.solved[:] = [known]
         return known.forces(residuals)

@@ -1,0 +1,79 @@
+"""Residuals left out of a factored matrix: near by, exactly, in whatever order, and not at any price."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import solveh_banded
+
+from understudy.solvers.balance import NEAR, Balance
+from understudy.solvers.dual import factor
+
+ROWS, WIDTH = 12_000, 9
+
+
+def long_band(rng: np.random.Generator, compliance: float) -> np.ndarray:
+    """(ROWS, WIDTH) the band of J J' plus a compliance, for rows of J that overlap: a motion of a minute or two."""
+    jacobian = rng.normal(size=(ROWS, WIDTH))
+    band = np.zeros((ROWS, WIDTH))
+    for gap in range(WIDTH):
+        # Row i has its numbers in columns i to i + WIDTH - 1.
+        band[: ROWS - gap, gap] = np.einsum("nk,nk->n", jacobian[: ROWS - gap, gap:], jacobian[gap:, : WIDTH - gap])
+    band[:, 0] += compliance
+    return band
+
+
+def without(band: np.ndarray, residuals: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Forces by solving all anew with some residuals left out."""
+    matrix = band.copy()
+    matrix[out] = 0.0
+    for gap in range(1, WIDTH):
+        matrix[: ROWS - gap][out[gap:], gap] = 0.0
+    matrix[out, 0] = 1.0
+    return np.asarray(solveh_banded(matrix.T, np.where(out, 0.0, residuals), lower=True))
+
+
+@pytest.mark.parametrize("compliance", [1e-1, 1e-3])
+def test_what_is_left_out_near_by_is_left_out_as_if_all_were_solved_anew(compliance: float) -> None:
+    rng = np.random.default_rng(3)
+    band, residuals, none = long_band(rng, compliance), rng.normal(size=ROWS), np.zeros(ROWS, bool)
+    known = Balance(damping=0.0, out=none, matrix=factor(band.copy()), faded=1e-9)
+    np.testing.assert_allclose(known.forces(residuals), without(band, residuals, none), rtol=1e-6, atol=1e-9)
+    out = none
+    # Alone, next to each other, far apart, at both ends, and again near what is out already.
+    for more in ([6000], [6003, 6004, 9000], [0, 1, ROWS - 1], [5990, 8999, 40]):
+        out = out.copy()
+        out[more] = True
+        assert known.leave_out(out)
+        found, expected = known.forces(residuals), without(band, residuals, out)
+        assert np.all(found[out] == 0.0)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+    lengths = [len(answer) for _, answer in known.answers.values()]
+    assert max(lengths) < ROWS / 2, "a long motion must not be gone through for one residual"
+    other = rng.normal(size=ROWS)
+    np.testing.assert_allclose(known.forces(other), without(band, other, out), rtol=0, atol=1e-5)
+
+
+def test_what_is_felt_far_away_is_followed_that_far() -> None:
+    # A chain whose neighbours are almost rigidly bound: a push is felt along most of it.
+    band = np.zeros((ROWS, WIDTH))
+    band[:, 0], band[:-1, 1] = 2.0 + 1e-6, -1.0
+    residuals, out = np.ones(ROWS), np.zeros(ROWS, bool)
+    known = Balance(damping=0.0, out=out, matrix=factor(band.copy()), faded=1e-6)
+    out = out.copy()
+    out[5000] = True
+    assert known.leave_out(out)
+    near, answer = known.answers[5000]
+    assert near.start <= 5000 - 2 * NEAR
+    assert len(answer) == near.stop - near.start
+    found, expected = known.forces(residuals), without(band, residuals, out)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_many_are_not_left_out_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    known = Balance(damping=0.0, out=np.zeros(ROWS, bool), matrix=factor(long_band(rng, 0.1)), faded=1e-6)
+    out = np.arange(ROWS) % 2 == 0
+    assert not known.leave_out(out)
+    assert not known.answers
+    assert not known.out.any()
