@@ -133,6 +133,14 @@ class Body:
             found.posture.__dict__["_world"] = tuple(each[frames] for each in self.posture._world)
         return found
 
+    def shifted(self, shift: Array) -> Body:
+        """The body shifted by (F, 3); where it is is not computed again if it was known."""
+        found = self.doing(self.motion.derived(root=self.motion.root + shift))
+        if "posture" in self.__dict__ and "_world" in self.posture.__dict__:
+            positions, rotations = self.posture._world
+            found.posture.__dict__["_world"] = positions + shift[:, None], rotations
+        return found
+
     @cached_property
     def base_axes(self) -> Array:
         """(R, 3) the axes about which turning coordinates turn while nothing is displaced, in their joints' own frames;

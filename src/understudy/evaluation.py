@@ -265,10 +265,10 @@ def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: Targ
     return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
 
 
-def pulls(problem: Problem) -> tuple[Array, ...]:
-    """For each actor (F, 3): how far constraints that fix it in the world would shift it, on average; nan where
-    none does."""
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
+    """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
+    nan where none does."""
+    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
     views = whole.views(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)

@@ -91,11 +91,23 @@ class Plan:
     options: Options
     notes: tuple[str, ...] = ()
     """What was decided on the way, a sentence each."""
+    _made: Problem | None = field(default=None, init=False, repr=False)
+    """The problem, once it is made; a plan in which something is replaced makes its own."""
 
     def problem(self) -> Problem:
         """The problem that the solver gets."""
-        actors = tuple(self._actor(part, start) for part, start in zip(self.parts, self.starts, strict=True))
-        return Problem(actors=actors, constraints=self.constraints)
+        if self._made is None:
+            actors = tuple(self._actor(part, start) for part, start in zip(self.parts, self.starts, strict=True))
+            object.__setattr__(self, "_made", Problem(actors=actors, constraints=self.constraints))
+        assert self._made is not None
+        return self._made
+
+    def with_problem(self, problem: Problem, *notes: str) -> Plan:
+        """The plan whose problem is another, made from its own, and what there is to say about that."""
+        starts = tuple(actor.motion for actor in problem.actors)
+        found = replace(self, starts=starts, constraints=problem.constraints, notes=(*self.notes, *notes))
+        object.__setattr__(found, "_made", problem)
+        return found
 
     def _actor(self, part: Part, start: Motion) -> Actor:
         joints = part.joints
@@ -241,29 +253,27 @@ def shifted(whole: Plan, own: Sequence[Constraint]) -> Plan:
     What the contacts ask for holds for the whole motion. The user's `own` constraints, the last of the plan, shift it
     only around the times they are for: a hand that is put somewhere does not take the walk before and after along.
     """
-    given = whole.constraints[: len(whole.constraints) - len(own)]
-    whole = _pulled(whole, _fixing(given))
-    return _pulled(whole, _fixing((*given, *own)), away=NEAR) if _fixing(own) else whole
+    given = len(whole.constraints) - len(own)
+    fixing = tuple(i for i, each in enumerate(whole.constraints) if type(each).pull is not Constraint.pull)
+    problem = _pulled(whole, whole.problem(), tuple(i for i in fixing if i < given))
+    if any(i >= given for i in fixing):
+        problem = _pulled(whole, problem, fixing, away=NEAR)
+    return whole.with_problem(problem)
 
 
-def _pulled(whole: Plan, constraints: tuple[Constraint, ...], away: float = np.inf) -> Plan:
-    """A plan with its starts shifted by what constraints ask for, up to some seconds at least from when they do."""
-    if not constraints:
-        return whole
-    starts = []
-    pulled = pulls(replace(whole, constraints=constraints).problem())
-    for part, start, pull in zip(whole.parts, whole.starts, pulled, strict=True):
+def _pulled(whole: Plan, problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> Problem:
+    """The problem with its starts shifted by what some constraints ask for, up to some seconds at least from when they
+    do."""
+    if not fixing:
+        return problem
+    shifts: list[Array | None] = []
+    for part, actor, pull in zip(whole.parts, problem.actors, pulls(problem, fixing), strict=True):
+        shifts.append(None)
         if part.moves and part.root_moves:
             far = float(np.nanmax(np.abs(pull), initial=0.0))
-            time = max(away, far / (PACE * leg_length(start.skeleton)))
-            start = start.derived(root=start.root + translation_signal(pull, start.fps, away=time))
-        starts.append(start)
-    return replace(whole, starts=tuple(starts))
-
-
-def _fixing(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """Those that may fix an actor in the world."""
-    return tuple(each for each in constraints if type(each).pull is not Constraint.pull)
+            time = max(away, far / (PACE * leg_length(actor.motion.skeleton)))
+            shifts[-1] = translation_signal(pull, actor.motion.fps, away=time)
+    return problem.shifted(shifts)
 
 
 def _limited(whole: Plan) -> Plan:
@@ -287,4 +297,4 @@ def _limited(whole: Plan) -> Plan:
         ranges, said = joint_limits(done, actor=part.name, only=turning, widen=human)
         limits += ranges
         notes += said
-    return replace(whole, constraints=(*whole.constraints, *limits), notes=(*whole.notes, *notes))
+    return whole.with_problem(problem.extended(limits), *notes)

@@ -54,13 +54,17 @@ class Actor:
     """How much dearer than usual it is to turn a joint, by name."""
 
 
+Named = tuple[list[tuple[int, Point]], list[tuple[int, Point]]]
+"""The actors and points that a constraint's spots and its joints name."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Actors and the constraints on them. All actors share one clock."""
 
     actors: tuple[Actor, ...]
     constraints: tuple[Constraint, ...]
-    _resolved: tuple[tuple[list[tuple[int, Point]], list[tuple[int, Point]]], ...] = field(init=False, repr=False)
+    _resolved: tuple[Named, ...] = field(init=False, repr=False)
     """For each constraint, the actors and points that its spots and its joints name."""
 
     def __post_init__(self) -> None:
@@ -70,17 +74,53 @@ class Problem:
         for actor in self.actors[1:]:
             if actor.motion.num_frames != first.num_frames or abs(actor.motion.fps - first.fps) > 1e-9 * first.fps:
                 raise OptionError("Actors must have the same number of frames and the same rate")
-        resolved: list[tuple[list[tuple[int, Point]], list[tuple[int, Point]]]] = []
-        for constraint, held in zip(self.constraints, self.held, strict=True):
+        object.__setattr__(self, "_resolved", self._checked(self.constraints, self.held))
+
+    def _checked(self, constraints: Sequence[Constraint], held: Sequence[np.ndarray]) -> tuple[Named, ...]:
+        """What constraints name, each of which holds at some frames (n,), or an error."""
+        resolved: list[Named] = []
+        for constraint, frames in zip(constraints, held, strict=True):
             constraint.check_times()
             found = [self.resolve(constraint, spot) for spot in constraint.spots()]
             resolved.append((found, [self.resolve(constraint, spot) for spot in constraint.joints()]))
-            if len(held) == 0:
+            if len(frames) == 0:
                 raise OptionError(
                     f"Constraint `{constraint.label}` holds at no frame: it spans {constraint.start:g} to "
-                    f"{constraint.end:g} s, the motion 0 to {first.duration:g} s"
+                    f"{constraint.end:g} s, the motion 0 to {self.actors[0].motion.duration:g} s"
                 )
-        object.__setattr__(self, "_resolved", tuple(resolved))
+        return tuple(resolved)
+
+    def shifted(self, shifts: Sequence[Array | None]) -> Problem:
+        """The same with the starting motions of actors shifted, by (F, 3) each; what is known of it stays known."""
+        actors, bodies = [], []
+        for actor, body, shift in zip(self.actors, self.bodies, shifts, strict=True):
+            motion = actor.motion if shift is None else actor.motion.derived(root=actor.motion.root + shift)
+            actors.append(actor if shift is None else replace(actor, motion=motion))
+            bodies.append(body if shift is None else body.shifted(shift))
+        return self._like(UNMOVED, actors=tuple(actors), bodies=tuple(bodies))
+
+    def extended(self, more: Sequence[Constraint]) -> Problem:
+        """The same with more constraints; the bodies stay as they are if those feel nothing else of them."""
+        held = tuple(constraint.frames(self.times) for constraint in more)
+        named = self._checked(more, held)
+        joints = [
+            (which, self.actors[which].motion.skeleton.joint(p.joint))
+            for pair in named
+            for each in pair
+            for which, p in each
+        ]
+        felt = [self.moving(which) for which in range(len(self.actors))]
+        known = ("bodies",) if all(joint in felt[which] for which, joint in joints) else ()
+        return self._like(
+            known, constraints=(*self.constraints, *more), held=(*self.held, *held), _resolved=(*self._resolved, *named)
+        )
+
+    def _like(self, known: Sequence[str], **parts: object) -> Problem:
+        """One with some parts of its own, and of this one all that makes it a problem and some of what is known."""
+        found = object.__new__(Problem)
+        kept = ("actors", "constraints", "_resolved", "held", *known)
+        found.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__}, **parts)
+        return found
 
     def resolve(self, constraint: Constraint, spot: Spot) -> tuple[int, Point]:
         """The actor and point that a constraint's spot names, or an error in the constraint's name."""
@@ -193,6 +233,10 @@ class Problem:
             rotations[:, kept] = body.motion.rotations
             out.append(replace(actor.motion, root=body.motion.root, rotations=rotations))
         return tuple(out)
+
+
+UNMOVED = ("targets", "points", "places")
+"""What is known of a problem wherever its actors are."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

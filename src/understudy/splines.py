@@ -33,6 +33,10 @@ class Basis:
         """(N, 4) the keys of each time."""
         return self.first[:, None] + np.arange(self.weights.shape[1])
 
+    def at(self, times: np.ndarray) -> Basis:
+        """The same at some of the times (n,), which rise."""
+        return Basis(first=self.first[times], weights=self.weights[times], num_keys=self.num_keys)
+
     @cached_property
     def _each(self) -> bool:
         """Whether every time has a key of its own."""

@@ -36,6 +36,12 @@ class Curves:
     cost: Array
     """(D,) of a unit of each coordinate's keys."""
 
+    def at(self, times: np.ndarray) -> Curves:
+        """The curves at some of their times (n,), which rise."""
+        if len(times) == len(self.bases[0].first):
+            return self
+        return Curves(bases=tuple(basis.at(times) for basis in self.bases), groups=self.groups, cost=self.cost)
+
     def values(self, keys: tuple[Array, ...]) -> Array:
         """(N, D) coordinates at each time of keys, one array (K, d) for each group."""
         if len(self.groups) == 1:

@@ -265,16 +265,13 @@ class Spacetime(Solver):
         else:
             spacings = [level.spacing * factor for factor in factors if level.spacing]
             knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
-        at, everywhere = (
-            Curves(
-                bases=tuple(k.basis(t, self.hold, self.until) for k in knots)
-                or (every_frame(t, self.hold, self.until),),
-                groups=groups if knots else (np.arange(len(problem.metric)),),
-                cost=problem.metric,
-            )
-            for t in (sample.times, problem.times)
+        bases = tuple(k.basis(problem.times, self.hold, self.until) for k in knots)
+        whole = Curves(
+            bases=bases or (every_frame(problem.times, self.hold, self.until),),
+            groups=groups if knots else (np.arange(len(problem.metric)),),
+            cost=problem.metric,
         )
-        return at, everywhere
+        return whole.at(sample.frames), whole
 
 
 def _factors(body: Body, slower: dict[str, float]) -> Array:
