@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from understudy.constraints.base import Constraint, Rows, View
-from understudy.coordinates import Body, Ensemble, Places, Posture
+from understudy.coordinates import Body, Posture
+from understudy.ensemble import Ensemble, Places
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import move_points
 from understudy.problem import Problem, Target

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.errors import MotionError, OptionError, SkeletonError
+from understudy.geometry.arrays import read_only
 from understudy.geometry.quaternion import Array, continuous, normalize, slerp
-from understudy.skeleton import Skeleton, read_only
+from understudy.skeleton import Skeleton
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -7,36 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from understudy.body import leg_length
 from understudy.constraints.base import Constraint, Spot
-from understudy.coordinates import Body, Ensemble, Places
+from understudy.coordinates import Body
+from understudy.cost import cost_of_moving
+from understudy.ensemble import Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
-from understudy.geometry.quaternion import Array, conjugate, log, multiply
-from understudy.kinematics import locate
-from understudy.mass import masses
-from understudy.motion import Motion, rest_motion
-from understudy.roles import roles
-from understudy.skeleton import JointKind, Point, Skeleton
-
-METRIC_FLOOR = 0.2
-"""What turning a joint by a radian costs at least, as moving the body by this share of a leg squared would."""
-
-STILL = 1e-6
-"""Radians a joint turns in its motion below which it is part of the build, not a joint that moves the body."""
-UNUSED = 100.0
-"""How much dearer it is to turn a joint that the motion never turns."""
-BENDING = ("lower_leg", "lower_arm")
-"""The parts whose joints bend about one axis by nature."""
-SEEN = 100
-"""Frames of a motion that are looked at to tell how its joints are used."""
-FEW = 4
-"""Frames of it that tell, on average, how far each joint moves the body."""
-ONE_AXIS = 0.02
-"""A joint whose turning about other axes stays below this share of its main one is used as a hinge."""
+from understudy.geometry.quaternion import Array
+from understudy.motion import Motion
+from understudy.skeleton import Point
+from understudy.usage import as_used
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,7 +167,7 @@ class Problem:
         found = []
         for which, actor in enumerate(self.actors):
             felt, turned = self._named(which)
-            small, kept = _as_used(actor.motion, felt | turned)
+            small, kept = as_used(actor.motion, felt | turned)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
             turns = actor.motion.rotations[:, kept]
             motion = actor.motion.derived(skeleton=small, rotations=turns, offsets=offsets)
@@ -215,7 +199,8 @@ class Problem:
     @cached_property
     def metric(self) -> Array:
         """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
-        parts = [_metric(actor, body) for actor, body in zip(self.actors, self.bodies, strict=True)]
+        pairs = zip(self.actors, self.bodies, strict=True)
+        parts = [cost_of_moving(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     @cached_property
@@ -248,104 +233,3 @@ class Target:
     """(P,) its columns among the problem's points."""
     joints: tuple[tuple[int, str], ...]
     """Its joints: (actor, name)."""
-
-
-def still_joints(motion: Motion) -> set[int]:
-    """Joints, the root apart, that do not turn in a motion while others do: they join parts of the build."""
-    some = motion.rotations[:: max(motion.num_frames // SEEN, 1), 1:]
-    same_way = np.copysign(1.0, np.einsum("fji,ji->fj", some, some[0]))[..., None]
-    # The quaternions of a small turn apart are half its angle apart.
-    # Frames first: numpy finds the greatest over two axes at once more slowly.
-    turned = 2.0 * np.abs(same_way * some - some[0]).max(axis=0).max(axis=-1)
-    still = {int(j) + 1 for j in np.flatnonzero(turned < STILL)}
-    return still if len(still) < motion.skeleton.num_joints - 1 else set()
-
-
-def _as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarray]:
-    """The skeleton of some joints and all above them, without limits, and which joints (N,) of the whole they are.
-
-    Knees and elbows that the motion only ever turns about one axis are taken as hinges: files without joint kinds (BVH)
-    hold them as balls; the motion itself tells that they are not.
-    """
-    whole = motion.skeleton
-    found = roles(whole)
-    bending = {found[f"{s}_{part}"] for s in ("left", "right") for part in BENDING if f"{s}_{part}" in found}
-    needed = {above for joint in joints for above in whole.chain(joint)}
-    hinges = {j: _only_axis(motion, j) for j in sorted(bending & needed) if whole.kinds[j] is JointKind.BALL}
-    named = tuple((joint, *axis.tolist()) for joint, axis in hinges.items() if axis is not None)
-    return _with_hinges(whole, frozenset(joints), named)
-
-
-@lru_cache(maxsize=64)
-def _with_hinges(
-    whole: Skeleton, joints: frozenset[int], hinges: tuple[tuple[int, float, float, float], ...]
-) -> tuple[Skeleton, np.ndarray]:
-    """The skeleton of some joints and all above them, without limits, some of them hinges (joint, axis); and which
-    joints (N,) of the whole they are."""
-    small, kept = whole.pruned(joints)
-    kinds, axes = list(small.kinds), small.axes.copy()
-    for joint, *axis in hinges:
-        number = int(np.searchsorted(kept, joint))
-        kinds[number] = JointKind.HINGE
-        axes[number] = 0.0
-        axes[number, 0] = axis
-    return replace(small, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2))), kept
-
-
-def _only_axis(motion: Motion, joint: int) -> Array | None:
-    """(3,) the axis that a joint only ever turns about; None if there is no such one."""
-    some = motion.rotations[:: max(motion.num_frames // SEEN, 1), joint]
-    turns = log(multiply(conjugate(some[:1]), some))
-    # What the turns' singular values would say, of a matrix of three rows.
-    squares, directions = np.linalg.eigh(turns.T @ turns)
-    first = directions[:, 2]
-    sizes = np.sqrt(np.maximum(squares[::-1], 0.0))
-    if len(turns) < 2 or np.ptp(turns @ first) <= 0.1 or sizes[1] >= ONE_AXIS * sizes[0]:
-        return None
-    return np.asarray(first)
-
-
-def _metric(actor: Actor, body: Body) -> Array:
-    """(D,) mean squared movement of the actor's points per unit of each coordinate of its body."""
-    motion, skeleton = actor.motion, actor.motion.skeleton
-    some = np.linspace(0, motion.num_frames - 1, min(FEW, motion.num_frames)).astype(int)
-    whole, joints, offsets = _weighed(skeleton)
-    costs = whole.doing(motion[some]).posture.moved_by(joints, offsets)
-    costs[3:] += METRIC_FLOOR * leg_length(skeleton) ** 2
-    dearer = {skeleton.names[j]: UNUSED for j in still_joints(motion)} | (actor.stiffness or {})
-    shifts = costs[:3] * dearer.get("root", 1.0)
-    turns = _costs_of(body, whole, costs[3:])
-    if dearer:
-        turns = turns * np.array([dearer.get(name, 1.0) for name in body.skeleton.names])[body.joint_of]
-    return np.concatenate([shifts[: body.num_shifts], turns])
-
-
-@lru_cache(maxsize=64)
-def _weighed(skeleton: Skeleton) -> tuple[Body, np.ndarray, Array]:
-    """A whole body, in its rest pose, and the points that stand for it: joints (P,) and offsets (P, 3)."""
-    body = Body(motion=rest_motion(skeleton))
-    # What is known of the build of one body is known of all that do its motions.
-    _ = body.base_axes
-    return body, *locate(skeleton, masses(skeleton).points)
-
-
-def _costs_of(body: Body, whole: Body, costs: Array) -> Array:
-    """(R,) what the turns of part of a body cost, by the costs of the whole's; a ball used as a hinge costs what its
-    dearest axis would."""
-    joint, place, alone = _among(body.skeleton, body.joints, whole)
-    if not alone.any():
-        return costs[place]
-    dearest = np.zeros(whole.skeleton.num_joints)
-    np.maximum.at(dearest, whole.joint_of, costs)
-    return np.where(alone, dearest[joint], costs[place])
-
-
-@lru_cache(maxsize=64)
-def _among(part: Skeleton, joints: tuple[int, ...] | None, whole: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each turn (R,) of some joints of part of a body: its joint in the whole, its place among the turns of the
-    whole, and whether it is the only one of its joint."""
-    joint_of = Body(motion=rest_motion(part), joints=joints).joint_of
-    joint = np.array([whole.skeleton.index[name] for name in part.names], dtype=np.intp)[joint_of]
-    axis = np.arange(len(joint)) - np.searchsorted(joint_of, joint_of)
-    alone = np.bincount(joint_of, minlength=1)[joint_of] == 1
-    return joint, np.searchsorted(whole.joint_of, joint) + axis, alone

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.errors import SkeletonError, UnknownNameError, nearest_names
+from understudy.geometry.arrays import read_only
 from understudy.geometry.quaternion import Array, identity, multiply, rotate
 
 
@@ -241,24 +242,6 @@ class Skeleton:
             raise SkeletonError("Expected scale factors above zero")
         ends = tuple(replace(end, offset=end.offset * factors[self.index[end.joint]]) for end in self.ends)
         return replace(self, offsets=self.offsets * factors[:, None], ends=ends)
-
-
-def read_only(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
-    """A read-only array of that shape (-1: any), or an error that says what it is and what was found.
-
-    An array that is read-only already is taken as it is; any other is copied, so that nobody can change it.
-    """
-    array = np.asarray(value, float)
-    if array.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, array.shape, strict=True)):
-        wanted = ", ".join("any" if n < 0 else str(n) for n in shape)
-        raise SkeletonError(f"{what}: expected shape ({wanted}), got {array.shape}")
-    if finite and not np.all(np.isfinite(array)):
-        place = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise SkeletonError(f"{what}: expected finite numbers, got {array[tuple(place)]} at {place}")
-    if array.flags.writeable:
-        array = array.copy()
-        array.setflags(write=False)
-    return array
 
 
 def _checked_parents(value: ArrayLike, names: tuple[str, ...]) -> np.ndarray:

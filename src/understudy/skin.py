@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from understudy.errors import OptionError, SkeletonError
+from understudy.geometry.arrays import read_only
 from understudy.geometry.quaternion import Array, conjugate, rotate, to_matrix
 from understudy.kinematics import Pose, forward
 from understudy.motion import Motion
-from understudy.skeleton import Skeleton, read_only
+from understudy.skeleton import Skeleton
 
 NUMBERS_AT_ONCE = 1 << 22
 """Coordinates of vertices worked on together, which bounds the memory besides the result."""

@@ -17,6 +17,9 @@ LAYERS = (
         "angles",
         "kinematics",
         "coordinates",
+        "ensemble",
+        "usage",
+        "cost",
         "roles",
         "symmetry",
         "body",
@@ -30,7 +33,7 @@ LAYERS = (
     ("constraints",),
     ("problem", "register", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "limits", "plants", "transfer", "suggestion", "eigenmotion", "metrics"),
+    ("contacts", "start", "stance", "limits", "plants", "transfer", "suggestion", "eigenmotion", "metrics"),
     (
         "samples",
         "picture",

@@ -16,13 +16,15 @@ from understudy.constraints.place import Place
 from understudy.constraints.pose import Pose as PoseConstraint
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
+from understudy.cost import UNUSED
 from understudy.errors import OptionError, UnknownNameError
 from understudy.evaluation import Sample, pulls
 from understudy.geometry.quaternion import exp, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.problem import UNUSED, Actor, Problem, still_joints
+from understudy.problem import Actor, Problem
 from understudy.skeleton import JointKind
+from understudy.usage import still_joints
 
 ORIGIN = np.zeros(3)
 

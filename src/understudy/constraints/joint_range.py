@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.angles import SQUARE
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
 from understudy.constraints.course import check_turns
+from understudy.constraints.limit_checks import checked_axes, checked_bone, checked_cone, checked_range, checked_ranges
 from understudy.constraints.ranges import beyond_cone, middle, near, outside, reaching, reaching_cone
 from understudy.constraints.reading import OneAngle, Reading, SwingTwist, ThreeAngles
 from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
@@ -63,48 +63,18 @@ class JointRange(Constraint):
             self._check_swing(where)
 
     def _check_angles(self, where: str) -> None:
-        axes = np.array(self.axes, float)
-        if axes.ndim != 2 or axes.shape[1] != 3 or len(axes) not in (1, 2, 3) or not np.all(np.isfinite(axes)):
-            raise OptionError(f"{where}: expected one to three axes of three finite numbers, got shape {axes.shape}")
-        size = np.linalg.norm(axes, axis=-1, keepdims=True)
-        if np.any(size < 1e-12):
-            raise OptionError(f"{where}: every axis must have a direction")
-        axes /= size
-        if len(axes) == 3 and max(abs(axes[1] @ axes[0]), abs(axes[1] @ axes[2])) > SQUARE:
-            raise OptionError(f"{where}: of three axes the second must be at right angles to both others")
-        if len(axes) == 2 and abs(axes[0] @ axes[1]) > 1.0 - 1e-6:
-            raise OptionError(f"{where}: two axes must not be parallel")
-        ranges = _range(self.ranges, (len(axes), 2), f"{where}: ranges")
-        if not np.any(np.isfinite(ranges)):
-            raise OptionError(f"{where}: expected at least one finite limit, got none")
-        self._set(axes=axes, ranges=ranges)
+        axes = checked_axes(self.axes, where)
+        self._set(axes=axes, ranges=checked_ranges(self.ranges, len(axes), where))
 
     def _check_swing(self, where: str) -> None:
-        axis = world(self.axis, f"{where}: bone axis")
-        if np.linalg.norm(axis) < 1e-12:
-            raise OptionError(f"{where}: the bone axis must have a direction")
-        axis = axis / np.linalg.norm(axis)
-        reference = across(axis)[0] if self.reference is None else world(self.reference, f"{where}: reference")
-        reference = reference - (reference @ axis) * axis
-        if np.linalg.norm(reference) < 1e-6:
-            raise OptionError(f"{where}: the reference must not be along the bone axis")
-        values: dict[str, Any] = {"axis": axis, "reference": reference / np.linalg.norm(reference)}
+        axis, reference = checked_bone(self.axis, self.reference, where)
         if self.swing is None and self.twist is None:
             raise OptionError(f"{where}: expected a range of swing, of twist or of both; got neither")
+        self._set(axis=axis, reference=reference)
         if self.swing is not None:
-            cone = np.array(self.swing, float)
-            if cone.shape in ((), (2,)):
-                half = cone * np.ones(2)
-                cone = np.array([-half, half]).T
-            if cone.shape != (2, 2) or not np.all(np.isfinite(cone)) or np.any(cone * [-1.0, 1.0] <= 0.0):
-                raise OptionError(
-                    f"{where}: swing must reach to both sides of zero; expected half-angles above zero or (2, 2) "
-                    f"least and greatest angles, got {np.array(self.swing).tolist()}"
-                )
-            values["swing"] = cone
+            self._set(swing=checked_cone(self.swing, where))
         if self.twist is not None:
-            values["twist"] = _range(self.twist, (2,), f"{where}: twist")
-        self._set(**values)
+            self._set(twist=checked_range(self.twist, (2,), f"{where}: twist"))
 
     def _set(self, **values: Array) -> None:
         for key, value in values.items():
@@ -316,15 +286,6 @@ def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
     any_way = np.array([[-np.pi, np.pi]] * 2)
     cones = [any_way if each.swing is None else each.swing for each in ranges]
     return SwingTwist(**shared, cone=np.array(cones)[..., None])
-
-
-def _range(value: Any, shape: tuple[int, ...], where: str) -> Array:
-    out = np.array(np.full(shape, np.nan) if value is None else value, float)
-    if out.shape != shape or np.any(np.isnan(out)):
-        raise OptionError(f"{where}: expected a least and a greatest angle each, shape {shape}; got {out.tolist()}")
-    if np.any(out[..., 0] > out[..., 1]):
-        raise OptionError(f"{where}: the least angle is above the greatest: {out.tolist()}")
-    return out
 
 
 PARTS = tuple(part.name for part in fields(JointRange))

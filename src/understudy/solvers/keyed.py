@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.coordinates import Ensemble
+from understudy.ensemble import Ensemble
 from understudy.errors import OptionError
 from understudy.evaluation import Sample
 from understudy.geometry.quaternion import (
