@@ -93,10 +93,15 @@ class Pattern:
         return max(basis.reach for basis in self.curves.bases)
 
     @cached_property
+    def _sharing(self) -> np.ndarray:
+        """(A,) how many rows from each on, itself included, are near enough in time to share a key with it."""
+        last = np.searchsorted(self.times, self.times + self._reach, side="right")
+        return last - np.arange(len(self.times))
+
+    @cached_property
     def _own_width(self) -> int:
         """Rows this far apart and further share no key."""
-        last = np.searchsorted(self.times, self.times + self._reach, side="right")
-        return int(np.max(last - np.arange(len(self.times))))
+        return int(np.max(self._sharing))
 
     @cached_property
     def width(self) -> int:
@@ -117,6 +122,10 @@ class Pattern:
     def _overlaps(self) -> tuple[Array, ...]:
         """For each group (A, width): the spline's overlap between each row's time and that of the row o further."""
         count, own = len(self.times), self._own_width
+        if self._reach == 0:
+            # With a key of its own at each time, only rows of the same time share one.
+            same = np.arange(own) < self._sharing[:, None]
+            return tuple(same * basis.overlaps[0, self.times, None] for basis in self.curves.bases)
         found = tuple(np.empty((count, own)) for _ in self.curves.bases)
         later = np.append(self.times, np.full(own, self.times[-1] + self._reach + 1))
         for part in self._parts(own):

@@ -138,14 +138,18 @@ class Constant:
         place = np.zeros(len(sample.places.bodies), dtype=np.intp)
         place[points] = np.arange(len(points))
         # First for each residual that there is, then for all its rows at once.
-        width = max((by.shape[1] * 3 for by in known.values()), default=0)
-        factors = np.zeros((len(register.starts), width))
-        coordinates = np.full((len(register.starts), width), -1)
+        flat = [by.reshape(len(by), -1) for by in known.values()]
+        widths = np.array([by.shape[1] for by in flat], dtype=np.intp)
+        factors = np.zeros((len(register.starts), widths.max(initial=0)))
+        coordinates = np.full(factors.shape, -1)
         firsts = np.searchsorted(register.constraint[register.starts], list(known))
-        for first, by, own in zip(firsts.tolist(), known.values(), used, strict=True):
-            mine, count = slice(first, first + len(by)), 3 * len(own)
-            factors[mine, :count] = by.reshape(len(by), -1)
-            coordinates[mine, :count] = (3 * place[own][:, None] + np.arange(3)).ravel()
+        for width in np.unique(widths).tolist():
+            alike = np.flatnonzero(widths == width).tolist()
+            counts = [len(flat[number]) for number in alike]
+            mine = np.repeat(firsts[alike] - np.cumsum(counts) + counts, counts) + np.arange(sum(counts))
+            own = 3 * place[np.array([used[number] for number in alike])][:, :, None] + np.arange(3)
+            factors[mine, :width] = np.concatenate([flat[number] for number in alike])
+            coordinates[mine, :width] = np.repeat(own.reshape(-1, width), counts, axis=0)
         order = np.argsort(factors == 0.0, axis=1, kind="stable")
         factors, coordinates = (np.take_along_axis(each, order, axis=1) for each in (factors, coordinates))
         residual = np.repeat(np.arange(len(register.sizes)), register.sizes)[layout.entries]
