@@ -315,6 +315,15 @@ def test_a_plan_can_be_looked_at_and_changed() -> None:
     np.testing.assert_array_equal(found.motion.rotations[:, right], walk().rotations[:, right])
 
 
+def test_a_plan_makes_its_problem_once_and_one_that_is_changed_makes_its_own() -> None:
+    drawn = plan([Part(motion=walk(), target=shins())], contacts=scene().contacts)
+    assert drawn.problem() is drawn.problem()
+    assert drawn.problem().constraints == drawn.constraints
+    assert tuple(actor.motion for actor in drawn.problem().actors) == drawn.starts
+    fewer = replace(drawn, constraints=drawn.constraints[:2])
+    assert fewer.problem().constraints == drawn.constraints[:2]
+
+
 def test_the_start_is_shifted_to_what_fixes_it_in_the_world() -> None:
     """Everything a metre to the side: the start goes there, and nothing is left to turn."""
     shift = np.array([1.0, 0.0, 0.0])

@@ -253,6 +253,51 @@ def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
     assert np.isnan(np.delete(found, frame, axis=0)).all(), "what is not said to be somewhere pulls nowhere"
 
 
+def test_a_shifted_problem_is_the_problem_of_shifted_actors() -> None:
+    constraints = (place("LeftHand", start=0.5, end=1.0), Region(spot=Spot(point="RightToeTip"), centre=ORIGIN))
+    partner = Actor(motion=walk(), name="partner")
+    problem = Problem(actors=(Actor(motion=walk(), name="lead"), partner), constraints=constraints)
+    shift = np.random.default_rng(1).normal(size=(walk().num_frames, 3))
+    for known in (False, True):
+        if known:
+            # What was found out about where the body is goes along.
+            Sample(problem=problem, bodies=problem.bodies, frames=np.arange(walk().num_frames)).measure()
+        found = problem.shifted([shift, None])
+        moved = replace(problem.actors[0], motion=replace(walk(), root=walk().root + shift))
+        anew = Problem(actors=(moved, partner), constraints=constraints)
+        assert found.actors[1] is partner
+        np.testing.assert_allclose(found.actors[0].motion.root, moved.motion.root)
+        for a, b in zip(found.bodies, anew.bodies, strict=True):
+            assert a.skeleton is b.skeleton
+            assert a.joints == b.joints
+            np.testing.assert_allclose(a.posture.positions, b.posture.positions, atol=1e-12)
+            np.testing.assert_allclose(a.posture.rotations, b.posture.rotations, atol=1e-12)
+        np.testing.assert_allclose(found.metric, anew.metric, rtol=1e-12)
+        measured = [
+            Sample(problem=each, bodies=each.bodies, frames=np.arange(walk().num_frames)).measure().values
+            for each in (found, anew)
+        ]
+        np.testing.assert_allclose(*measured, atol=1e-12)
+
+
+@pytest.mark.parametrize(("joint", "same"), [("LeftArm", True), ("RightArm", False)])
+def test_a_problem_with_more_constraints_is_that_of_all(joint: str, same: bool) -> None:
+    first = place("LeftHand", start=0.5, end=1.0)
+    more = PoseConstraint(posed=(Spot(point=joint),), rotations=exp(np.full((1, 3), 0.1)))
+    begun = Problem(actors=(Actor(motion=walk()),), constraints=(first,))
+    before = begun.bodies
+    found, anew = begun.extended([more]), Problem(actors=(Actor(motion=walk()),), constraints=(first, more))
+    assert (found.bodies is before) == same, "a joint that nothing felt before makes another body"
+    assert found.bodies[0].skeleton.names == anew.bodies[0].skeleton.names
+    assert found.bodies[0].joints == anew.bodies[0].joints
+    assert [held.tolist() for held in found.held] == [held.tolist() for held in anew.held]
+    np.testing.assert_allclose(found.metric, anew.metric)
+    with pytest.raises(OptionError, match="holds at no frame"):
+        begun.extended([place("Head", start=50.0, end=60.0)])
+    with pytest.raises(UnknownNameError, match="LeftHnd"):
+        begun.extended([place("LeftHnd")])
+
+
 def test_a_sample_looks_at_its_own_frames_only() -> None:
     problem = Problem(
         actors=(Actor(motion=walk()),), constraints=(place("LeftHand", start=0.5, end=1.0), place("Head"))

@@ -171,3 +171,13 @@ def test_knots_cannot_be_changed_from_outside() -> None:
     assert knots.times[1] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         knots.times[0] = 1.0
+
+
+def test_a_curve_at_some_of_its_times_is_the_curve_there(knots: Knots, rng: np.random.Generator) -> None:
+    times, keys = spread(knots), rng.normal(size=(knots.num_keys, 2))
+    some = np.array([0, 3, 4, 40, len(times) - 1])
+    part, whole = knots.basis(times).at(some), knots.basis(times)
+    np.testing.assert_array_equal(part.values(keys), whole.values(keys)[some])
+    anew = knots.basis(times[some])
+    np.testing.assert_array_equal(part.weights, anew.weights)
+    np.testing.assert_array_equal(part.first, anew.first)

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
-from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from understudy.geometry.quaternion import Array
 from understudy.splines import Basis
@@ -269,12 +269,15 @@ def _near_products(rows: Array, width: int) -> Array:
 
 def factor(band: Array) -> Array:
     """The Cholesky factor of a band (A, width), for `solve_factored`; `band` is used up."""
-    return cholesky_banded(band.T, lower=True, overwrite_ab=True, check_finite=False)
+    factored, wrong = dpbtrf(band.T, lower=True, overwrite_ab=True)
+    if wrong:
+        raise np.linalg.LinAlgError(f"The matrix of the forces is not positive definite at row {abs(wrong)}")
+    return np.asarray(factored)
 
 
 def solve_factored(factored: Array, residuals: Array) -> Array:
     """(A,) forces f with `band f = residuals`, for a band that has been factored."""
-    return cho_solve_banded((factored, True), residuals, check_finite=False)
+    return np.asarray(dpbtrs(factored, residuals, lower=True)[0])
 
 
 def keys_of_forces(pattern: Pattern, jacobian: Array, forces: Array) -> tuple[Array, ...]:
