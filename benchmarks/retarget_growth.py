@@ -110,15 +110,19 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
             (name, seconds, taken, 1e3 * cost, cost / costs[-1], steps, added, added / seconds)
             for (seconds, taken, added, steps), cost in zip(found, costs, strict=True)
         ]
-        if max(costs) > EVEN * min(costs):
+        least, most = min(costs), max(costs)
+        if most > EVEN * least:
             missed.append(
-                f"{name}: a second of motion costs up to {max(costs) / min(costs):.2f} times as much at one length as "
-                f"at another, {EVEN:g} asked for"
+                f"{name}: a second of motion costs up to {most / least:.2f} times as much at one length as at another, "
+                f"{EVEN:g} asked for"
             )
         if len(found) > 1:
             seconds, times = (1e3**power * np.array([one[power] for one in found]) for power in (0, 1))
             slope, fixed = np.polyfit(seconds, times, 1, w=1.0 / times)
-            notes.append(f"{name}: about {fixed:.1f} ms for any clip and {slope:.2f} ms for each of its seconds.")
+            notes.append(
+                f"{name}: about {fixed:.1f} ms for any clip and {slope:.2f} ms for each of its seconds; the dearest "
+                f"second costs {most / least:.2f} times the cheapest."
+            )
         sizes = [added / seconds for seconds, _, added, _ in found]
         if sizes[-1] > EVEN * max(sizes[:-1], default=np.inf):
             missed.append(f"{name}: memory grows faster than the length, to {sizes[-1]:.2f} MB for each second")
@@ -185,10 +189,9 @@ def tables(lengths: Sequence[float] = LENGTHS) -> list[Table]:
     """Growth, windows and how they agree: on the sample walk, and on captured squats where they are."""
     cases = {"sample walk": [case("sample walk", made("walk", seconds), "60 %") for seconds in lengths]}
     real = captures()
-    if real:
-        squats = real[CAPTURES[1]]
-        cases[f"{CAPTURES[1]} there and back"] = [
-            case(CAPTURES[1], there_and_back(squats, seconds), "60 %") for seconds in lengths
+    for name in CAPTURES if real else ():
+        cases[f"{name} there and back"] = [
+            case(name, there_and_back(real[name], seconds), "60 %") for seconds in lengths
         ]
     walks = cases["sample walk"]
     return [growth(cases), windows(walks[min(1, len(walks) - 1)], walks[-1]), agreement(walks[-1])]
