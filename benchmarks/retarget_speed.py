@@ -25,7 +25,7 @@ PARTS = {
     "forces to keys": (("dual.py", "keys_of_forces"),),
     "layout of rows": (("layout.py", "of"), ("rows.py", "active_rows")),
     "motion from keys": (("evaluation.py", "merged"),),
-    "body and its costs": (("problem.py", "bodies"), ("problem.py", "metric")),
+    "costs of the body": (("problem.py", "metric"),),
 }
 """By what is shown: the functions whose time it is, by file and name; none of them calls another."""
 
