@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from understudy.bands import choose_spacing, rms_jerk
+from understudy.body import leg_length
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
@@ -16,7 +17,7 @@ from understudy.constraints.region import Region
 from understudy.contacts import Contact
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.papers.lommers13_body import clear_of_each_other, pass_through
+from understudy.papers.lommers13_body import added_depths, clear_of_each_other, pass_through
 from understudy.papers.lommers13_material import ANKLES, WRISTS, Material, parts_below, sampled
 from understudy.pipeline import Options, Part, Plan, plan
 from understudy.skeleton import Skeleton
@@ -36,6 +37,8 @@ SPACINGS = (8 / 30, 4 / 30, 2 / 30)
 STEADY = {"root": 100.0, "Hips": 100.0, **dict.fromkeys(TRUNK, 10.0)}
 """How much dearer than usual it is to move hips and trunk: the thesis found its oscillations to come from hips, and
 turns that the original has not from a torso, that are cheap to move [Lommers13, sec. 7.3.2]."""
+CROSSING = 0.05
+"""Leg lengths that a body may be deeper inside itself for being smoother."""
 PATIENCE = 40
 """Steps after which what cannot be met is not tried any further."""
 
@@ -121,7 +124,8 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
 
     Feet are planted where they stood, hands are where the thesis has them, the body is above the floor with its centre
     of mass over the feet, and its arms stay out of the rest of it. Where without that last they go clean through the
-    body, or with it more is missed than without, it is left out. Of two spacings of keys the smoother result is kept.
+    body, or with it more is missed than without, it is left out. Of two spacings of keys the smoother result is kept,
+    unless its legs or arms go much deeper into each other.
     """
     motion, target = case.source(), case.target()
     constraints = asked(case, [name for name in case.points if name in WRISTS])
@@ -137,7 +141,11 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
     )  # fmt: skip
     clear = tuple(clear_of_each_other(target))
     tried = [_solve_clear(laid_out, clear, spacing, watch) for spacing in _spacings(case, SPACINGS[:2])]
-    best = min(tried, key=lambda found: (len(found.unmet), rms_jerk(found.motion)))
+    depths = [max(added_depths(found.motion, motion).values(), default=0.0) for found in tried]
+    most = min(depths) + CROSSING * leg_length(target)
+    _, best = min(
+        zip(depths, tried, strict=True), key=lambda pair: (len(pair[1].unmet), pair[0] > most, rms_jerk(pair[1].motion))
+    )
     return replace(best, seconds=sum(found.seconds for found in tried))
 
 

@@ -74,9 +74,6 @@ class Descent:
                 reached = self.merit(then, trial)
                 if reached <= merit:
                     break
-                if not (self.exact or damping) and merit - linear.merit(forces) < self.gain * merit:
-                    # There is hardly anything to be had, and a damped step would have less of it.
-                    return keys, now, number
                 damping = max(10.0 * damping, 10.0)
             else:
                 if not kept:
