@@ -215,8 +215,8 @@ def test_what_is_not_good_is_as_the_page_says():
 
 
 def test_legs_cross_and_elbows_shake_no_more_than_the_page_says():
-    """Only the legs of 05 and 09 go far into each other, and smoothness is not bought with legs that cross; what is noticed
-    of 09, whose arms are six times as long, is not bad."""
+    """Only the legs of 05 and 09 go far into each other: smoothness is not bought with legs that cross. What is
+    noticed of 09, whose arms are six times as long, is not bad."""
     for name in NAMES:
         if name not in ("05", "09"):
             assert row(name).ours.legs < 0.05, name
