@@ -150,7 +150,8 @@ def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: fl
         if known.any():
             asked = np.where(known, wanted[:, axis], 0.0)
             if np.isfinite(away):
-                known |= ~binary_dilation(known, iterations=max(round(away * fps), 1))
+                # Beyond the whole motion there is nothing to go away from, however far off what is asked is.
+                known |= ~binary_dilation(known, iterations=max(round(min(away * fps, len(wanted))), 1))
             whole = np.interp(frames, frames[known], asked[known])
             out[:, axis] = gaussian_filter1d(whole, smooth * fps, mode="nearest")
     return out

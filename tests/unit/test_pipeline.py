@@ -315,6 +315,13 @@ def test_a_plan_can_be_looked_at_and_changed() -> None:
     np.testing.assert_array_equal(found.motion.rotations[:, right], walk().rotations[:, right])
 
 
+def test_a_hand_asked_for_on_another_planet_is_no_traceback() -> None:
+    far = Place(spot=Spot(point="LeftHand"), target=np.array([1e8, 0.0, 0.0]), start=1.0, end=1.2)
+    found = plan([Part(motion=walk(), target=shins())], constraints=[far], contacts=scene().contacts).solve()
+    assert np.isfinite(found.motion.root).all()
+    assert np.isfinite(found.motion.rotations).all()
+
+
 def test_a_plan_makes_its_problem_once_and_one_that_is_changed_makes_its_own() -> None:
     drawn = plan([Part(motion=walk(), target=shins())], contacts=scene().contacts)
     assert drawn.problem() is drawn.problem()

@@ -221,3 +221,11 @@ def test_skeletons_of_one_structure_need_not_be_one_object() -> None:
     body = walk().skeleton
     copied = Skeleton(names=body.names, parents=body.parents, offsets=2.0 * body.offsets)
     assert start_motion(walk(), copied, FLAT).root[0, 1] == pytest.approx(2.0 * walk().root[0, 1])
+
+
+def test_what_is_asked_for_beyond_all_distance_shifts_the_whole_motion() -> None:
+    wanted = np.full((50, 3), np.nan)
+    wanted[20, 0] = 1e8
+    everywhere = translation_signal(wanted, 30.0, away=50 / 30.0)
+    np.testing.assert_array_equal(translation_signal(wanted, 30.0, away=1e300), everywhere)
+    np.testing.assert_allclose(everywhere[:, 0], 1e8)
