@@ -17,6 +17,7 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, cross, exp, from_axis_angle, multiply, right_jacobian, rotate
 from understudy.kinematics import BLOCK, forward
 from understudy.motion import Motion
+from understudy.records import unchecked
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
 
 
@@ -115,9 +116,7 @@ class Body:
 
     def doing(self, motion: Motion) -> Body:
         """The same with another motion of its skeleton; what is known of its build is kept."""
-        found = object.__new__(Body)
-        found.__dict__.update({name: self.__dict__[name] for name in BUILD if name in self.__dict__}, motion=motion)
-        return found
+        return unchecked(self, BUILD, motion=motion)
 
     @cached_property
     def posture(self) -> Posture:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from understudy.errors import MotionError, OptionError, SkeletonError
 from understudy.geometry.arrays import read_only
 from understudy.geometry.quaternion import Array, continuous, normalize, slerp
+from understudy.records import unchecked
 from understudy.skeleton import Skeleton
 
 
@@ -95,9 +96,7 @@ class Motion:
         for part in parts.values():
             if isinstance(part, np.ndarray):
                 part.setflags(write=False)
-        found = object.__new__(Motion)
-        found.__dict__.update({name: parts.get(name, self.__dict__[name]) for name in PARTS})
-        return found
+        return unchecked(self, PARTS, **parts)
 
     def resampled(self, fps: float, *, method: str = "cubic") -> Motion:
         """The same movement at another frame rate, first frame kept.

@@ -19,6 +19,7 @@ from understudy.ensemble import Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
+from understudy.records import unchecked
 from understudy.skeleton import Point
 from understudy.usage import as_used
 
@@ -81,7 +82,7 @@ class Problem:
             motion = actor.motion if shift is None else actor.motion.derived(root=actor.motion.root + shift)
             actors.append(actor if shift is None else replace(actor, motion=motion))
             bodies.append(body if shift is None else body.shifted(shift))
-        return self._like(UNMOVED, actors=tuple(actors), bodies=tuple(bodies))
+        return unchecked(self, (*PARTS, *UNMOVED), actors=tuple(actors), bodies=tuple(bodies))
 
     def extended(self, more: Sequence[Constraint]) -> Problem:
         """The same with more constraints; the bodies stay as they are if those feel nothing else of them."""
@@ -95,16 +96,13 @@ class Problem:
         ]
         felt = [self.moving(which) for which in range(len(self.actors))]
         known = ("bodies",) if all(joint in felt[which] for which, joint in joints) else ()
-        return self._like(
-            known, constraints=(*self.constraints, *more), held=(*self.held, *held), _resolved=(*self._resolved, *named)
+        return unchecked(
+            self,
+            (*PARTS, *known),
+            constraints=(*self.constraints, *more),
+            held=(*self.held, *held),
+            _resolved=(*self._resolved, *named),
         )
-
-    def _like(self, known: Sequence[str], **parts: object) -> Problem:
-        """One with some parts of its own, and of this one all that makes it a problem and some of what is known."""
-        found = object.__new__(Problem)
-        kept = ("actors", "constraints", "_resolved", "held", *known)
-        found.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__}, **parts)
-        return found
 
     def resolve(self, constraint: Constraint, spot: Spot) -> tuple[int, Point]:
         """The actor and point that a constraint's spot names, or an error in the constraint's name."""
@@ -220,6 +218,8 @@ class Problem:
         return tuple(out)
 
 
+PARTS = ("actors", "constraints", "_resolved", "held")
+"""What makes a problem."""
 UNMOVED = ("targets", "points", "places")
 """What is known of a problem wherever its actors are."""
 

@@ -10,7 +10,7 @@ import pytest
 import understudy
 
 LAYERS = (
-    ("errors", "plugins"),
+    ("errors", "plugins", "records"),
     ("geometry", "naming", "anatomy"),
     ("skeleton", "motion"),
     (

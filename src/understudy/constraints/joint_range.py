@@ -22,6 +22,7 @@ from understudy.constraints.reading import OneAngle, Reading, SwingTwist, ThreeA
 from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
+from understudy.records import unchecked
 from understudy.skeleton import NUM_AXES, Skeleton
 
 ONE, TWO, THREE, SWING = "one angle", "two angles", "three angles", "swing and twist"
@@ -244,12 +245,9 @@ class JointRange(Constraint):
         if self.swing is not None:
             changes["swing"] = reaching_cone(self.swing, angles[:, :2], margin)
         wide = all(np.array_equal(getattr(self, key), value) for key, value in changes.items())
-        return self if wide else self._with(changes)
-
-    def _with(self, changes: dict[str, Array]) -> JointRange:
-        """The same with wider limits, which need no checks of their own."""
-        found = object.__new__(JointRange)
-        found.__dict__.update({name: self.__dict__[name] for name in PARTS})
+        if wide:
+            return self
+        found = unchecked(self, PARTS)
         found._set(**changes)
         return found
 
@@ -289,4 +287,5 @@ def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
 
 
 PARTS = tuple(part.name for part in fields(JointRange))
+"""What makes a range."""
 CONSTRAINT = JointRange

@@ -9,8 +9,8 @@ import numpy as np
 
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
-from understudy.solvers.balance import Balance
 from understudy.solvers.dual import BLOCK, Curves, Pattern, keys_of_forces
+from understudy.solvers.factored import Factored
 from understudy.solvers.layout import Layout
 from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance
 
@@ -175,7 +175,7 @@ class Linear:
     """(A,) how much of them the current keys account for, to first order."""
     idle: np.ndarray
     """(A,) residuals that are laid out in case they are needed, and are not now."""
-    solved: list[Balance] = field(default_factory=list)
+    solved: list[Factored] = field(default_factory=list)
     """The last matrix factored."""
 
     def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
@@ -213,6 +213,6 @@ class Linear:
         """Forces (A,) with some residuals left out."""
         known = self.solved[-1] if self.solved else None
         if known is None or known.damping != damping or not known.leave_out(out):
-            known = Balance.of(self.plan.pattern, self.band, self.plan.compliance, damping, out)
+            known = Factored.of(self.plan.pattern, self.band, self.plan.compliance, damping, out)
         self.solved[:] = [known]
         return known.forces(residuals)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg import solveh_banded
 
-from understudy.solvers.balance import NEAR, Balance
 from understudy.solvers.dual import factor
+from understudy.solvers.factored import NEAR, Factored
 
 ROWS, WIDTH = 12_000, 9
 
@@ -37,7 +37,7 @@ def without(band: np.ndarray, residuals: np.ndarray, out: np.ndarray) -> np.ndar
 def test_what_is_left_out_near_by_is_left_out_as_if_all_were_solved_anew(compliance: float) -> None:
     rng = np.random.default_rng(3)
     band, residuals, none = long_band(rng, compliance), rng.normal(size=ROWS), np.zeros(ROWS, bool)
-    known = Balance(damping=0.0, out=none, matrix=factor(band.copy()), faded=1e-9)
+    known = Factored(damping=0.0, out=none, matrix=factor(band.copy()), faded=1e-9)
     np.testing.assert_allclose(known.forces(residuals), without(band, residuals, none), rtol=1e-6, atol=1e-9)
     out = none
     # Alone, next to each other, far apart, at both ends, and again near what is out already.
@@ -59,7 +59,7 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
     band = np.zeros((ROWS, WIDTH))
     band[:, 0], band[:-1, 1] = 2.0 + 1e-6, -1.0
     residuals, out = np.ones(ROWS), np.zeros(ROWS, bool)
-    known = Balance(damping=0.0, out=out, matrix=factor(band.copy()), faded=1e-6)
+    known = Factored(damping=0.0, out=out, matrix=factor(band.copy()), faded=1e-6)
     out = out.copy()
     out[5000] = True
     assert known.leave_out(out)
@@ -72,7 +72,7 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
 
 def test_many_are_not_left_out_one_by_one() -> None:
     rng = np.random.default_rng(4)
-    known = Balance(damping=0.0, out=np.zeros(ROWS, bool), matrix=factor(long_band(rng, 0.1)), faded=1e-6)
+    known = Factored(damping=0.0, out=np.zeros(ROWS, bool), matrix=factor(long_band(rng, 0.1)), faded=1e-6)
     out = np.arange(ROWS) % 2 == 0
     assert not known.leave_out(out)
     assert not known.answers

@@ -1,4 +1,4 @@
-"""Forces in balance: a factored matrix from which residuals can be left out without factoring it again.
+"""A factored matrix of the forces, from which residuals can be left out without factoring it again.
 
 What leaving one out changes fades with the distance in time, so that it is found near by, however long the motion.
 """
@@ -21,7 +21,7 @@ factoring so many entries of it."""
 
 
 @dataclass(eq=False, kw_only=True)
-class Balance:
+class Factored:
     """The matrix of the forces, factored, for some damping and with some residuals left out."""
 
     damping: float
@@ -37,7 +37,7 @@ class Balance:
     """The last residuals (A,), and the forces (A,) that meet them with all that the matrix has."""
 
     @staticmethod
-    def of(pattern: Pattern, band: Array, compliance: Array, damping: float, out: np.ndarray) -> Balance:
+    def of(pattern: Pattern, band: Array, compliance: Array, damping: float, out: np.ndarray) -> Factored:
         """Factor a band (A, width) with the compliance (A,) of its residuals, some of which are left out.
 
         One at a time: the next takes the place of the one before.
@@ -48,7 +48,7 @@ class Balance:
             matrix = pattern.left_out(matrix, out)
             matrix[out, 0] = 1.0
         # The stiffer the residuals are, the farther what is felt of each has to be followed.
-        return Balance(damping=damping, out=out, matrix=factor(matrix), faded=float(compliance.min(initial=1.0)))
+        return Factored(damping=damping, out=out, matrix=factor(matrix), faded=float(compliance.min(initial=1.0)))
 
     def leave_out(self, out: np.ndarray) -> bool:
         """Leave out residuals (A,), if that takes no more time than factoring again."""
