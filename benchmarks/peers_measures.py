@@ -17,6 +17,7 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array
+from understudy.ground import SUNK
 from understudy.kinematics import fk
 from understudy.limits import skeleton_limits
 from understudy.metrics.foot_skate import slides
@@ -24,7 +25,6 @@ from understudy.metrics.joint_limit import breach
 from understudy.metrics.smoothness import Derivatives, summary
 from understudy.motion import Motion
 from understudy.plan import Plan
-from understudy.plants import SUNK
 from understudy.skeleton import Point
 
 FAST = 8.0

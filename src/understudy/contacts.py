@@ -86,11 +86,19 @@ class Detection:
 
 
 def contact_points(motion: Motion) -> tuple[Point, ...]:
-    """The points worth watching: heel, ball and tip of each foot, or whatever else a body stands on."""
-    return stood_on(motion)[0]
+    """The points worth watching: heel and ball of each foot, or whatever else a body stands on."""
+    return _stood_on(motion)[0]
 
 
 def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
+    """What `contact_points` gives, and where the joints of the feet are, if there are any."""
+    points, pose = _stood_on(motion)
+    if pose is None and points:
+        pose = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points])
+    return points, pose
+
+
+def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
     """What `contact_points` gives, and where the joints of the feet are, if that had to be found out.
 
     A foot without a heel of its own gets one: straight below the ankle, at the height of the ball of the foot, as
@@ -119,7 +127,7 @@ def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
         heels = heels or [end for end in ends if balls and _behind(skeleton, end, ankle, int(balls[0]))]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:
-            pose = pose or _pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
+            pose = pose or pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
             heels = [_heel(pose, skeleton.names[ankle], toes[0])]
         points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
     return tuple(points), pose
@@ -133,7 +141,7 @@ def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
     return bool(end.offset @ skeleton.offsets[ball] < ASIDE * lengths[0] * lengths[1])
 
 
-def _pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
+def pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
     """Where some joints of a motion are, and those above them: nothing else is computed."""
     small, kept = _part(motion.skeleton, frozenset(joints))
     offsets = None if motion.offsets is None else motion.offsets[:, kept]
@@ -180,7 +188,7 @@ def detect_contacts(
     if motion.num_frames < 2 or not watched:
         return ()
     leg = leg_length(motion.skeleton)
-    pose = pose or _pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched])
+    pose = pose or pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched])
     places = pose.points(watched)
     holding = {point.name for point in hands(motion.skeleton)}
     speeds = _speeds(places, motion.fps, how)

@@ -12,24 +12,23 @@ from understudy.body import is_humanoid, leg_length
 from understudy.constraints.base import Constraint
 from understudy.contacts import Contact, Detection, detect_contacts, stood_on
 from understudy.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
-from understudy.evaluation import pulls
 from understudy.geometry.quaternion import Array
+from understudy.ground import floor_constraints, giving
+from understudy.kinematics import Pose
 from understudy.limits import joint_limits
 from understudy.motion import Motion
-from understudy.plants import PLANTS, Stage, contact_constraints, floor_constraints
+from understudy.plants import PLANTS, Stage, contact_constraints
 from understudy.problem import Actor, Problem
 from understudy.skeleton import NUM_AXES, Skeleton
 from understudy.solvers.base import Solution, Solver, Watch
 from understudy.solvers.spacetime import Spacetime
-from understudy.start import Floor, check_structure, find_floor, morph_motion, start_motion, translation_signal
+from understudy.start import Floor, check_structure, find_floor, morph_motion, pulled, start_motion
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.carry import carry
 from understudy.transfer.landing import Landing, land, step_ratio
 
 NEAR = 1.0
 """Seconds around a constraint of the user's within which the whole body is shifted for it to begin with, at least."""
-PACE = 1.0
-"""Leg lengths a second at which it is shifted at most: what is far away is gone to in more time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class Options:
     """Seconds between the keys of the finest band-limited level; None to choose by the motion's own frequencies."""
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
-    """Keep feet above the floor."""
+    """Keep the body above the floor, or as deep in it as the source's is."""
     limits: bool = True
     """Keep joints inside the skeleton's limits, or human ones where it has none."""
     keep: tuple[str, ...] = ()
@@ -120,7 +119,7 @@ class Plan:
             moves=part.moves,
             joints=joints,
             root_moves=part.root_moves,
-            stiffness=self.options.stiffness,
+            stiffness=giving(self.constraints, start, part.name) | dict(self.options.stiffness or {}),
         )
 
     def solve(self, solver: Solver | None = None, watch: Watch | None = None) -> Solution:
@@ -151,11 +150,10 @@ def plan(
     """
     options = options or Options()
     _check(parts)
-    found = _contacts(parts, options) if contacts is None else tuple(contacts)
+    found, poses = _contacts(parts, options) if contacts is None else (tuple(contacts), [None] * len(parts))
     _check_contacts(found, parts)
     floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
-    staged = [_staged(part, _own(found, part, parts), floor) for part in parts]
-    stages, starts = [stage for stage, _ in staged], [start for _, start in staged]
+    stages = [_staged(part, _own(found, part, parts), floor, pose) for part, pose in zip(parts, poses, strict=True)]
     made: list[Constraint] = []
     for stage, part in zip(stages, parts, strict=True):
         mine = _own(found, part, parts)
@@ -171,7 +169,7 @@ def plan(
             made += floor_constraints(stage, mine)
     whole = Plan(
         parts=tuple(parts),
-        starts=tuple(starts),
+        starts=tuple(stage.start for stage in stages if stage.start is not None),
         contacts=found,
         constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
         options=options,
@@ -185,16 +183,20 @@ def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list
     return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
 
 
-def _staged(part: Part, contacts: Sequence[Contact], floor: Floor) -> tuple[Stage, Motion]:
+def _staged(part: Part, contacts: Sequence[Contact], floor: Floor, feet: Pose | None) -> Stage:
     """What a part is played on, and where the solver starts with it."""
-    stage = Stage(source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share)
+    landing = None
     if part.share is not None:
-        return stage, morph_motion(part.motion, part.target, part.share, floor)
-    if part.alignment is not None:
+        start = morph_motion(part.motion, part.target, part.share, floor)
+    elif part.alignment is not None:
         start = carry(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
         landing = part.landing or land(part.motion, contacts, part.alignment, start, floor)
-        return replace(stage, landing=landing), start
-    return stage, start_motion(part.motion, part.target, floor) if part.moves else part.motion
+    else:
+        start = start_motion(part.motion, part.target, floor) if part.moves else part.motion
+    return Stage(
+        source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing,
+        start=start, feet=feet,
+    )  # fmt: skip
 
 
 def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
@@ -237,14 +239,16 @@ def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Part]) -> None:
                 )
 
 
-def _contacts(parts: Sequence[Part], options: Options) -> tuple[Contact, ...]:
+def _contacts(parts: Sequence[Part], options: Options) -> tuple[tuple[Contact, ...], list[Pose | None]]:
+    """The contacts of all who move, and for each part where the joints of the feet are, if it has any."""
     found: list[Contact] = []
+    poses: list[Pose | None] = []
     for part in parts:
-        if part.moves:
-            points, pose = stood_on(part.motion)
-            seen = detect_contacts(part.motion, points, options.detection, pose=pose)
-            found += [replace(contact, actor=part.name) for contact in seen] if part.name else seen
-    return tuple(found)
+        points, pose = stood_on(part.motion) if part.moves else ((), None)
+        poses.append(pose)
+        seen = detect_contacts(part.motion, points, options.detection, pose=pose)
+        found += [replace(contact, actor=part.name) for contact in seen] if part.name else seen
+    return tuple(found), poses
 
 
 def shifted(whole: Plan, own: Sequence[Constraint]) -> Plan:
@@ -255,25 +259,10 @@ def shifted(whole: Plan, own: Sequence[Constraint]) -> Plan:
     """
     given = len(whole.constraints) - len(own)
     fixing = tuple(i for i, each in enumerate(whole.constraints) if type(each).pull is not Constraint.pull)
-    problem = _pulled(whole, whole.problem(), tuple(i for i in fixing if i < given))
+    problem = pulled(whole.problem(), tuple(i for i in fixing if i < given))
     if any(i >= given for i in fixing):
-        problem = _pulled(whole, problem, fixing, away=NEAR)
+        problem = pulled(problem, fixing, away=NEAR)
     return whole.with_problem(problem)
-
-
-def _pulled(whole: Plan, problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> Problem:
-    """The problem with its starts shifted by what some constraints ask for, up to some seconds at least from when they
-    do."""
-    if not fixing:
-        return problem
-    shifts: list[Array | None] = []
-    for part, actor, pull in zip(whole.parts, problem.actors, pulls(problem, fixing), strict=True):
-        shifts.append(None)
-        if part.moves and part.root_moves:
-            far = float(np.nanmax(np.abs(pull), initial=0.0))
-            time = max(away, far / (PACE * leg_length(actor.motion.skeleton)))
-            shifts[-1] = translation_signal(pull, actor.motion.fps, away=time)
-    return problem.shifted(shifts)
 
 
 def _limited(whole: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Contacts made into constraints: the source's footplants, holds and floor, on a target of other size."""
+"""Contacts made into constraints: the source's footplants and holds, on a target of other size."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from understudy.constraints.attach import Attach
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
-from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk
+from understudy.kinematics import Pose, fk
 from understudy.motion import Motion
 from understudy.naming import side
 from understudy.skeleton import Point, Skeleton
@@ -26,9 +25,6 @@ from understudy.transfer.landing import Landing
 
 PLANTS = ("free", "fixed", "none")
 """How footplants are kept: where the solver likes, where they were, or not."""
-
-SUNK = 1e-3
-"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +39,10 @@ class Stage:
     """(F,) how much of the target the body is at each frame; None for all of it, always."""
     landing: Landing | None = None
     """Where the contacts go on a target of another structure; None for one of the same."""
+    start: Motion | None = None
+    """The source's motion on the target's body, before anything is solved, if that is known."""
+    feet: Pose | None = None
+    """Where the joints of the source's feet are, if that is known."""
 
     @cached_property
     def ratio(self) -> float:
@@ -221,37 +221,3 @@ def _anchors(contacts: Sequence[Contact]) -> set[int]:
         if not clash:
             chosen.add(number)
     return chosen
-
-
-def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
-    """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest.
-
-    While it stands its plant says so already.
-    """
-    made: list[Constraint] = []
-    times = stage.source.times
-    standing = [c for c in contacts if c.on == "floor" and c.place is not None]
-    for name, point in {c.point.name: c.point for c in standing}.items():
-        mine = [c for c in standing if c.point.name == name]
-        lowest = min(stage.rise(c) for c in mine)
-        above = Region(
-            spot=Spot(point=stage.point(point), actor=stage.actor),
-            shape="half_space",
-            centre=np.array([0.0, stage.floor.height + lowest - SUNK, 0.0]),
-            normal=stage.floor.normal,
-            pauses=tuple((c.start, c.end) for c in mine),
-            name=f"{stage.actor} {name} above the floor".strip(),
-        )
-        if len(above.frames(times)):
-            made.append(above)
-    for point, depth in () if stage.landing is None else stage.landing.soles:
-        made.append(
-            Region(
-                spot=Spot(point=point, actor=stage.actor),
-                shape="half_space",
-                centre=np.array([0.0, stage.floor.height + depth - SUNK, 0.0]),
-                normal=stage.floor.normal,
-                name=f"{stage.actor} {point.name} above the floor".strip(),
-            )
-        )
-    return made

@@ -14,15 +14,19 @@ import numpy as np
 from understudy.body import leg_length
 from understudy.contacts import Contact
 from understudy.errors import SkeletonError
+from understudy.evaluation import pulls
 from understudy.geometry.order import median, percentile
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
+from understudy.problem import Problem
 from understudy.skeleton import Skeleton
 
 DEEP = 0.06
 """Leg lengths below a floor at which nothing can stand on it."""
 TILTED = 0.2
 """Share of the way that contacts spread most along from which on their spread along another tells of a tilt."""
+PACE = 1.0
+"""Leg lengths a second at which a body is shifted at most: what is far away is gone to in more time."""
 LOWEST = 10.0
 """Percent of what stands that may be below the floor, being off itself."""
 
@@ -155,3 +159,23 @@ def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: fl
             whole = np.interp(frames, frames[known], asked[known])
             out[:, axis] = gaussian_filter1d(whole, smooth * fps, mode="nearest")
     return out
+
+
+def pulled(problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> Problem:
+    """A problem with its starts shifted by what some of its constraints ask for [Gleicher98, sec. 3.8].
+
+    Args:
+        problem: What is to be solved.
+        fixing: The constraints.
+        away: Seconds from when they hold at which nothing is shifted any more; more where they ask for much.
+    """
+    if not fixing:
+        return problem
+    shifts: list[Array | None] = []
+    for actor, pull in zip(problem.actors, pulls(problem, fixing), strict=True):
+        shifts.append(None)
+        if actor.moves and actor.root_moves:
+            far = float(np.nanmax(np.abs(pull), initial=0.0))
+            time = max(away, far / (PACE * leg_length(actor.motion.skeleton)))
+            shifts[-1] = translation_signal(pull, actor.motion.fps, away=time)
+    return problem.shifted(shifts)

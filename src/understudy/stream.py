@@ -21,10 +21,11 @@ from understudy.constraints.place import Place
 from understudy.contacts import Contact, contact_points, detect_contacts
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply
+from understudy.ground import floor_constraints
 from understudy.kinematics import fk
 from understudy.motion import Motion, join
 from understudy.plan import Options, Part, plan
-from understudy.plants import Stage, contact_name, floor_constraints
+from understudy.plants import Stage, contact_name
 from understudy.skeleton import Point, Skeleton
 from understudy.solvers.base import Solution
 from understudy.solvers.spacetime import Spacetime
@@ -137,7 +138,7 @@ class Stream:
             known = self._given[-back:] if self._ahead is None else join(self._given[-back:], self._ahead)
             start = continued(start, known, round(FADE * self.fps))
         kept = tuple(c for c in drawn.constraints if c.name not in across)
-        made = (*kept, *pinned, *(self._floor(part, contacts) if self.options.floor else ()))
+        made = (*kept, *pinned, *(self._floor(part, contacts, drawn.starts[0]) if self.options.floor else ()))
         constraints = tuple(_from(c, back / self.fps) for c in made if len(c.frames(part.times[back:])))
         solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
         solution = replace(drawn, starts=(start,), constraints=constraints).solve(solver)
@@ -165,9 +166,9 @@ class Stream:
         )
         return landing.contacts
 
-    def _floor(self, part: Motion, contacts: Sequence[Contact]) -> list[Constraint]:
-        """What keeps feet above the floor: as low as any contact so far stood, so that windows agree."""
-        stage = self._stage(part)
+    def _floor(self, part: Motion, contacts: Sequence[Contact], start: Motion) -> list[Constraint]:
+        """What keeps a body above the floor: as low as any contact so far stood, so that windows agree."""
+        stage = replace(self._stage(part), start=start)
         everything = [*(self.contacts or self._seen), *contacts]
         lowest = {c.point.name: c for c in sorted(everything, key=_height) if c.place is not None and c.on == "floor"}
         self._seen = list(lowest.values())

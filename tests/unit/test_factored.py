@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solveh_banded
 
 from understudy.solvers.dual import factor
-from understudy.solvers.factored import NEAR, Factored
+from understudy.solvers.factored import NEAR, Factored, product
 
 ROWS, WIDTH = 12_000, 9
 
@@ -77,3 +77,13 @@ def test_many_are_not_left_out_one_by_one() -> None:
     assert not known.leave_out(out)
     assert not known.answers
     assert not known.out.any()
+
+
+def test_a_band_times_forces_is_the_whole_matrix_times_them() -> None:
+    rng = np.random.default_rng(5)
+    band, forces = long_band(rng, 0.1)[:40], rng.normal(size=40)
+    whole = np.zeros((40, 40))
+    for gap in range(WIDTH):
+        whole[np.arange(40 - gap), np.arange(gap, 40)] = band[: 40 - gap, gap]
+    whole = np.triu(whole) + np.triu(whole, 1).T
+    np.testing.assert_allclose(product(band, forces), whole @ forces, rtol=1e-12, atol=1e-12)

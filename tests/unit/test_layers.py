@@ -33,7 +33,7 @@ LAYERS = (
     ("constraints",),
     ("problem", "register", "evaluation"),
     ("solvers",),
-    ("contacts", "start", "stance", "limits", "plants", "transfer", "suggestion", "eigenmotion", "metrics"),
+    ("contacts", "start", "stance", "limits", "plants", "ground", "transfer", "suggestion", "eigenmotion", "metrics"),
     (
         "samples",
         "picture",

@@ -106,6 +106,35 @@ def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: in
     assert np.all(found[out] == 0.0)
 
 
+def test_what_a_step_would_come_to_violate_takes_part_in_it() -> None:
+    """The answer of the linear problem: nothing one-sided is pulled, and nothing that is left out is violated."""
+    places = fk(walk()).points(["LeftHand", "LeftForeArm"])
+    asked = (
+        Place(spot=Spot(point="LeftHand"), target=places[60, 0] - [0.0, 0.2, 0.0], instants=(1.0,)),
+        Region(spot=Spot(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
+    )
+    sample, curves, _, now = made(*asked)
+    plan = Plan.of(now, active_rows(now, 0.05), curves, STIFF * stiffness(sample, now.rows))
+    none = np.zeros((len(sample.frames), len(curves.cost)))
+    linear = plan.linearize(now, none, active_rows(now, 1e-4))
+    one_sided, margin = plan.layout.one_sided, 1e-4
+    assert linear.idle.any()
+
+    def after(keys: Keys) -> np.ndarray:
+        return linear.values + np.einsum("ad,ad->a", linear.jacobian, curves.values(keys)[plan.layout.times])
+
+    blind, _ = (after(linear.step(empty(curves), 0.0)[1]), linear.solved.clear())
+    assert blind[one_sided].max() > 0.01
+    forces, keys = linear.step(empty(curves), 0.0, margin)
+    left, out = after(keys), linear.solved[-1].out
+    assert not out[one_sided].all()
+    assert forces[one_sided].min() >= 0.0
+    assert np.all(forces[out] == 0.0)
+    assert left[out & one_sided].max() <= margin
+    heavy = STIFF * stiffness(sample, now.rows)[plan.layout.constraint]
+    np.testing.assert_allclose(left[~out], (forces / heavy)[~out], rtol=1e-6, atol=1e-9)
+
+
 def test_completing_an_evaluation_gives_what_measuring_all_gives() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints())
     frames = np.arange(len(problem.times))

@@ -12,11 +12,10 @@ from understudy import samples
 from understudy.constraints.attach import Attach
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
-from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact
 from understudy.kinematics import fk
-from understudy.plants import SUNK, Stage, contact_constraints, floor_constraints
+from understudy.plants import Stage, contact_constraints
 from understudy.samples import Scene
 from understudy.skeleton import Point
 from understudy.start import Floor
@@ -171,39 +170,6 @@ def test_held_hands_stay_together_on_both_targets() -> None:
         assert isinstance(constraint.to.point, Point)
         np.testing.assert_allclose(constraint.to.point.offset, 0.8 * contact_.other.offset)
         assert constraint.label.startswith("lead ")
-
-
-def test_feet_stay_above_the_floor_except_while_they_stand() -> None:
-    contacts = scene("walk").contacts
-    made = floor_constraints(stage(), contacts)
-    assert {c.label for c in made} == {f"{name} above the floor" for name in {c.point.name for c in contacts}}
-    for region in made:
-        assert isinstance(region, Region)
-        mine = [c for c in contacts if c.point.name == region.label.split()[0]]
-        assert set(region.pauses) == {(c.start, c.end) for c in mine}
-        lowest = HALF * min(c.place[1] for c in mine)
-        assert region.centre[1] == pytest.approx(lowest - SUNK)
-        times = scene("walk").motion.times
-        held = region.frames(times)
-        standing = [c.frames(30.0, len(times)) for c in mine]
-        assert not set(held) & set(np.concatenate(standing).tolist())
-        assert len(held) + len(np.unique(np.concatenate(standing))) == len(times)
-
-
-def test_what_never_leaves_the_floor_needs_no_floor() -> None:
-    always = contact("LeftHeel", 0.0, 100.0, (0.0, 0.0, 0.0))
-    assert floor_constraints(stage(), [always]) == []
-    assert floor_constraints(stage(), [replace(always, on="ladder")]) == []
-
-
-def test_the_floor_follows_a_tilt() -> None:
-    tilted = Floor(height=0.1, slope=np.array([0.05, -0.02]))
-    here = stage(floor=tilted)
-    stands = contact("LeftHeel", 0.0, 1.0, (4.0, 0.1 + 0.05 * 4.0, 0.0))
-    region = floor_constraints(here, [stands])[0]
-    assert isinstance(region, Region)
-    np.testing.assert_allclose(region.normal, tilted.normal)
-    assert region.centre[1] == pytest.approx(0.1 - SUNK)
 
 
 def test_on_a_body_that_changes_size_plants_are_sized_for_their_time() -> None:

@@ -1,4 +1,4 @@
-"""A point stays in a region: above the floor, inside or outside a half-space, box or sphere."""
+"""A point stays in a region: above the floor, inside or outside a half-space, box or sphere, which may move."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
+from understudy.constraints.course import check_clock, check_values, read
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
 
@@ -29,7 +30,9 @@ class Region(Constraint):
     """`above` a height (the second number of `centre`), on the side of a `half_space` its `normal` points to, in a
     `box` or `sphere`, or `outside_sphere`."""
     centre: Array
-    """(3,) metres, world: a place on the floor or plane, or the middle of the box or sphere."""
+    """(3,) metres, world: a place on the floor or plane, or the middle of the box or sphere; (T, 3) if it moves."""
+    times: Array | None = None
+    """(T,) seconds of a centre that moves."""
     normal: Array | None = None
     """(3,) for a half-space: towards the allowed side."""
     size: Array | None = None
@@ -39,7 +42,12 @@ class Region(Constraint):
         where = f"Constraint `{self.label}`"
         if self.shape not in SHAPES:
             raise OptionError(f"{where}: expected a shape, one of {', '.join(SHAPES)}; got `{self.shape}`")
-        object.__setattr__(self, "centre", world(self.centre, f"{where}: centre"))
+        if self.times is None and np.ndim(self.centre) < 2:
+            object.__setattr__(self, "centre", world(self.centre, f"{where}: centre"))
+        else:
+            places = check_values(self.centre, (3,), f"{where}: centre")
+            object.__setattr__(self, "centre", places)
+            object.__setattr__(self, "times", check_clock(self.times, len(places), where))
         if self.shape == "half_space":
             normal = world(self.normal, f"{where}: normal")
             if np.linalg.norm(normal) < 1e-12:
@@ -62,7 +70,7 @@ class Region(Constraint):
         by = self.constant()
         if by is not None:
             return replace(self.measure(view), by_points=everywhere(by, view))
-        away = view.points[:, 0] - self.centre
+        away = view.points[:, 0] - self._centre(view)
         assert self.size is not None
         sign = 1.0 if self.shape == "sphere" else -1.0
         distance = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-12)
@@ -70,11 +78,12 @@ class Region(Constraint):
 
     def measure(self, view: View) -> Rows:
         if self.shape in ("above", "half_space"):
-            return Rows(values=self._level - view.points[:, 0] @ self._up[:, None])
+            level = self._level if self.times is None else np.interp(view.times, self.times, self._level)[:, None]
+            return Rows(values=level - view.points[:, 0] @ self._up[:, None])
         if self.shape != "box":
             return self.rows(view)
         assert self.size is not None
-        away, half = view.points[:, 0] - self.centre, 0.5 * self.size
+        away, half = view.points[:, 0] - self._centre(view), 0.5 * self.size
         return Rows(values=np.concatenate([away - half, -away - half], -1))
 
     def constant(self) -> Array | None:
@@ -82,10 +91,14 @@ class Region(Constraint):
             return -self._up[None, None]
         return SIDES if self.shape == "box" else None
 
+    def _centre(self, view: View) -> Array:
+        """(3,) or (N, 3): where it is at the frames in view."""
+        return self.centre if self.times is None else read(self.centre, self.times, view.times)
+
     @cached_property
-    def _level(self) -> float:
-        """Metres: how far along that way a floor or half-space ends."""
-        return float(self.centre @ self._up)
+    def _level(self) -> Array:
+        """Metres, one number or (T,): how far along that way a floor or half-space ends."""
+        return np.asarray(self.centre @ self._up)
 
     @cached_property
     def _up(self) -> Array:
@@ -94,10 +107,12 @@ class Region(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Region:
+        moving = rng.random() < 0.5
         return cls(
             spot=Spot(point="tip"),
             shape=str(rng.choice(SHAPES)),
-            centre=rng.normal(size=3),
+            centre=rng.normal(size=(4, 3) if moving else 3),
+            times=np.cumsum(rng.uniform(0.01, 0.1, 4)) if moving else None,
             normal=rng.normal(size=3),
             size=rng.uniform(0.2, 1.0, 3),
         )

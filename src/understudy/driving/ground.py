@@ -14,9 +14,10 @@ from understudy.constraints.same_place import SamePlace
 from understudy.contacts import Contact, contact_points
 from understudy.driving.points import stands_on, tips
 from understudy.geometry.quaternion import Array
+from understudy.ground import SUNK
 from understudy.kinematics import fk
 from understudy.motion import Motion
-from understudy.plants import SUNK, contact_name
+from understudy.plants import contact_name
 from understudy.skeleton import Point
 from understudy.start import Floor
 

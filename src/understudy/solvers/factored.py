@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg.blas import dsbmv
 
 from understudy.geometry.quaternion import Array
 from understudy.solvers.dual import Pattern, factor, solve_factored
@@ -109,3 +110,8 @@ class Factored:
             groups[-1].append(place)
             end = max(end, near.stop)
         return groups
+
+
+def product(band: Array, forces: Array) -> Array:
+    """(A,) a symmetric matrix, of which the band (A, width) is given, times forces (A,)."""
+    return np.asarray(dsbmv(band.shape[1] - 1, 1.0, band.T, forces, lower=1))

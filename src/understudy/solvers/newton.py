@@ -10,7 +10,7 @@ import numpy as np
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
 from understudy.solvers.dual import BLOCK, Curves, Pattern, keys_of_forces
-from understudy.solvers.factored import Factored
+from understudy.solvers.factored import Factored, product
 from understudy.solvers.layout import Layout
 from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance
 
@@ -27,8 +27,9 @@ CLOSE_AHEAD = 50.0
 """The same for the last level, whose steps are small."""
 KEPT = 0.9
 """Gain of a step of the last level from which on the next one takes the same derivatives."""
-EXCHANGES = 8
-"""How often at most a step is solved again without the residuals that would be pulled."""
+EXCHANGES, ENTRIES = 8, 3
+"""How often at most a step is solved again without the residuals that would be pulled, and how often with those that it
+would come to violate."""
 CLOSE = 0.1
 """Share of each constraint's tolerance within which the last level stops."""
 
@@ -68,7 +69,8 @@ class Descent:
             d = self.curves.values(keys)
             linear = linear.around(now, d, active) if linear else plan.linearize(now, d, active)
             for _ in range(1 if kept else self.tries):
-                forces, trial = linear.step(keys, damping)
+                # Only a small step tells what it will violate.
+                forces, trial = linear.step(keys, damping, self.margin if self.exact else np.inf)
                 trial = self._shortened(keys, trial)
                 then = self.sample.measure(self.curves.values(trial))
                 reached = self.merit(then, trial)
@@ -192,20 +194,28 @@ class Linear:
         """The violation and change that an undamped step with forces (A,) would lead to, were residuals linear."""
         return 0.5 * float(forces @ (self.values - self.moved))
 
-    def step(self, keys: Keys, damping: float) -> tuple[Array, Keys]:
-        """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys."""
-        pattern = self.plan.pattern
+    def step(self, keys: Keys, damping: float, margin: float = np.inf) -> tuple[Array, Keys]:
+        """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys.
+
+        Residuals that are left out, and that the step would violate by more than a margin, take part after all.
+        """
+        pattern, one_sided = self.plan.pattern, self.plan.layout.one_sided
         kept = damping / (1.0 + damping)
         residuals = self.values - (1.0 - kept) * self.moved
-        out = self.idle
-        for _ in range(EXCHANGES):
+        out, pulled = self.idle, np.zeros(len(residuals), bool)
+        for number in range(EXCHANGES):
             forces = self._forces(residuals, damping, out)
             # A residual that may be below zero is never pulled up: solve again without those that would be. Taking
             # their forces away without solving again would leave all that they hold on to without balance.
-            pulling = self.plan.layout.one_sided & (forces < 0.0)
-            if not pulling.any():
+            pulling = one_sided & (forces < 0.0)
+            pulled |= pulling
+            # The last rounds only take out, so that they come to an end.
+            pressed = one_sided & out & ~pulled & (margin < np.inf and number < ENTRIES)
+            if pressed.any():
+                pressed &= residuals - product(self.band, forces) / (1.0 + damping) > margin
+            if not pulling.any() and not pressed.any():
                 break
-            out = out | pulling
+            out = (out | pulling) & ~pressed
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
         return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
 

@@ -12,8 +12,8 @@ from understudy.constraints.base import Constraint, Rows, Spot, View
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.geometry.quaternion import Array
+from understudy.ground import SUNK
 from understudy.kinematics import fk
-from understudy.plants import SUNK
 from understudy.skeleton import Point
 from understudy.transition.blending import Blend
 from understudy.transition.planting import Plant, heights_of

@@ -1,0 +1,149 @@
+"""What keeps a body above the floor: points that stand, tips of feet, and all that comes down of one who kneels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.constraints.base import View
+from understudy.constraints.region import Region
+from understudy.contacts import Contact, contact_points, detect_contacts, pose_of
+from understudy.geometry.quaternion import multiply
+from understudy.ground import SUNK, floor_constraints
+from understudy.kinematics import fk
+from understudy.metrics import evaluate
+from understudy.motion import Motion
+from understudy.pipeline import Options, retarget
+from understudy.plants import Stage
+from understudy.samples import Scene
+from understudy.start import Floor
+
+FLAT = Floor(slope=np.zeros(2))
+HALF = 0.5
+TIPS = {"LeftToeTip", "RightToeTip"}
+
+
+@cache
+def scene(name: str) -> Scene:
+    return samples.motion(name)
+
+
+def stage(motion: Motion | None = None, **options: object) -> Stage:
+    motion = motion or scene("walk").motion
+    fields: dict[str, object] = {"floor": FLAT, **options}
+    return Stage(source=motion, target=motion.skeleton.scaled(HALF), **fields)  # type: ignore[arg-type]
+
+
+def contact(point: str, start: float, end: float, place: tuple[float, float, float]) -> Contact:
+    found = scene("walk").motion.skeleton.point(point)
+    return Contact(point=found, start=start, end=end, place=np.array(place))
+
+
+def named(made: list, ending: str = " above the floor") -> dict[str, Region]:
+    return {c.label.removesuffix(ending): c for c in made}
+
+
+def lowered(motion: Motion, drop: float) -> Motion:
+    """The motion with the foot's tips bent down by an angle, so that they are in the floor."""
+    rotations = motion.rotations.copy()
+    turn = np.array([np.cos(drop / 2), np.sin(drop / 2), 0.0, 0.0])
+    for joint in ("LeftToeBase", "RightToeBase"):
+        number = motion.skeleton.joint(joint)
+        rotations[:, number] = multiply(rotations[:, number], turn)
+    return replace(motion, rotations=rotations)
+
+
+def test_feet_stay_above_the_floor_except_while_they_stand() -> None:
+    contacts = [c for c in scene("walk").contacts if c.point.name not in TIPS]
+    made = named(floor_constraints(stage(), contacts))
+    assert set(made) == {c.point.name for c in contacts} | TIPS
+    times = scene("walk").motion.times
+    for name in set(made) - TIPS:
+        region, mine = made[name], [c for c in contacts if c.point.name == name]
+        assert set(region.pauses) == {(c.start, c.end) for c in mine}
+        assert region.times is None
+        assert region.centre[1] == pytest.approx(HALF * min(c.place[1] for c in mine) - SUNK)
+        held = region.frames(times)
+        standing = [c.frames(30.0, len(times)) for c in mine]
+        assert not set(held) & set(np.concatenate(standing).tolist())
+        assert len(held) + len(np.unique(np.concatenate(standing))) == len(times)
+
+
+def test_what_never_leaves_the_floor_needs_no_floor() -> None:
+    always = contact("LeftHeel", 0.0, 100.0, (0.0, 0.0, 0.0))
+    assert set(named(floor_constraints(stage(), [always]))) == {"LeftToeTip"}
+    assert floor_constraints(stage(), [replace(always, on="ladder")]) == []
+
+
+def test_the_floor_follows_a_tilt() -> None:
+    tilted = Floor(height=0.1, slope=np.array([0.05, -0.02]))
+    stands = contact("LeftHeel", 0.0, 1.0, (4.0, 0.1 + 0.05 * 4.0, 0.0))
+    made = named(floor_constraints(stage(floor=tilted), [stands]))
+    np.testing.assert_allclose(made["LeftHeel"].normal, tilted.normal)
+    assert made["LeftHeel"].centre[1] == pytest.approx(0.1 - SUNK)
+    tip = made["LeftToeTip"]
+    np.testing.assert_allclose(tip.normal, tilted.normal)
+    places = fk(scene("walk").motion).points(["LeftToeTip"])[:, 0]
+    allowed = np.minimum(HALF * (places[:, 1] - tilted.heights(places)), 0.0) - SUNK
+    np.testing.assert_allclose(tip.centre[:, 1], 0.1 + allowed, atol=1e-12)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_tips_of_feet_go_as_deep_as_the_source_s_and_no_deeper(known: bool) -> None:
+    motion = lowered(scene("walk").motion, 0.4)
+    contacts = detect_contacts(motion, contact_points(motion))
+    feet = [motion.skeleton.joint(name) for name in ("LeftToeBase", "RightToeBase")]
+    here = stage(motion, feet=pose_of(motion, feet) if known else None)
+    made = named(floor_constraints(here, contacts))
+    lowest = min(here.rise(c) for c in contacts)
+    for name in TIPS:
+        heights = fk(motion).points([name])[:, 0, 1]
+        assert heights.min() < -0.01
+        np.testing.assert_allclose(made[name].centre[:, 1], np.minimum(HALF * heights, lowest) - SUNK, atol=1e-12)
+        # The body that only is smaller is right at the edge of what is allowed while it is in the floor.
+        view = View(times=motion.times, points=HALF * fk(motion).points([name]), turns=np.zeros((len(heights), 0, 4)))
+        off = made[name].measure(view).values[:, 0]
+        assert off.max() == pytest.approx(-SUNK)
+        assert off.min() < -0.02
+
+
+def test_of_one_who_stands_only_the_feet_are_kept_off_the_floor() -> None:
+    motion = scene("walk").motion
+    contacts = detect_contacts(motion, contact_points(motion))
+    assert set(named(floor_constraints(stage(), contacts))) == {c.point.name for c in contacts} | TIPS
+
+
+@pytest.mark.parametrize("tilt", [False, True])
+def test_of_one_who_kneels_or_bows_all_that_comes_down_is_kept_off_the_floor(tilt: bool) -> None:
+    """Hands that the source holds well above the floor come into it on a body whose legs are short."""
+    motion = scene("walk").motion
+    contacts = detect_contacts(motion, contact_points(motion))
+    if tilt:
+        turn = np.array([np.cos(0.6), np.sin(0.6), 0.0, 0.0])
+        motion = replace(motion, rotations=np.concatenate([multiply(turn, motion.rotations[:, :1]),
+                                                           motion.rotations[:, 1:]], axis=1))  # fmt: skip
+    else:
+        motion = replace(motion, root=motion.root - [0.0, 0.5, 0.0])
+    made = named(floor_constraints(stage(motion), contacts))
+    heights = fk(motion).positions[..., 1].min(axis=0)
+    for name, height in zip(motion.skeleton.names, heights, strict=True):
+        if height < 0.0:
+            assert name in made
+        if height > 0.3:
+            assert name not in made
+
+
+def test_toes_bent_into_the_floor_sink_no_deeper_on_another_body() -> None:
+    """Measured by the metric of the floor, which knows nothing of the constraints."""
+    motion = lowered(scene("walk").motion, 0.4)
+    target = motion.skeleton.scaled(np.where(["Leg" in n or "Foot" in n for n in motion.skeleton.names], 1.3, 1.0))
+    found = retarget(motion, target)
+    assert not found.unmet
+    measured = evaluate(found.motion, source=motion)["floor"]
+    assert measured["added_depth"] < 2e-3
+    free = retarget(motion, target, options=Options(floor=False))
+    assert evaluate(free.motion, source=motion)["floor"]["added_depth"] > measured["added_depth"]
