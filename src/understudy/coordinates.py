@@ -118,25 +118,31 @@ class Body:
         """The same with another motion of its skeleton; what is known of its build is kept."""
         return unchecked(self, BUILD, motion=motion)
 
-    @cached_property
+    @property
     def posture(self) -> Posture:
         """The body as it is, displaced by nothing."""
-        d = np.zeros((self.motion.num_frames, self.num_coordinates))
+        # Not kept: a body and a posture that hold each other would only be freed, with all they know, once in a while.
+        d = np.broadcast_to(0.0, (self.motion.num_frames, self.num_coordinates))
         return Posture(body=self, d=d, root=self.motion.root, local=self.motion.rotations)
+
+    @cached_property
+    def world(self) -> tuple[Array, Array]:
+        """Where joints are (F, J, 3) and how they are turned (F, J, 4) in the world, displaced by nothing."""
+        return forward(self.skeleton, self.motion.root, self.motion.rotations, self.motion.offsets)
 
     def at(self, frames: np.ndarray) -> Body:
         """The body at some frames (N,); where it is there is not computed again if it is known."""
         found = self.doing(self.motion[frames])
-        if "posture" in self.__dict__ and "_world" in self.posture.__dict__:
-            found.posture.__dict__["_world"] = tuple(each[frames] for each in self.posture._world)
+        if "world" in self.__dict__:
+            found.__dict__["world"] = tuple(each[frames] for each in self.world)
         return found
 
     def shifted(self, shift: Array) -> Body:
         """The body shifted by (F, 3); where it is is not computed again if it was known."""
         found = self.doing(self.motion.derived(root=self.motion.root + shift))
-        if "posture" in self.__dict__ and "_world" in self.posture.__dict__:
-            positions, rotations = self.posture._world
-            found.posture.__dict__["_world"] = positions + shift[:, None], rotations
+        if "world" in self.__dict__:
+            positions, rotations = self.world
+            found.__dict__["world"] = positions + shift[:, None], rotations
         return found
 
     @cached_property
@@ -197,7 +203,10 @@ class Posture:
 
     @cached_property
     def _world(self) -> tuple[Array, Array]:
-        return forward(self.body.skeleton, self.root, self.local, self.body.motion.offsets)
+        base = self.body.motion
+        if self.root is base.root and self.local is base.rotations:
+            return self.body.world
+        return forward(self.body.skeleton, self.root, self.local, base.offsets)
 
     @property
     def positions(self) -> Array:
@@ -254,7 +263,7 @@ class Posture:
     def settled(self) -> Body:
         """The displaced body as one of its own, which nothing displaces; where it is is known."""
         found = self.body.doing(self.motion())
-        found.posture.__dict__["_world"] = self._world
+        found.__dict__["world"] = self._world
         return found
 
     def carries(self, joints: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from functools import cache
 
@@ -441,3 +442,21 @@ def test_plants_are_named_so_that_they_can_be_found() -> None:
     labels = [o.constraint.label for o in found.outcomes if isinstance(o.constraint, SamePlace)]
     assert len(set(labels)) == len(labels) == len(scene().contacts)
     assert leg_ratio(walk().skeleton, shins()) == pytest.approx(1.15, abs=0.05)
+
+
+def test_what_a_retarget_used_is_free_as_soon_as_it_is_done() -> None:
+    """No two things hold each other: a stream or a batch would keep megabytes of each part until the next round-up."""
+    body = shins()
+    retarget(walk(), body)
+    gc.collect()
+    gc.disable()
+    try:
+        retarget(walk(), body).report()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [type(each).__name__ for each in gc.garbage if type(each).__module__.startswith("understudy")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []
