@@ -24,6 +24,7 @@ from understudy.problem import Problem
 from understudy.solvers.base import Solution, Solver, Watch, solution
 from understudy.solvers.dual import Curves
 from understudy.solvers.levels import STEPS, Level, closer, levels, stiffened
+from understudy.solvers.memory import keep_freed
 from understudy.solvers.newton import AHEAD, Descent, Keys
 from understudy.solvers.rows import largest_residual, sampled_frames, worst_violation
 from understudy.solvers.watching import CHECKED, near_broken, newly_broken
@@ -117,6 +118,7 @@ class Spacetime(Solver):
 
     def _moved(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int, Evaluation | None]:
         """The bodies moved, the steps taken, and everything measured at every frame."""
+        keep_freed()
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
