@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.constraints.base import View
+from understudy.constraints.base import Spot, View
+from understudy.constraints.joint_range import JointRange
+from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.contacts import Contact, contact_points, detect_contacts, pose_of
 from understudy.geometry.quaternion import multiply
-from understudy.ground import SUNK, floor_constraints
+from understudy.ground import GIVING, SUNK, floor_constraints, giving
 from understudy.kinematics import fk
 from understudy.metrics import evaluate
 from understudy.motion import Motion
-from understudy.pipeline import Options, retarget
+from understudy.pipeline import Options, Part, plan, retarget
 from understudy.plants import Stage
 from understudy.samples import Scene
 from understudy.start import Floor
@@ -147,3 +149,40 @@ def test_toes_bent_into_the_floor_sink_no_deeper_on_another_body() -> None:
     assert measured["added_depth"] < 2e-3
     free = retarget(motion, target, options=Options(floor=False))
     assert evaluate(free.motion, source=motion)["floor"]["added_depth"] > measured["added_depth"]
+
+
+def test_an_end_that_goes_with_what_stands_is_where_that_puts_it() -> None:
+    """A tip cannot be asked for besides a plant of the same bone, nor besides one of a foot whose toes never turn."""
+    on_toes = replace(contact("LeftToeBase", 0.0, 1.0, (0.0, 0.02, 0.0)))
+    assert "LeftToeTip" in named(floor_constraints(stage(), [on_toes]))
+    pad = replace(on_toes, point=replace(on_toes.point, name="LeftPad", offset=np.array([0.0, -0.02, 0.03])))
+    assert "LeftToeTip" not in named(floor_constraints(stage(), [pad]))
+    motion = scene("walk").motion
+    rotations = motion.rotations.copy()
+    rotations[:, motion.skeleton.joint("LeftToeBase")] = rotations[0, motion.skeleton.joint("LeftToeBase")]
+    assert "LeftToeTip" not in named(floor_constraints(stage(replace(motion, rotations=rotations)), [on_toes]))
+
+
+def test_toes_give_way_to_the_floor_unless_something_else_is_asked_of_them() -> None:
+    motion = scene("walk").motion
+    drawn = plan([Part(motion=motion, target=motion.skeleton.scaled(HALF))])
+    assert drawn.problem().actors[0].stiffness == {"LeftToeBase": GIVING, "RightToeBase": GIVING}
+    touch = Place(spot=Spot(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
+    assert set(giving([*drawn.constraints, touch], motion)) == {"RightToeBase"}
+    turned = JointRange(joint=Spot(point="RightToeBase"), axes=np.eye(3)[:1], ranges=np.array([[-1.0, 1.0]]))
+    assert set(giving([*drawn.constraints, turned], motion)) == {"LeftToeBase", "RightToeBase"}
+    assert giving(drawn.constraints, motion, actor="other") == giving(drawn.constraints, motion)
+    own = plan([Part(motion=motion, target=motion.skeleton)], options=Options(stiffness={"LeftToeBase": 3.0}))
+    assert own.problem().actors[0].stiffness == {"LeftToeBase": 3.0, "RightToeBase": GIVING}
+
+
+def test_tips_of_another_human_s_feet_stay_with_the_foot() -> None:
+    """They are no lower below the ball of the foot, where that should be, than the motion as carried over has them."""
+    motion = scene("walk").motion
+    found = retarget(motion, samples.character("other"))
+    assert not found.unmet
+    ends = [end.name for end in found.motion.skeleton.ends if f"{end.name} above the floor" in
+            {o.constraint.label for o in found.outcomes}]  # fmt: skip
+    assert ends
+    heights = fk(found.motion).points(ends)[..., 1]
+    assert heights.min() > -2e-3
