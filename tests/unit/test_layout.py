@@ -10,7 +10,7 @@ import pytest
 from understudy import samples
 from understudy.constraints import kinds
 from understudy.constraints.attach import Attach
-from understudy.constraints.base import Constraint, Spot, View
+from understudy.constraints.base import Constraint, Relation, Spot, View
 from understudy.constraints.direction import Direction
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
@@ -127,11 +127,15 @@ def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> Non
     heavy = stiffness(evaluation.sample, evaluation.rows)
     expected = 0.5 * sum(float(h * (off**2).sum()) for h, off in zip(heavy, each, strict=True))
     assert penalty(evaluation) == pytest.approx(expected, rel=1e-12)
-    worst = max(
-        off.max() / target.constraint.tolerance for off, target in zip(each, evaluation.sample.targets, strict=True)
-    )
-    assert within_tolerance(evaluation, 1.001 * worst)
-    assert not within_tolerance(evaluation, 0.999 * worst)
+    worst = {Relation.EQUAL: 0.0, Relation.AT_MOST: 0.0}
+    for off, target in zip(each, evaluation.sample.targets, strict=True):
+        asked = target.constraint
+        worst[asked.relation] = max(worst[asked.relation], off.max(initial=0.0) / asked.tolerance)
+    equal, at_most = worst.values()
+    assert equal > 0.0
+    assert within_tolerance(evaluation, 1.001 * equal, 1.001 * at_most)
+    assert not within_tolerance(evaluation, 0.999 * equal, np.inf)
+    assert at_most == 0.0 or not within_tolerance(evaluation, np.inf, 0.999 * at_most)
 
 
 def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:

@@ -30,8 +30,9 @@ KEPT = 0.9
 EXCHANGES, ENTRIES = 8, 3
 """How often at most a step is solved again without the residuals that would be pulled, and how often with those that it
 would come to violate."""
-CLOSE = 0.1
-"""Share of each constraint's tolerance within which the last level stops."""
+CLOSE, SHORT_OF = 0.1, 0.5
+"""Share of each constraint's tolerance within which the last level stops: of what is to be equal, which would shake by
+more, and of what is only to be at most so much."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +93,7 @@ class Descent:
                 linear = None
             # The last level has to finish: it only ends short of that where nothing came of a step and nothing will.
             left = max(gain, coming) if self.exact else min(gain, coming)
-            if left < self.gain or (self.exact and within_tolerance(now, CLOSE)):
+            if left < self.gain or (self.exact and within_tolerance(now, CLOSE, SHORT_OF)):
                 return keys, now, number + 1
         return keys, now, steps
 

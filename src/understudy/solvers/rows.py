@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from understudy.constraints.base import Rows
+from understudy.constraints.base import Relation, Rows
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
@@ -62,9 +62,11 @@ def largest_residual(evaluation: Evaluation) -> Array:
     return out
 
 
-def within_tolerance(evaluation: Evaluation, share: float) -> bool:
-    """Whether every constraint is met within a share of its tolerance."""
-    most = share * np.array([target.constraint.tolerance for target in evaluation.sample.targets])
+def within_tolerance(evaluation: Evaluation, equal: float, at_most: float) -> bool:
+    """Whether every constraint is met within a share of its tolerance: one for equalities, and one for the others."""
+    shares = {Relation.EQUAL: equal, Relation.AT_MOST: at_most}
+    asked = [target.constraint for target in evaluation.sample.targets]
+    most = np.array([shares[each.relation] * each.tolerance for each in asked])
     return bool(np.all(worst_violation(evaluation) <= most))
 
 
