@@ -127,7 +127,8 @@ def growth(cases: Mapping[str, Sequence[Case]]) -> Table:
             slope, fixed = np.polyfit(seconds, times, 1, w=1.0 / times)
             notes.append(
                 f"{name}: about {fixed:.1f} ms for any clip and {slope:.2f} ms for each of its seconds; the dearest "
-                f"second costs {most / least:.2f} times the cheapest."
+                f"second costs {most / least:.2f} times the cheapest, {100 * (most - least) / (most + least):.0f} % to "
+                f"either side of {500 * (most + least):.2f} ms."
             )
         sizes = [added / seconds for seconds, _, added, _ in found]
         if sizes[-1] > EVEN * max(sizes[:-1], default=np.inf):
