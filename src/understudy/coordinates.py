@@ -8,7 +8,6 @@ there is no gimbal), two for a universal joint, one for a hinge [Gleicher98, sec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, cross, exp, from_axis_angle, multiply, right_jacobian, rotate
 from understudy.kinematics import BLOCK, forward
 from understudy.motion import Motion
-from understudy.records import unchecked
+from understudy.records import remembered, unchecked
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
 
 
@@ -44,7 +43,7 @@ class Body:
     def skeleton(self) -> Skeleton:
         return self.motion.skeleton
 
-    @cached_property
+    @remembered
     def joint_of(self) -> np.ndarray:
         """(R,) the joint of each turning coordinate, in order."""
         assert self.joints is not None
@@ -59,7 +58,7 @@ class Body:
     def num_coordinates(self) -> int:
         return self.num_shifts + len(self.joint_of)
 
-    @cached_property
+    @remembered
     def names(self) -> tuple[str, ...]:
         """What each coordinate is called: `root.x`, `LeftArm.0`."""
         shifts = [f"root.{axis}" for axis in "xyz"] if self.root_moves else []
@@ -70,7 +69,7 @@ class Body:
             counts[joint] += 1
         return (*shifts, *turns)
 
-    @cached_property
+    @remembered
     def _groups(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """(number of axes, joints, first turning coordinate of each), for each number of axes that occurs."""
         first = {int(j): i for i, j in reversed(list(enumerate(self.joint_of)))}
@@ -81,7 +80,7 @@ class Body:
                 groups.append((count, np.array(sorted(joints)), np.array([first[j] for j in sorted(joints)])))
         return groups
 
-    @cached_property
+    @remembered
     def _second_angles(self) -> Array:
         """(F, J) angles about the second axis of the joints in the base motion."""
         return joint_angles(self.skeleton, self.motion.rotations)[..., 1]
@@ -125,7 +124,7 @@ class Body:
         d = np.broadcast_to(0.0, (self.motion.num_frames, self.num_coordinates))
         return Posture(body=self, d=d, root=self.motion.root, local=self.motion.rotations)
 
-    @cached_property
+    @remembered
     def world(self) -> tuple[Array, Array]:
         """Where joints are (F, J, 3) and how they are turned (F, J, 4) in the world, displaced by nothing."""
         return forward(self.skeleton, self.motion.root, self.motion.rotations, self.motion.offsets)
@@ -145,7 +144,7 @@ class Body:
             found.__dict__["world"] = positions + shift[:, None], rotations
         return found
 
-    @cached_property
+    @remembered
     def base_axes(self) -> Array:
         """(R, 3) the axes about which turning coordinates turn while nothing is displaced, in their joints' own frames;
         not those of universal joints, whose first axis moves."""
@@ -201,7 +200,7 @@ class Posture:
     local: Array
     """(F, J, 4) local rotations."""
 
-    @cached_property
+    @remembered
     def _world(self) -> tuple[Array, Array]:
         base = self.body.motion
         if self.root is base.root and self.local is base.rotations:
@@ -218,14 +217,14 @@ class Posture:
         """(F, J, 4) joint frames to the world."""
         return self._world[1]
 
-    @cached_property
+    @remembered
     def local_axes(self) -> Array:
         """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
         if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.d.any():
             return np.broadcast_to(self.body.base_axes, (len(self.d), len(self.body.joint_of), 3))
         return self.body.local_axes(self.d)
 
-    @cached_property
+    @remembered
     def axes(self) -> Array:
         """(F, R, 3) the world axis about which each turning coordinate turns all that hangs from its joint."""
         return rotate(self.rotations[:, self.body.joint_of], self.local_axes)

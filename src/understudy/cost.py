@@ -14,7 +14,6 @@ from understudy.kinematics import locate
 from understudy.mass import masses
 from understudy.motion import Motion, rest_motion
 from understudy.skeleton import Skeleton
-from understudy.usage import still_joints
 
 LEAST = 0.2
 """What turning a joint by a radian costs at least, as moving the body by this share of a leg squared would."""
@@ -37,7 +36,7 @@ def cost_of_moving(motion: Motion, body: Body, stiffness: Mapping[str, float]) -
     whole, joints, offsets = _weighed(skeleton)
     costs = whole.doing(motion[some]).posture.moved_by(joints, offsets)
     costs[3:] += LEAST * leg_length(skeleton) ** 2
-    dearer = {skeleton.names[j]: UNUSED for j in still_joints(motion)} | dict(stiffness)
+    dearer = {skeleton.names[j]: UNUSED for j in motion.still_joints} | dict(stiffness)
     shifts = costs[:3] * dearer.get("root", 1.0)
     turns = _costs_of(body, whole, costs[3:])
     if dearer:

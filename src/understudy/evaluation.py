@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from understudy.ensemble import Ensemble, Places
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import move_points
 from understudy.problem import Problem, Target
+from understudy.records import remembered
 from understudy.register import Register
 
 
@@ -33,17 +33,17 @@ class Sample:
     only: tuple[int, ...] | None = None
     """The constraints looked at; None for all."""
 
-    @cached_property
+    @remembered
     def targets(self) -> tuple[Target, ...]:
         """The constraints looked at, with what they name found."""
         everything = self.problem.targets
         return everything if self.only is None else tuple(everything[i] for i in self.only)
 
-    @cached_property
+    @remembered
     def times(self) -> Array:
         return self.problem.times[self.frames]
 
-    @cached_property
+    @remembered
     def ensemble(self) -> Ensemble:
         """The bodies at the frames looked at."""
         whole = len(self.frames) == len(self.problem.times)
@@ -53,7 +53,7 @@ class Sample:
     def places(self) -> Places:
         return self.problem.places
 
-    @cached_property
+    @remembered
     def holds(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the positions (n,) among the frames looked at where it holds."""
         which = range(len(self.problem.constraints)) if self.only is None else self.only
@@ -64,7 +64,7 @@ class Sample:
         position[self.frames] = np.arange(len(self.frames))
         return tuple(at[at >= 0] for at in (position[frames] for frames in held))
 
-    @cached_property
+    @remembered
     def _windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
         """For each constraint, with what it names: the positions and the points it sees, as slices where they follow
         one another, which are seen without copying; and its times."""
@@ -99,7 +99,7 @@ class Sample:
         views = self.views(postures)
         return Evaluation(sample=self, postures=postures, views=tuple(views), rows=self._measured(views))
 
-    @cached_property
+    @remembered
     def _kinds(self) -> list[tuple[type[Constraint], list[int], list[Constraint]]]:
         """The constraints by kind: their numbers, and themselves."""
         found: dict[type[Constraint], list[int]] = {}
@@ -107,7 +107,7 @@ class Sample:
             found.setdefault(type(target.constraint), []).append(number)
         return [(kind, mine, [self.targets[i].constraint for i in mine]) for kind, mine in found.items()]
 
-    @cached_property
+    @remembered
     def _registers(self) -> list[Register]:
         return []
 
@@ -162,12 +162,12 @@ class Evaluation:
         """What the residuals are, in one row."""
         return self.sample.register(self.rows)
 
-    @cached_property
+    @remembered
     def values(self) -> Array:
         """(T,) all residuals, as the register lists them."""
         return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
 
-    @cached_property
+    @remembered
     def off(self) -> Array:
         """(T,) how far each is from being satisfied, never negative.
 
@@ -228,7 +228,7 @@ class Evaluation:
                     _fill_moves(posture, part, joints, offsets, out[:, first:last, :, ensemble.columns(body)])
             yield part, out
 
-    @cached_property
+    @remembered
     def _moves(self) -> dict[int, Array]:
         return {}
 

@@ -17,7 +17,6 @@ from understudy.motion import Motion
 from understudy.plants import Stage
 from understudy.skeleton import Point, Skeleton
 from understudy.start import start_motion
-from understudy.usage import still_joints
 
 SUNK = 1e-3
 """Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
@@ -74,7 +73,7 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
             if point is not None and point.offset.any() and spot.actor in ("", actor):
                 asked[point.joint] = asked.get(point.joint, True) and isinstance(constraint, Region)
     last = [name for name, floor in asked.items() if floor and not skeleton.children[skeleton.joint(name)]]
-    still = still_joints(motion) if last else set()
+    still = motion.still_joints if last else frozenset()
     return {name: GIVING for name in last if skeleton.index[name] not in still}
 
 
@@ -115,7 +114,7 @@ def _ends_beyond(motion: Motion, stood: Sequence[Point]) -> tuple[list[Point], l
     that are where the foot that stands puts them, because what carries them moves it too or never turns."""
     skeleton = motion.skeleton
     chains = [skeleton.chain(skeleton.index[point.joint]) for point in stood]
-    bound = still_joints(motion)
+    bound = set(motion.still_joints)
     for point, chain in zip(stood, chains, strict=True):
         bound |= set(chain if point.offset.any() else chain[:-1])
     feet = {chain[-1] for chain in chains}

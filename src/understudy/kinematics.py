@@ -141,7 +141,7 @@ def move_points(
 
 def _crossed(a: Array, b: Array) -> Array:
     """The vector product over the last axis but one, of vectors (..., 3, F) with frames last."""
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out = np.empty(np.broadcast(a, b).shape)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         np.multiply(a[..., j, :], b[..., k, :], out=out[..., i, :])
         out[..., i, :] -= a[..., k, :] * b[..., j, :]

@@ -17,7 +17,7 @@ from understudy.constraints.joint_range import JointRange
 from understudy.motion import Motion
 from understudy.roles import roles
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
-from understudy.stance import stance
+from understudy.stance import Bending, stance
 
 MARGIN = np.radians(3.0)
 """How much farther than the motion itself a widened range reaches."""
@@ -79,6 +79,7 @@ def human_limits(
         else:
             ranges.append(ball)
     found = roles(motion.skeleton)
+    bent: list[Bending] = []
     for upper, lower, end in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
         for side in ("left", "right"):
             joint, far = found[f"{side}_{lower}"], found.get(f"{side}_{end}", -1)
@@ -87,9 +88,8 @@ def human_limits(
             if wanted and not whole:
                 said.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
             elif wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
-                bending = np.radians(HINGES[lower])
-                turns = motion.rotations[:, joint]
-                ranges.append(neutral.hinge(joint, found[f"{side}_{upper}"], far, turns, end == "foot", bending))
+                bent.append(Bending(joint, found[f"{side}_{upper}"], far, end == "foot", *np.radians(HINGES[lower])))
+    ranges += neutral.hinges(bent, motion.rotations) if bent else []
     if not widen:
         return ranges, said
     turned = [motion.rotations[:, motion.skeleton.index[str(each.joint.point)]] for each in ranges]

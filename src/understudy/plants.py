@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
@@ -19,6 +18,7 @@ from understudy.geometry.quaternion import Array
 from understudy.kinematics import Pose, fk
 from understudy.motion import Motion
 from understudy.naming import side
+from understudy.records import remembered
 from understudy.skeleton import Point, Skeleton
 from understudy.start import Floor, leg_ratio, scaled_places
 from understudy.transfer.landing import Landing
@@ -44,7 +44,7 @@ class Stage:
     feet: Pose | None = None
     """Where the joints of the source's feet are, if that is known."""
 
-    @cached_property
+    @remembered
     def ratio(self) -> float:
         """How much larger the target's steps are."""
         return leg_ratio(self.source.skeleton, self.target) if self.landing is None else self.landing.ratio
@@ -66,7 +66,7 @@ class Stage:
             self._points[key] = own or replace(point, offset=point.offset * self.bone_ratio(point))
         return self._points[key]
 
-    @cached_property
+    @remembered
     def _points(self) -> dict[tuple[str, str, bytes], Point]:
         """What is known already."""
         return {}
@@ -84,7 +84,7 @@ class Stage:
             self._ratios[point.joint] = float(ratio)
         return self._ratios[point.joint]
 
-    @cached_property
+    @remembered
     def _ratios(self) -> dict[str, float]:
         """By joint, what is known already."""
         return {}

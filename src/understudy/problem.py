@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from understudy.ensemble import Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
-from understudy.records import unchecked
+from understudy.records import remembered, unchecked
 from understudy.skeleton import Point
 from understudy.usage import as_used
 
@@ -120,7 +119,7 @@ class Problem:
             raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
         return which, point
 
-    @cached_property
+    @remembered
     def leg(self) -> float:
         """Metres: the leg length of the first actor, by which angles are weighed against distances."""
         return leg_length(self.actors[0].motion.skeleton)
@@ -130,12 +129,12 @@ class Problem:
         """(F,) seconds of the frames."""
         return self.actors[0].motion.times
 
-    @cached_property
+    @remembered
     def held(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the frames (n,) at which it holds."""
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
-    @cached_property
+    @remembered
     def targets(self) -> tuple[Target, ...]:
         """Each constraint with its points and joints found."""
         points: dict[tuple[int, str, bytes], int] = {}
@@ -147,7 +146,7 @@ class Problem:
             found.append(Target(constraint=constraint, points=columns, joints=joints))
         return tuple(found)
 
-    @cached_property
+    @remembered
     def points(self) -> tuple[tuple[int, Point], ...]:
         """Every point any constraint looks at, once: (actor, point)."""
         seen: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
@@ -156,7 +155,7 @@ class Problem:
                 seen.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
         return tuple(seen.values())
 
-    @cached_property
+    @remembered
     def bodies(self) -> tuple[Body, ...]:
         """The part of each actor that constraints can feel, with the joints that may turn.
 
@@ -189,19 +188,19 @@ class Problem:
         felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
         return felt, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
 
-    @cached_property
+    @remembered
     def places(self) -> Places:
         """The points as arrays."""
         return Places.of(Ensemble(bodies=self.bodies), self.points)
 
-    @cached_property
+    @remembered
     def metric(self) -> Array:
         """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
         pairs = zip(self.actors, self.bodies, strict=True)
         parts = [cost_of_moving(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    @cached_property
+    @remembered
     def units(self) -> Array:
         """(D,) what a coordinate is counted in: leg lengths for shifts, radians for turns."""
         parts = [np.repeat([self.leg, 1.0], [body.num_shifts, len(body.joint_of)]) for body in self.bodies]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from understudy.errors import SkeletonError, UnknownNameError, nearest_names
 from understudy.geometry.arrays import read_only
 from understudy.geometry.quaternion import Array, identity, multiply, rotate
+from understudy.records import remembered
 
 
 class JointKind(StrEnum):
@@ -118,12 +118,12 @@ class Skeleton:
     def num_joints(self) -> int:
         return len(self.names)
 
-    @cached_property
+    @remembered
     def index(self) -> dict[str, int]:
         """Joint numbers by name."""
         return {name: i for i, name in enumerate(self.names)}
 
-    @cached_property
+    @remembered
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each joint."""
         found: list[list[int]] = [[] for _ in self.names]
@@ -131,7 +131,7 @@ class Skeleton:
             found[parent].append(joint)
         return tuple(tuple(joints) for joints in found)
 
-    @cached_property
+    @remembered
     def depths(self) -> np.ndarray:
         """(J,) how many joints stand above each; 0 for the root."""
         depths = np.zeros(self.num_joints, dtype=np.intp)
@@ -139,14 +139,14 @@ class Skeleton:
             depths[joint] = depths[parent] + 1
         return depths
 
-    @cached_property
+    @remembered
     def levels(self) -> tuple[np.ndarray, ...]:
         """Joint numbers of each depth, from the root's children down."""
         order = np.argsort(self.depths, kind="stable")
         splits = np.flatnonzero(np.diff(self.depths[order])) + 1
         return tuple(np.split(order, splits)[1:])
 
-    @cached_property
+    @remembered
     def above(self) -> np.ndarray:
         """(J, J) whether a joint, the second, carries another or is it."""
         found = np.eye(self.num_joints, dtype=bool)
@@ -154,7 +154,7 @@ class Skeleton:
             found[joint] |= found[parent]
         return found
 
-    @cached_property
+    @remembered
     def lengths(self) -> Array:
         """(J,) distance from each joint's parent to it, metres; 0 for the root."""
         lengths = np.linalg.norm(self.offsets, axis=-1)
@@ -195,7 +195,7 @@ class Skeleton:
             found[child] = found[self.parents[child]]
         return found
 
-    @cached_property
+    @remembered
     def rest_world(self) -> tuple[Array, Array]:
         """World positions (J, 3) and orientations (J, 4) of the joints in the rest pose."""
         positions, rotations = self.offsets.copy(), self.rest.copy()
@@ -205,7 +205,7 @@ class Skeleton:
             rotations[level] = multiply(rotations[parents], self.rest[level])
         return positions, rotations
 
-    @cached_property
+    @remembered
     def rest_ends(self) -> Array:
         """(E, 3) world positions of the end points in the rest pose."""
         positions, rotations = self.rest_world

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from understudy.geometry.order import median
 from understudy.geometry.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.kinematics import Pose, fk
 from understudy.motion import Motion, rest_motion
+from understudy.records import remembered
 from understudy.roles import roles
 from understudy.skeleton import JointKind, Skeleton
 
@@ -24,6 +27,29 @@ SHARED = 1.5
 """How much more than its even share of the whole's range one of several parts of a spine or neck may take."""
 STRAY = np.radians(15.0)
 """How far the axis of a knee or elbow may lean in a rig that lets it."""
+BENT = np.radians(10.0)
+"""How far it bends in a motion at least for that to show its axis,"""
+ALONE = 0.95
+"""the share of its turning that is about that axis at least,"""
+ALIKE = 0.8
+"""and how closely turning about it goes with bending, at least."""
+
+
+class Bending(NamedTuple):
+    """A knee or elbow."""
+
+    joint: int
+    upper: int
+    """The joint at the other end of the bone above it."""
+    far: int
+    """The one at the end of the bone below, -1 for tips."""
+    knee: bool
+    over: float
+    """Radians it bends the wrong way, at most."""
+    bend: float
+    """Radians it bends, at most."""
+    turn: float
+    """Radians it turns about the bone below, at most, to either side."""
 
 
 def stance(motion: Motion, actor: str) -> Stance | None:
@@ -106,7 +132,7 @@ class Stance:
             skeleton=skeleton, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
         )
 
-    @cached_property
+    @remembered
     def balls(self) -> dict[str, JointRange | None]:
         """The ranges of the joints that turn any way, by name; None for one that has no bone to measure by."""
         found: dict[str, JointRange | None] = {}
@@ -172,38 +198,56 @@ class Stance:
             self._known[key] = bone, unrotate(self.pose.rotations[0, joint], bone), above
         return self._known[key]
 
-    @cached_property
+    @remembered
     def _known(self) -> dict[tuple[int, int, int], tuple[Array, Array, Array]]:
         return {}
 
-    def hinge(self, joint: int, upper: int, far: int, turns: Array, knee: bool, normal_range: Array) -> JointRange:
-        """The range of a knee or elbow: about the one axis that its turns (F, 4) show, or in the plane it bends in."""
-        skeleton = self.skeleton
-        over, bend, turn = normal_range
-        bone, own, above = self._straight(joint, upper, far)
-        leads = rotate(turns, own)
-        bends = np.arctan2(np.linalg.norm(cross(above, leads), axis=-1), leads @ above)
-        from_neutral = multiply(conjugate(self.neutral[joint]), turns)
-        axis = _single_axis(from_neutral, bends)
-        spot = Spot(point=skeleton.names[joint], actor=self.actor)
-        if axis is not None:
-            angles = np.unwrap(twist_angles(from_neutral, axis))
-            straight = float(median((angles - bends)[bends >= median(bends)]))
-            straight -= 2.0 * np.pi * round(straight / (2.0 * np.pi))
-            limits = straight + np.array([-over, bend])
-            if skeleton.kinds[joint] is JointKind.HINGE:
-                return JointRange(joint=spot, rest=self.neutral[joint], axes=axis[None], ranges=limits[None])
-            return JointRange(joint=spot, rest=self.neutral[joint], axis=axis, swing=np.array(STRAY), twist=limits)
+    def hinges(self, wanted: Sequence[Bending], rotations: Array) -> list[JointRange]:
+        """The ranges of knees and elbows: about the one axis that local rotations (F, J, 4) of the whole body show each
+        to turn about, or in the plane it bends in."""
+        joints = [each.joint for each in wanted]
+        straight = [self._straight(each.joint, each.upper, each.far) for each in wanted]
+        turns = rotations[:, joints].swapaxes(0, 1)
+        above = np.array([upper for _, _, upper in straight]).reshape(-1, 1, 3)
+        leads = rotate(turns, np.array([own for _, own, _ in straight]).reshape(-1, 1, 3))
         normals = cross(above, leads)
-        total, sizes = normals.sum(0), np.linalg.norm(normals, axis=-1).sum()
-        normal = rotate(self._above(joint), total)
-        if np.linalg.norm(total) < 0.9 * sizes or sizes < 0.1 * len(normals):
-            normal = cross(rotate(self._above(joint), above), -self.forward if knee else self.forward)
+        sines = np.sqrt(np.einsum("jfi,jfi->jf", normals, normals))
+        bends = np.arctan2(sines, np.einsum("jfi,jki->jf", leads, above))
+        from_neutral = multiply(conjugate(self.neutral[joints])[:, None], turns)
+        found = []
+        for number, (each, axis) in enumerate(zip(wanted, _single_axes(from_neutral, bends), strict=True)):
+            if axis is not None:
+                found.append(self._hinge(each, axis, from_neutral[number], bends[number]))
+            else:
+                bone, _, upper = straight[number]
+                found.append(self._plane(each, bone, upper, normals[number].sum(axis=0), sines[number]))
+        return found
+
+    def _hinge(self, wanted: Bending, axis: Array, turns: Array, bends: Array) -> JointRange:
+        """The range of one that turns (F, 4) about an axis (3,), and bends (F,) with that."""
+        joint, rest = wanted.joint, self.neutral[wanted.joint]
+        angles = np.unwrap(twist_angles(turns, axis))
+        straight = float(median((angles - bends)[bends >= median(bends)]))
+        straight -= 2.0 * np.pi * round(straight / (2.0 * np.pi))
+        limits = straight + np.array([-wanted.over, wanted.bend])
+        spot = Spot(point=self.skeleton.names[joint], actor=self.actor)
+        if self.skeleton.kinds[joint] is JointKind.HINGE:
+            return JointRange(joint=spot, rest=rest, axes=axis[None], ranges=limits[None])
+        return JointRange(joint=spot, rest=rest, axis=axis, swing=np.array(STRAY), twist=limits)
+
+    def _plane(self, wanted: Bending, bone: Array, above: Array, across: Array, sines: Array) -> JointRange:
+        """The range of one that bends in the plane whose normals, each as long as the sine (F,) of its bend, add up to
+        some vector (3,), in the frame that its local rotation leads to; straight ahead or back if that says little."""
+        frame, sizes = self._above(wanted.joint), sines.sum()
+        normal = rotate(frame, across)
+        if np.linalg.norm(across) < 0.9 * sizes or sizes < 0.1 * len(sines):
+            normal = cross(rotate(frame, above), -self.forward if wanted.knee else self.forward)
         normal = normal / np.linalg.norm(normal)
-        middle, half = 0.5 * (bend - over), 0.5 * (bend + over)
-        centre = rotate(from_axis_angle(normal, middle), rotate(self._above(joint), above))
+        middle, half = 0.5 * (wanted.bend - wanted.over), 0.5 * (wanted.bend + wanted.over)
+        centre = rotate(from_axis_angle(normal, middle), rotate(frame, above))
         cone = np.array([[-half, half], [-STRAY, STRAY]])
-        return self._cone(joint, bone, centre, (cross(normal, centre), normal), cone, np.array([-turn, turn]))
+        turn = np.array([-wanted.turn, wanted.turn])
+        return self._cone(wanted.joint, bone, centre, (cross(normal, centre), normal), cone, turn)
 
 
 @lru_cache(maxsize=64)
@@ -211,15 +255,17 @@ def _standing(skeleton: Skeleton, actor: str) -> Stance | None:
     return Stance.of(skeleton, skeleton.rest, actor)
 
 
-def _single_axis(turns: Array, bends: Array) -> Array | None:
-    """The axis (3,) that rotations (F, 4) are all about, turning so as to bend; None if there is no such one."""
+def _single_axes(turns: Array, bends: Array) -> list[Array | None]:
+    """The axis (3,) that the rotations (J, F, 4) of each of some joints are all about, turning so as to bend (J, F);
+    None if there is no such one."""
     vectors = quaternion.log(turns)
-    around = vectors - vectors.mean(0)
-    squares, axes = np.linalg.eigh(around.T @ around)
-    axis = axes[:, 2]
-    spread = np.ptp(vectors @ axis)
-    if spread < np.radians(10.0) or squares[2] < 0.95 * squares.sum() or np.ptp(bends) < np.radians(10.0):
-        return None
-    turned, bent = around @ axis, bends - bends.mean()
-    fit = float(turned @ bent) / float(np.sqrt((turned @ turned) * (bent @ bent)))
-    return None if abs(fit) < 0.8 else axis if fit > 0.0 else -axis
+    around = vectors - vectors.mean(axis=1, keepdims=True)
+    squares, axes = np.linalg.eigh(around.swapaxes(1, 2) @ around)
+    axis = axes[:, :, 2]
+    turned, bent = np.einsum("jfi,ji->jf", around, axis), bends - bends.mean(axis=1, keepdims=True)
+    spread = np.minimum(*(each.max(axis=1) - each.min(axis=1) for each in (turned, bent)))
+    single = (spread >= BENT) & (squares[:, 2] >= ALONE * squares.sum(axis=1))
+    both, own, other = (np.einsum("jf,jf->j", a, b) for a, b in ((turned, bent), (turned, turned), (bent, bent)))
+    single &= np.abs(both) >= ALIKE * np.sqrt(own * other)
+    signed = np.copysign(1.0, both)[:, None] * axis
+    return [each if alone else None for each, alone in zip(signed, single, strict=True)]

@@ -42,7 +42,7 @@ class Floor:
 
     def heights(self, places: Array) -> Array:
         """(...,) metres: height of the floor below places (..., 3)."""
-        return self.height + places[..., [0, 2]] @ self.slope
+        return self.height + places[..., ::2] @ self.slope
 
     @property
     def normal(self) -> Array:

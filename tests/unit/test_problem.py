@@ -24,7 +24,6 @@ from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.problem import Actor, Problem
 from understudy.skeleton import JointKind
-from understudy.usage import still_joints
 
 ORIGIN = np.zeros(3)
 
@@ -145,7 +144,7 @@ def test_joints_that_never_turn_are_dearer() -> None:
     joint = walk().skeleton.joint("LeftFoot")
     rotations[:, joint] = rotations[0, joint]
     stiff = replace(walk(), rotations=rotations)
-    assert still_joints(stiff) - still_joints(walk()) == {joint}
+    assert stiff.still_joints - walk().still_joints == {joint}
     before, after = (
         cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftFoot.0"]
         for m in (walk(), stiff)
@@ -155,7 +154,7 @@ def test_joints_that_never_turn_are_dearer() -> None:
 
 def test_a_body_that_never_moves_has_no_still_joints() -> None:
     """One pose says nothing about which joints can move."""
-    assert still_joints(walk()[:1]) == set()
+    assert walk()[:1].still_joints == set()
 
 
 def as_balls(motion: Motion) -> Motion:

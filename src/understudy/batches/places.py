@@ -7,13 +7,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from understudy.errors import FileError, MissingPackageError, OptionError
 from understudy.io.files import open_to_write
+from understudy.records import remembered
 
 PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")
 LOCAL = ("file", "local")
@@ -155,7 +155,7 @@ class Store(Place):
     def shared(self) -> bool:  # type: ignore[override]
         return self.protocol != "memory"
 
-    @cached_property
+    @remembered
     def _opened(self) -> tuple[Any, str]:
         try:
             fsspec = import_module("fsspec")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from understudy.constraints.reading import OneAngle, Reading, SwingTwist, ThreeA
 from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
-from understudy.records import unchecked
+from understudy.records import remembered, unchecked
 from understudy.skeleton import NUM_AXES, Skeleton
 
 ONE, TWO, THREE, SWING = "one angle", "two angles", "three angles", "swing and twist"
@@ -145,11 +145,11 @@ class JointRange(Constraint):
                 out[number] = Rows(values=values.T if each._limited is None else values[each._limited].T)
         return [rows for rows in out if rows is not None]
 
-    @cached_property
+    @remembered
     def _sort(self) -> str:
         return SWING if self.axes is None else (ONE, TWO, THREE)[len(self.axes) - 1]
 
-    @cached_property
+    @remembered
     def _limited(self) -> np.ndarray | None:
         """Which rows of a reading stand for limits that are there; None if all do."""
         if self.ranges is not None:
@@ -159,12 +159,12 @@ class JointRange(Constraint):
             there = np.array([self.swing is not None, *np.isfinite(turns)])
         return None if there.all() else np.flatnonzero(there)
 
-    @cached_property
+    @remembered
     def reading(self) -> Reading:
         """How its joint alone is read."""
         return _reading_of.__wrapped__((self,))
 
-    @cached_property
+    @remembered
     def _seen(self) -> Array:
         """(R, 4) what a reading of its sort multiplies local rotations by."""
         from_rest = multiply(conjugate(self.rest), np.eye(4))
@@ -180,14 +180,14 @@ class JointRange(Constraint):
         frame = np.stack([first, second, cross(first, second)], -1)
         return np.concatenate([seen[:, :1], seen[:, 1:] @ frame], 1).T
 
-    @cached_property
+    @remembered
     def _lean(self) -> float:
         """Radians: how far the last of three axes leans from the first about the second."""
         assert self.axes is not None
         first, second, third = self.axes
         return float(np.arctan2(-third @ cross(first, second), third @ first))
 
-    @cached_property
+    @remembered
     def _bounds(self) -> Array:
         """(A, 2) radians: the ranges of its angles, or of its twist."""
         if self.ranges is not None:

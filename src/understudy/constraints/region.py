@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, 
 from understudy.constraints.course import check_clock, check_values, read
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array
+from understudy.records import remembered
 
 UP = np.array([0.0, 1.0, 0.0])
 SIDES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
@@ -95,12 +95,12 @@ class Region(Constraint):
         """(3,) or (N, 3): where it is at the frames in view."""
         return self.centre if self.times is None else read(self.centre, self.times, view.times)
 
-    @cached_property
+    @remembered
     def _level(self) -> Array:
         """Metres, one number or (T,): how far along that way a floor or half-space ends."""
         return np.asarray(self.centre @ self._up)
 
-    @cached_property
+    @remembered
     def _up(self) -> Array:
         """(3,) towards the allowed side of a floor or half-space."""
         return UP if self.normal is None or self.shape == "above" else self.normal

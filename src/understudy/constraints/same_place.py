@@ -6,13 +6,13 @@ With a height it also keeps that height [Gleicher98, sec. 3.5, kind 4].
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere
 from understudy.geometry.quaternion import Array
+from understudy.records import remembered
 
 EACH = np.eye(3)[:, None]
 """(3, 1, 3) derivatives of a point's three coordinates."""
@@ -43,7 +43,7 @@ class SamePlace(Constraint):
             return Rows(values=view.points[:, 0], linked=ANYWHERE)
         return Rows(values=view.points[:, 0] - self._level, linked=AT_HEIGHT)
 
-    @cached_property
+    @remembered
     def _level(self) -> Array:
         return np.array([0.0, self.height or 0.0, 0.0])
 

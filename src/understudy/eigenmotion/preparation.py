@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from understudy.geometry.quaternion import Array
 from understudy.kinematics import locate
 from understudy.limits import joint_limits
 from understudy.motion import Motion, rest_motion
+from understudy.records import remembered
 from understudy.skeleton import Point, Skeleton
 
 FLOOR = 0.01
@@ -56,7 +56,7 @@ class Preparation:
     settings: Settings
     components: int
 
-    @cached_property
+    @remembered
     def likeness(self) -> float | None:
         """How alike the two examples are performed; None without them."""
         if self.a is None or self.b is None:
@@ -64,7 +64,7 @@ class Preparation:
         fps = (self.a.motion.fps, self.b.motion.fps)
         return likeness(self.a.marker.course[:, 0], self.b.marker.course[:, 0], fps)
 
-    @cached_property
+    @remembered
     def points(self) -> tuple[Point, ...]:
         """What B stands on; animals walk on their toes, so that heels made up for rigs without one are left out."""
         found = contact_points(self._standing)
@@ -73,7 +73,7 @@ class Preparation:
         known = {*self.body.names, *(end.name for end in self.body.ends)}
         return tuple(point for point in found if point.name in known) or found
 
-    @cached_property
+    @remembered
     def rises(self) -> dict[str, float]:
         """Metres above the ground at which B's points stand, by name."""
         return rises(self._standing, self.points)
@@ -192,7 +192,7 @@ class Preparation:
             return None
         return b.marker.mean, new.marker.mean - self.a.marker.mean
 
-    @cached_property
+    @remembered
     def metric(self) -> Array:
         """(D, D) diagonal: mean square movement of all markers, in squared leg lengths, for a change of one coordinate.
 

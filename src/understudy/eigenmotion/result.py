@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from understudy.eigenmotion.study import Study
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import fk
 from understudy.motion import Motion
+from understudy.records import remembered
 from understudy.skeleton import Point
 from understudy.solvers.base import Solution
 
@@ -66,7 +66,7 @@ class Analogy:
         """How good the attempt is, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
         return self.attempt.score
 
-    @cached_property
+    @remembered
     def measures(self) -> dict[str, Any]:
         """Measures of success, in metres, seconds and radians."""
         feet = feet_of(self.motion.skeleton, self.points)

@@ -43,7 +43,7 @@ def conjugate(q: ArrayLike) -> Array:
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
     """The rotation b followed by a, as matrices multiply."""
     a, b = _whole(a), _whole(b)
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out = np.empty(np.broadcast(a, b).shape)
     # As two complex numbers each, w + xi and y + zi, they multiply in a third of the calls.
     c, d, both = a.view(complex), b.view(complex), out.view(complex)
     mirrored = d.conj()
@@ -61,7 +61,7 @@ def _whole(q: ArrayLike) -> Array:
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
     """The vector product over the last axis; several times faster than `numpy.cross` on many small vectors."""
     a, b = np.asarray(a, float), np.asarray(b, float)
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out = np.empty(np.broadcast(a, b).shape)
     ax, ay, az, bx, by, bz = a[..., 0], a[..., 1], a[..., 2], b[..., 0], b[..., 1], b[..., 2]
     np.subtract(ay * bz, az * by, out=out[..., 0])
     np.subtract(az * bx, ax * bz, out=out[..., 1])
@@ -125,7 +125,7 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
     """Rotations by angles (...) about unit axes (..., 3)."""
     half = 0.5 * np.asarray(angle, float)
     axis = np.asarray(axis, float)
-    out = np.empty((*np.broadcast_shapes(axis.shape[:-1], half.shape), 4))
+    out = np.empty((*np.broadcast(axis[..., 0], half).shape, 4))
     out[..., 0] = np.cos(half)
     out[..., 1:] = axis * np.sin(half)[..., None]
     return out

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from understudy.geometry.quaternion import Array, from_matrix, normalize, to_matrix
 from understudy.io.gltf_document import Document, Json
+from understudy.records import remembered
 
 SKEW = 1e-3
 """How far from right angles the axes of a matrix may be before the nearest rotation is searched."""
@@ -43,7 +43,7 @@ class Nodes:
     def count(self) -> int:
         return len(self.names)
 
-    @cached_property
+    @remembered
     def worlds(self) -> Array:
         """(N, 4, 4) file's world from node."""
         out = np.empty((self.count, 4, 4))
@@ -52,7 +52,7 @@ class Nodes:
             out[node] = self.locals[node] if parent < 0 else out[parent] @ self.locals[node]
         return out
 
-    @cached_property
+    @remembered
     def children(self) -> tuple[tuple[int, ...], ...]:
         found: list[list[int]] = [[] for _ in range(self.count)]
         for node in self.order:
@@ -60,7 +60,7 @@ class Nodes:
                 found[self.parents[node]].append(node)
         return tuple(tuple(each) for each in found)
 
-    @cached_property
+    @remembered
     def depths(self) -> np.ndarray:
         """(N,) how many nodes stand above each."""
         out = np.zeros(self.count, np.intp)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from understudy.kinematics import Pose, fk
 from understudy.metrics.base import ADULT
 from understudy.motion import Motion
 from understudy.plants import Stage
+from understudy.records import remembered
 from understudy.skeleton import Point, Skeleton
 from understudy.skin import Mesh
 from understudy.solvers.base import Outcome
@@ -65,7 +65,7 @@ class Take:
     """The result's skin, where it has one."""
     source_meshes: tuple[Mesh, ...] = ()
 
-    @cached_property
+    @remembered
     def leg(self) -> float:
         """Metres: the length of the result's legs."""
         return leg_length(self.result.skeleton)
@@ -75,11 +75,11 @@ class Take:
         """How many times an adult's the legs are."""
         return self.leg / ADULT
 
-    @cached_property
+    @remembered
     def pose(self) -> Pose:
         return fk(self.result)
 
-    @cached_property
+    @remembered
     def shown(self) -> Motion | None:
         """The source at the times of the result's frames; its last frame is held where it is shorter."""
         if self.source is None:
@@ -97,23 +97,23 @@ class Take:
         apart = abs(self.result.duration - self.source.duration)
         return apart <= max(LENGTHS * self.source.duration, 2.0 / self.result.fps)
 
-    @cached_property
+    @remembered
     def shown_pose(self) -> Pose | None:
         return None if self.shown is None else fk(self.shown)
 
-    @cached_property
+    @remembered
     def ratio(self) -> float:
         """How much larger than the source the result's body is, by its legs or the height of its hips."""
         if self.source is None:
             return 1.0
         return leg_ratio(self.source.skeleton, self.result.skeleton) if self.alike else step_ratio(self.alignment)
 
-    @cached_property
+    @remembered
     def alike(self) -> bool:
         """Whether source and result are of one structure, with rest poses in which angles mean the same."""
         return self.source is not None and self.given is None and _alike(self.source.skeleton, self.result.skeleton)
 
-    @cached_property
+    @remembered
     def correspondence(self) -> Correspondence:
         assert self.source is not None
         source, target = self.source.skeleton, self.result.skeleton
@@ -121,12 +121,12 @@ class Take:
             return Correspondence(source=source, target=target, pairs=self.given.pairs, points=self.given.points)
         return suggest(source, target, source_motion=self.source, target_motion=self.result)
 
-    @cached_property
+    @remembered
     def alignment(self) -> Alignment:
         """The reference poses of source and result, from which their movement is counted."""
         return align(self.correspondence, source_motion=self.source, target_motion=self.result)
 
-    @cached_property
+    @remembered
     def loose(self) -> bool:
         """Whether source and result stand in ways of their own, or share no more than one bone: paths of their joints
         and limbs cannot be compared in size."""
@@ -134,7 +134,7 @@ class Take:
             return False
         return self.alignment.stance or len(self.correspondence.pairs) == 1
 
-    @cached_property
+    @remembered
     def found_contacts(self) -> tuple[Contact, ...]:
         """The contacts that stay in one place."""
         if self.contacts is not None:
@@ -145,7 +145,7 @@ class Take:
             found = _low_contacts(self.result)
         return tuple(contact for contact in found if contact.place is not None)
 
-    @cached_property
+    @remembered
     def floor(self) -> Floor:
         """The ground that source and result stand on."""
         if self.ground is not None:
@@ -153,7 +153,7 @@ class Take:
         whose = self.result if self.source is None else self.source
         return find_floor(self.found_contacts, leg_length(whose.skeleton))
 
-    @cached_property
+    @remembered
     def landing(self) -> Landing | None:
         """Where on the result the source's contacts go; None where the two are of one structure."""
         if self.source is None or self.alike:
@@ -161,7 +161,7 @@ class Take:
         carried = carry(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
         return land(self.source, self.found_contacts, self.alignment, carried, self.floor)
 
-    @cached_property
+    @remembered
     def plants(self) -> tuple[Plant, ...]:
         """When which points of the result should stand, and how high."""
         if self.source is None:
@@ -196,7 +196,7 @@ class Take:
                 made.append(Plant(point=contact.point, frames=frames, contact=contact, level=level))
         return tuple(made)
 
-    @cached_property
+    @remembered
     def aided(self) -> np.ndarray:
         """(F,) whether something besides the floor holds the body: a rail, a thing, somebody else."""
         held = np.zeros(self.result.num_frames, bool)
@@ -205,7 +205,7 @@ class Take:
                 held[contact.frames(self.result.fps, self.result.num_frames)] = True
         return held
 
-    @cached_property
+    @remembered
     def headings(self) -> tuple[Array, Array] | None:
         """(F,) radians about the vertical of the result and of the source; None without a source."""
         if self.shown is None:

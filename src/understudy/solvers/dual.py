@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from understudy.geometry.quaternion import Array
+from understudy.records import remembered
 from understudy.splines import Basis
 
 BLOCK = 2**15
@@ -88,22 +88,22 @@ class Pattern:
     curves: Curves
     space: Space = field(default_factory=Space)
 
-    @cached_property
+    @remembered
     def _reach(self) -> int:
         return max(basis.reach for basis in self.curves.bases)
 
-    @cached_property
+    @remembered
     def _sharing(self) -> np.ndarray:
         """(A,) how many rows from each on, itself included, are near enough in time to share a key with it."""
         last = np.searchsorted(self.times, self.times + self._reach, side="right")
         return last - np.arange(len(self.times))
 
-    @cached_property
+    @remembered
     def _own_width(self) -> int:
         """Rows this far apart and further share no key."""
         return int(np.max(self._sharing))
 
-    @cached_property
+    @remembered
     def width(self) -> int:
         """Residuals this far apart and further do not feel each other."""
         if not self._linked.any():
@@ -114,11 +114,11 @@ class Pattern:
         last = np.searchsorted(first, self.times + self._reach, side="right")
         return int(np.max(last - np.arange(len(self.times))))
 
-    @cached_property
+    @remembered
     def _linked(self) -> np.ndarray:
         return self.before >= 0
 
-    @cached_property
+    @remembered
     def _overlaps(self) -> tuple[Array, ...]:
         """For each group (A, width): the spline's overlap between each row's time and that of the row o further."""
         count, own = len(self.times), self._own_width

@@ -7,7 +7,6 @@ at constant speed along the shortest way. What limits joints are the problem's o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from understudy.geometry.quaternion import (
     to_matrix,
 )
 from understudy.problem import Problem
+from understudy.records import remembered
 from understudy.skeleton import NUM_AXES
 from understudy.solvers.descent import Descent, Step
 from understudy.solvers.sparse import Curve
@@ -91,7 +91,7 @@ class _Part:
         first = np.clip(np.searchsorted(keys, at, side="right") - 1, 0, len(keys) - 2)
         return _Part(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
 
-    @cached_property
+    @remembered
     def second(self) -> np.ndarray:
         return np.minimum(self.first + 1, self.num_keys - 1)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
+from understudy.records import remembered
 from understudy.solvers.rows import stiffness
 
 Term = tuple[np.ndarray, np.ndarray, Array]
@@ -47,22 +47,22 @@ class Layout:
             before=place[before], counts=before != -2,
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def constraint(self) -> np.ndarray:
         """(A,) which constraint each row is of."""
         return self.laid.register.constraint[self.entries]
 
-    @cached_property
+    @remembered
     def at(self) -> np.ndarray:
         """(A,) at which of the constraint's own frames."""
         return self.laid.register.at[self.entries]
 
-    @cached_property
+    @remembered
     def row(self) -> np.ndarray:
         """(A,) which of its residuals there."""
         return self.laid.register.row[self.entries]
 
-    @cached_property
+    @remembered
     def taking_part(self) -> list[int]:
         """The constraints that take part."""
         return np.flatnonzero(np.bincount(self.constraint)).tolist()
@@ -87,16 +87,16 @@ class Layout:
                 out[mine] = evaluation.jacobian(which, (self.at[mine], self.row[mine]))
         return out
 
-    @cached_property
+    @remembered
     def _constant(self) -> Constant:
         return Constant.of(self)
 
-    @cached_property
+    @remembered
     def compliance(self) -> Array:
         """(A,) how soft each row is against one of weight one."""
         return 1.0 / stiffness(self.sample, self.laid.rows)[self.constraint]
 
-    @cached_property
+    @remembered
     def one_sided(self) -> np.ndarray:
         """(A,) True for rows that only must not be above zero."""
         return self.laid.register.one_sided[self.entries]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from understudy.evaluation import Evaluation, Sample
 from understudy.geometry.quaternion import Array
+from understudy.records import remembered
 from understudy.solvers.dual import BLOCK, Curves, Pattern, keys_of_forces
 from understudy.solvers.factored import Factored, product
 from understudy.solvers.layout import Layout
@@ -113,7 +113,7 @@ class Descent:
             self._heavy.append(self.stiffness * self.weights * stiffness(self.sample, evaluation.rows))
         return self._heavy[0]
 
-    @cached_property
+    @remembered
     def _heavy(self) -> list[Array]:
         return []
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,6 +17,7 @@ from scipy.sparse import csr_array
 from understudy.evaluation import Evaluation
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
+from understudy.records import remembered
 from understudy.solvers.layout import Layout
 from understudy.solvers.rows import active_rows
 from understudy.splines import Basis, Knots
@@ -101,7 +101,7 @@ class Linear:
         found = Linear(layout=layout, matrix=matrix, values=np.zeros(rows))
         return Linear(layout=layout, matrix=matrix, values=found.centre(layout.values(evaluation)))
 
-    @cached_property
+    @remembered
     def chains(self) -> np.ndarray:
         """(A,) the first row of each linked row's chain; -1 for rows on their own."""
         before, rows = self.layout.before, np.arange(len(self.layout.before))
@@ -110,7 +110,7 @@ class Linear:
             first = first[first]
         return np.where((before >= 0) | ~self.layout.counts, first, -1)
 
-    @cached_property
+    @remembered
     def weights(self) -> Array:
         """(A,) how heavily each row's square counts."""
         return 1.0 / self.layout.compliance
@@ -135,7 +135,7 @@ class Linear:
         """(K D,) what forces (A,) on the residuals do to the keys: the transpose of `push`."""
         return self._transposed @ self.centre(forces)
 
-    @cached_property
+    @remembered
     def _transposed(self) -> csr_array:
         return csr_array(self.matrix.T)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from time import perf_counter
 
 import numpy as np
@@ -26,6 +25,7 @@ from understudy.problem import Problem
 from understudy.recipe.loading import Loaded
 from understudy.recipe.model import Recipe
 from understudy.recipe.prepare import Prepared, make_solver
+from understudy.records import remembered
 from understudy.solvers.base import Watch
 from understudy.solvers.spacetime import Spacetime
 from understudy.studio.changes import Change, compare, moved_in_time
@@ -88,16 +88,16 @@ class Rehearsal:
         names = [part.name for part in self.plan.parts]
         return self.poses[names.index(spot.actor) if spot.actor else 0].points([spot.point])[:, 0]
 
-    @cached_property
+    @remembered
     def poses(self) -> tuple[Pose, ...]:
         return tuple(fk(motion) for motion in self.motions)
 
-    @cached_property
+    @remembered
     def limits(self) -> tuple[Constraint, ...]:
         own = {id(constraint) for constraint in self.prepared.recipe.constraints}
         return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in own)
 
-    @cached_property
+    @remembered
     def made(self) -> tuple[Constraint, ...]:
         """What follows from contacts: plants, holds and the floor."""
         own = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from understudy.recipe.loading import Loaded, clip_of
 from understudy.recipe.model import ALL, AUTO
 from understudy.recipe.prepare import Prepared, has_keys
 from understudy.recipe.quality import advice, measure
+from understudy.records import remembered
 from understudy.samples import Prop
 from understudy.solvers.base import Solution, Watch
 from understudy.studio.figures import quality_table
@@ -58,7 +58,7 @@ class Performance(Work):
     def live(self) -> bool:
         return self.base is not None
 
-    @cached_property
+    @remembered
     def held(self) -> tuple[Held, ...]:
         """How well everything is met."""
         return look(self.problem, self.motions_made, quickly=self.live)
@@ -67,13 +67,13 @@ class Performance(Work):
     def contacts(self) -> tuple[Contact, ...]:
         return self.prepared.contacts
 
-    @cached_property
+    @remembered
     def data(self) -> Table:
         """Everything worth knowing about the result."""
         assert self.solution is not None
         return measure(self.prepared, self.solution, self.spacing)
 
-    @cached_property
+    @remembered
     def performers(self) -> tuple[Performer, ...]:
         cast = self.prepared.cast
         sources = [

@@ -9,7 +9,6 @@ the directions of the two limbs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from understudy.geometry.quaternion import (
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.naming import words
+from understudy.records import remembered
 from understudy.roles import roles
 from understudy.skeleton import Skeleton
 from understudy.transfer.correspondence import ALIGNMENTS, Correspondence, Pair, is_chain
@@ -54,12 +54,12 @@ class Alignment:
     stance: bool
     """Whether the two stand in ways of their own."""
 
-    @cached_property
+    @remembered
     def source_world(self) -> Array:
         """(J, 4) orientations of the source's bones in its reference pose."""
         return posed(self.correspondence.source, self.source).rotations[0]
 
-    @cached_property
+    @remembered
     def target_world(self) -> Array:
         """(J, 4) orientations of the target's bones in its reference pose."""
         return posed(self.correspondence.target, self.target).rotations[0]

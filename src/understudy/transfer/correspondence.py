@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.errors import UnderstudyError, UnknownNameError, nearest_names
+from understudy.records import remembered
 from understudy.skeleton import Skeleton
 
 ALIGNMENTS = ("direction", "stance")
@@ -146,7 +147,7 @@ class Correspondence:
                 hint="add a pair of the bones that everything hangs from, such as the hips of both",
             )
 
-    @cached_property
+    @remembered
     def root(self) -> Pair | None:
         """The pair whose bones carry those of every other pair; None in a map that has none."""
         for pair in self.pairs:
@@ -154,7 +155,7 @@ class Correspondence:
                 return pair
         return None
 
-    @cached_property
+    @remembered
     def ordered(self) -> tuple[Pair, ...]:
         """The pairs in an order in which the target's bones are met from the root outwards."""
         return tuple(sorted(self.pairs, key=lambda pair: min(self.target.index[bone] for bone in pair.target)))

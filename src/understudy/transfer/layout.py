@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from understudy.body import is_humanoid
 from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, multiply, rotate
 from understudy.kinematics import Pose
+from understudy.records import remembered
 from understudy.skeleton import JointKind
 from understudy.symmetry import partners
 from understudy.transfer.correspondence import Correspondence, Pair, is_chain
@@ -53,7 +53,7 @@ class Layout:
         assert self.correspondence.root is not None
         return self.correspondence.root
 
-    @cached_property
+    @remembered
     def poses(self) -> dict[str, Pose]:
         """Both bodies by side, the target turned to face as the source does."""
         source = posed(self.correspondence.source, self.source)
@@ -98,7 +98,7 @@ class Layout:
         around = place - place.mean(0)
         return around / max(float(np.linalg.norm(around)), 1e-12)
 
-    @cached_property
+    @remembered
     def _twins(self) -> list[tuple[int, int]]:
         """Numbers of limbs that are partners on the target, one of each side; the order is the same for both bodies."""
         other = partners(self.correspondence.target)
@@ -106,7 +106,7 @@ class Layout:
         tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
         return [(n, tops[int(other[j])]) for j, n in tops.items() if int(other[j]) in tops and other[j] > j]
 
-    @cached_property
+    @remembered
     def parents(self) -> dict[Pair, Pair | None]:
         """The pair that each pair hangs from on the target."""
         skeleton = self.correspondence.target
@@ -117,7 +117,7 @@ class Layout:
             found[pair] = next((owner[j] for j in reversed(above) if j in owner and owner[j] is not pair), None)
         return found
 
-    @cached_property
+    @remembered
     def children(self) -> dict[Pair, list[Pair]]:
         """The pairs that hang from each pair on the target."""
         found: dict[Pair, list[Pair]] = {pair: [] for pair in self.correspondence.pairs}
@@ -126,7 +126,7 @@ class Layout:
                 found[above].append(pair)
         return found
 
-    @cached_property
+    @remembered
     def limbs(self) -> list[list[Pair]]:
         """Runs of pairs that do not branch: each limb, the trunk, the neck; first the root, alone."""
         runs = [[self.root]]
@@ -139,7 +139,7 @@ class Layout:
                 runs.append(run)
         return runs
 
-    @cached_property
+    @remembered
     def _sided(self) -> np.ndarray:
         pair = partners(self.correspondence.target)
         return pair != np.arange(len(pair))
@@ -213,14 +213,14 @@ class Layout:
         tip = self._tip(side, bone)
         return None if tip is None else _unit(tip - self.place(side, bone))
 
-    @cached_property
+    @remembered
     def alike(self) -> bool:
         """Whether both bodies stand in the same way: humans do, others if their limbs and trunks point alike."""
         if is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target):
             return True
         return all(self._apart(run[0], run[-1]) < ALIKE for run in self.limbs[1:])
 
-    @cached_property
+    @remembered
     def trunks_alike(self) -> bool:
         """Whether both trunks rise, or lie, in the same way."""
         return self._apart(self.root, self.root) < ALIKE

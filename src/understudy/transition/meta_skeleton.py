@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from understudy.errors import MotionError
 from understudy.geometry.quaternion import Array, conjugate, identity, multiply, rotate, unrotate
 from understudy.kinematics import fk
 from understudy.motion import Motion
+from understudy.records import remembered
 from understudy.skeleton import JointKind, Point, Skeleton
 from understudy.transfer.alignment import Alignment
 from understudy.transfer.correspondence import Correspondence
@@ -83,7 +83,7 @@ class Meta:
     def _bodies(self) -> tuple[Skeleton, Skeleton]:
         return self.correspondence.source, self.correspondence.target
 
-    @cached_property
+    @remembered
     def _order(self) -> tuple[np.ndarray, np.ndarray]:
         """For each side (M,) the joint to take place and frame from: itself where the body has it, else the one above.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from understudy.motion import Motion
 from understudy.picture.pen import PALETTES, Palette
 from understudy.picture.stick import Stick, stick
 from understudy.picture.view import view_of
+from understudy.records import remembered
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,7 +48,7 @@ class Panel:
         """Whether the camera goes up and down with the figure."""
         return bool(np.any(self.middle[:, 1]))
 
-    @cached_property
+    @remembered
     def seen(self) -> Array:
         """(F, N, 3) metres: the nodes, then the head's centre if there is one, as the camera sees them."""
         places = self.figure.nodes
@@ -56,7 +56,7 @@ class Panel:
             places = np.concatenate([places, self.figure.head[:, None]], axis=1)
         return (places - self.middle[:, None]) @ self.eye.T
 
-    @cached_property
+    @remembered
     def box(self) -> tuple[Array, Array]:
         """(2,) and (2,) metres: lowest left and highest right that is ever drawn of the figure."""
         drawn = self.figure.drawn
