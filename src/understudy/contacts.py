@@ -162,8 +162,8 @@ def _heel(pose: Pose, name: str, ball: Point) -> Point:
     low = float(percentile(place[:, 1:2], LOW)[0])
     still = np.argsort(step + np.abs(place[:, 1] - low))[: max(len(place) // 10, 1)]
     up = unrotate(pose.rotations[still, ankle], np.array([0.0, 1.0, 0.0])).mean(axis=0)
-    drop = float(np.median(pose.positions[still, ankle, 1] - place[still, 1]))
-    return Point(name=f"{name}_heel", joint=name, offset=-max(drop, 0.0) * up / np.linalg.norm(up))
+    drop = float(median(pose.positions[still, ankle, 1] - place[still, 1]))
+    return Point(name=f"{name}_heel", joint=name, offset=-max(drop, 0.0) * up / math.sqrt(up @ up))
 
 
 def detect_contacts(

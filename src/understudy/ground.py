@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -48,8 +47,8 @@ def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constra
     rises = [stage.rise(c) for c in standing]
     for name, point in {c.point.name: c.point for c in standing}.items():
         mine = [i for i, c in enumerate(standing) if c.point.name == name]
-        above = _above(stage, stage.point(point), np.array(min(rises[i] for i in mine) - SUNK))
-        above = replace(above, pauses=tuple((standing[i].start, standing[i].end) for i in mine))
+        pauses = tuple((standing[i].start, standing[i].end) for i in mine)
+        above = _above(stage, stage.point(point), np.array(min(rises[i] for i in mine) - SUNK), pauses)
         if len(above.frames(times)):
             made.append(above)
     if stage.landing is not None:
@@ -77,7 +76,7 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
     return {name: GIVING for name in last if skeleton.index[name] not in still}
 
 
-def _above(stage: Stage, point: Point, height: Array) -> Region:
+def _above(stage: Stage, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()) -> Region:
     """A point of the target stays above a height over the floor, metres: one number, or (F,) for one that changes."""
     return Region(
         spot=Spot(point=point, actor=stage.actor),
@@ -85,6 +84,7 @@ def _above(stage: Stage, point: Point, height: Array) -> Region:
         centre=np.array([0.0, stage.floor.height, 0.0]) + height[..., None] * UP,
         times=stage.source.times if height.ndim else None,
         normal=stage.floor.normal,
+        pauses=pauses,
         name=f"{stage.actor} {point.name} above the floor".strip(),
     )
 

@@ -19,6 +19,7 @@ from understudy.geometry.order import median, percentile
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
 from understudy.problem import Problem
+from understudy.records import remembered
 from understudy.skeleton import Skeleton
 
 DEEP = 0.06
@@ -44,7 +45,7 @@ class Floor:
         """(...,) metres: height of the floor below places (..., 3)."""
         return self.height + places[..., ::2] @ self.slope
 
-    @property
+    @remembered
     def normal(self) -> Array:
         """(3,) unit vector away from the ground."""
         up = np.array([-self.slope[0], 1.0, -self.slope[1]])

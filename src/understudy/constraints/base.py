@@ -175,7 +175,7 @@ def everywhere(by: Array, view: View) -> Array:
 def world(array: object, what: str) -> Array:
     """(3,) finite numbers, or an error that says what they are for."""
     out = np.array(array, float)
-    if out.shape != (3,) or not np.all(np.isfinite(out)):
+    if out.shape != (3,) or not np.isfinite(out).all():
         raise OptionError(f"{what}: expected three finite numbers, got {np.array2string(out)}")
     out.setflags(write=False)
     return out

@@ -194,6 +194,11 @@ class JointRange(Constraint):
             return self.ranges
         return np.array([[-np.inf, np.inf]]) if self.twist is None else self.twist[None]
 
+    @remembered
+    def _middle(self) -> Array:
+        """(A,) radians: the angles next to which it is read."""
+        return middle(self._bounds)
+
     def _by_turns(self, turns: Array, angles: Array) -> Array:
         """(N, A, 3) derivatives of angles (N, A) about its axes."""
         assert self.axes is not None
@@ -213,7 +218,7 @@ class JointRange(Constraint):
             return self.reading.read(turns.T[None])[0].T
         assert self.axes is not None
         from_rest = multiply(conjugate(self.rest), turns)
-        return near(two_angles(from_rest, self.axes)[0], middle(self._bounds))
+        return near(two_angles(from_rest, self.axes)[0], self._middle)
 
     def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
         """The same, wide enough for given local rotations (F, 4) and, where it had to be widened, a margin more."""
@@ -247,7 +252,7 @@ class JointRange(Constraint):
         wide = all(np.array_equal(getattr(self, key), value) for key, value in changes.items())
         if wide:
             return self
-        found = unchecked(self, PARTS)
+        found = unchecked(self, (*PARTS, "_sort", "_seen", "_lean"))
         found._set(**changes)
         return found
 
@@ -273,7 +278,7 @@ def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
     bounds = np.array([each._bounds for each in ranges])
     shared = {
         "seen": np.array([each._seen for each in ranges]),
-        "centre": np.array([middle(each._bounds) for each in ranges])[:, :, None],
+        "centre": np.array([each._middle for each in ranges])[:, :, None],
         "low": bounds[:, :, :1],
         "high": bounds[:, :, 1:],
     }

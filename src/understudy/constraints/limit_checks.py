@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,18 @@ def checked_range(given: Any, shape: tuple[int, ...], where: str) -> Array:
 def checked_bone(axis: Any, reference: Any, where: str) -> tuple[Array, Array]:
     """(3,) the unit direction of a bone, and (3,) one across it: any, if none is given."""
     bone = world(axis, f"{where}: bone axis")
-    if np.linalg.norm(bone) < 1e-12:
+    size = math.sqrt(bone @ bone)
+    if size < 1e-12:
         raise OptionError(f"{where}: the bone axis must have a direction")
-    bone = bone / np.linalg.norm(bone)
-    side = across(bone)[0] if reference is None else world(reference, f"{where}: reference")
+    bone = bone / size
+    if reference is None:
+        return bone, across(bone)[0]
+    side = world(reference, f"{where}: reference")
     side = side - (side @ bone) * bone
-    if np.linalg.norm(side) < 1e-6:
+    size = math.sqrt(side @ side)
+    if size < 1e-6:
         raise OptionError(f"{where}: the reference must not be along the bone axis")
-    return bone, side / np.linalg.norm(side)
+    return bone, side / size
 
 
 def checked_cone(given: Any, where: str) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -50,14 +51,15 @@ class Region(Constraint):
             object.__setattr__(self, "times", check_clock(self.times, len(places), where))
         if self.shape == "half_space":
             normal = world(self.normal, f"{where}: normal")
-            if np.linalg.norm(normal) < 1e-12:
+            size = math.sqrt(normal @ normal)
+            if size < 1e-12:
                 raise OptionError(f"{where}: a half-space's normal must have a direction")
-            object.__setattr__(self, "normal", normal / np.linalg.norm(normal))
+            object.__setattr__(self, "normal", normal / size)
         if self.shape in ("box", "sphere", "outside_sphere"):
-            size = world(self.size, f"{where}: size")
-            if np.any(size <= 0.0):
-                raise OptionError(f"{where}: expected a size above zero, got {size.tolist()}")
-            object.__setattr__(self, "size", size)
+            edges = world(self.size, f"{where}: size")
+            if np.any(edges <= 0.0):
+                raise OptionError(f"{where}: expected a size above zero, got {edges.tolist()}")
+            object.__setattr__(self, "size", edges)
 
     @property
     def relation(self) -> Relation:

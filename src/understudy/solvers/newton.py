@@ -56,7 +56,10 @@ class Descent:
         """The keys reached from some, or zero, in so many steps at most, what they make of it, and the steps taken."""
         if keys is None:
             keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
-        now = self.sample.measure(self.curves.values(keys))
+            d = np.zeros((len(self.sample.frames), len(self.curves.cost)))
+        else:
+            d = self.curves.values(keys)
+        now = self.sample.measure(d)
         merit, damping, held, plan, linear = self.merit(now, keys), 0.0, None, None, None
         for number in range(steps):
             active = active_rows(now, self.margin, held)
@@ -67,13 +70,13 @@ class Descent:
             if len(plan.layout.times) == 0:
                 return keys, now, number
             kept = linear is not None
-            d = self.curves.values(keys)
             linear = linear.around(now, d, active) if linear else plan.linearize(now, d, active)
             for _ in range(1 if kept else self.tries):
                 # Only a small step tells what it will violate.
                 forces, trial = linear.step(keys, damping, self.margin if self.exact else np.inf)
                 trial = self._shortened(keys, trial)
-                then = self.sample.measure(self.curves.values(trial))
+                there = self.curves.values(trial)
+                then = self.sample.measure(there)
                 reached = self.merit(then, trial)
                 if reached <= merit:
                     break
@@ -86,7 +89,7 @@ class Descent:
             gain = (merit - reached) / max(merit, 1e-30)
             # What the linear problem says could be had and is not yet, the next step may bring; more it hardly can.
             coming = np.inf if damping else (reached - linear.merit(forces)) / max(reached, 1e-30)
-            keys, now, merit = trial, then, reached
+            keys, d, now, merit = trial, there, then, reached
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
             held = plan.layout.listed(plan.layout.one_sided & (forces > 0.0))
             if not (self.exact and gain > KEPT and damping == 0.0):
