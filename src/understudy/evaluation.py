@@ -216,10 +216,12 @@ class Evaluation:
         What is given for one piece is gone with the next: their place is used again.
         """
         places, ensemble, count = self.sample.places, self.sample.ensemble, len(self.sample.frames)
-        whole = np.zeros((min(count, BLOCK), len(points), 3, ensemble.num_coordinates))
+        # Pieces of one length: a last one of few frames would take as many calls as a whole one.
+        size = -(-count // max(round(count / BLOCK), 1))
+        whole = np.zeros((size, len(points), 3, ensemble.num_coordinates))
         of = [np.flatnonzero(places.bodies[points] == body) for body in range(len(self.postures))]
-        for start in range(0, count, BLOCK):
-            part = slice(start, min(start + BLOCK, count))
+        for start in range(0, count, size):
+            part = slice(start, min(start + size, count))
             out = whole[: part.stop - start]
             for body, (posture, mine) in enumerate(zip(self.postures, of, strict=True)):
                 if len(mine):
@@ -241,7 +243,7 @@ class Evaluation:
 
 
 BLOCK = 192
-"""Frames at a time whose derivatives are worked on."""
+"""Frames at a time, about, whose derivatives are worked on."""
 
 
 def _fill_moves(posture: Posture, frames: slice, joints: np.ndarray, offsets: Array, out: Array) -> None:

@@ -90,8 +90,8 @@ def _turn_all(skeleton: Skeleton, turn: Array) -> None:
 
     A quaternion is taken as two complex numbers, w + xi and y + zi, whose product takes a third of the calls.
     """
-    for joints in skeleton.levels:
-        above, own = turn[skeleton.parents[joints]], turn[joints]
+    for joints, parents in skeleton.generations:
+        above, own = turn[parents], turn[joints]
         mirrored = own.conj()
         turn[joints, 0] = above[:, 0] * own[:, 0] - above[:, 1] * mirrored[:, 1]
         turn[joints, 1] = above[:, 0] * own[:, 1] + above[:, 1] * mirrored[:, 0]

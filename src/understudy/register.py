@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.constraints.base import Constraint, Relation, Rows
+from understudy.records import remembered
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -17,10 +18,6 @@ class Register:
 
     constraint: np.ndarray
     """(T,) which of the constraints looked at."""
-    row: np.ndarray
-    """(T,) which of its residuals."""
-    at: np.ndarray
-    """(T,) which of its own frames."""
     time: np.ndarray
     """(T,) which of the frames looked at."""
     one_sided: np.ndarray
@@ -33,6 +30,18 @@ class Register:
     """(S,) how many entries it has."""
     linked: np.ndarray
     """(S,) whether it is to equal its value one frame before."""
+    numbers: np.ndarray
+    """(S,) which of its constraint's residuals it is."""
+
+    @remembered
+    def row(self) -> np.ndarray:
+        """(T,) which of its constraint's residuals each entry is of."""
+        return np.repeat(self.numbers, self.sizes)
+
+    @remembered
+    def at(self) -> np.ndarray:
+        """(T,) at which of its own frames."""
+        return np.arange(len(self.time)) - np.repeat(self.starts, self.sizes)
 
     @staticmethod
     def of(constraints: Sequence[Constraint], rows: Sequence[Rows], holds: Sequence[np.ndarray]) -> Register:
@@ -51,19 +60,15 @@ class Register:
         sizes = np.array([len(each) for each in held[1:]], dtype=np.intp)
         starts = np.cumsum(sizes) - sizes
         of, chained = np.array(which, dtype=np.intp), np.array(linked, dtype=bool)
-        total = int(sizes.sum())
-        before = np.full(total, -1)
-        chain = np.repeat(chained, sizes)
-        before[chain] = np.flatnonzero(chain) - 1
+        before = np.where(np.repeat(chained, sizes), np.arange(-1, int(sizes.sum()) - 1), -1)
         before[starts[chained]] = -2
         return Register(
             constraint=np.repeat(of, sizes),
-            row=np.repeat(np.array(numbers, dtype=np.intp), sizes),
-            at=np.arange(total) - np.repeat(starts, sizes),
             time=np.concatenate(held),
             one_sided=np.repeat(np.array(relations, dtype=bool)[of], sizes),
             before=before,
             starts=starts,
             sizes=sizes,
             linked=chained,
+            numbers=np.array(numbers, dtype=np.intp),
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.errors import SkeletonError, UnknownNameError, nearest_names
-from understudy.geometry.arrays import read_only
+from understudy.geometry.arrays import evenly, read_only
 from understudy.geometry.quaternion import Array, identity, multiply, rotate
 from understudy.records import remembered
 
@@ -145,6 +145,12 @@ class Skeleton:
         order = np.argsort(self.depths, kind="stable")
         splits = np.flatnonzero(np.diff(self.depths[order])) + 1
         return tuple(np.split(order, splits)[1:])
+
+    @remembered
+    def generations(self) -> tuple[tuple[slice | np.ndarray, slice | np.ndarray], ...]:
+        """The joints of each depth and their parents, for arrays over all joints: slices where they stand evenly apart,
+        as those of two limbs do, which are seen without copying."""
+        return tuple((evenly(level), evenly(self.parents[level])) for level in self.levels)
 
     @remembered
     def above(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Arrays that nobody can change, checked as they come in."""
+"""Arrays that nobody can change, checked as they come in, and parts of arrays."""
 
 from __future__ import annotations
 
@@ -25,3 +25,12 @@ def read_only(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bo
         array = array.copy()
         array.setflags(write=False)
     return array
+
+
+def evenly(numbers: np.ndarray) -> slice | np.ndarray:
+    """Rising numbers (N,) as a slice if they are evenly apart, as they are if not."""
+    gaps = np.diff(numbers)
+    if len(numbers) == 0 or len(set(gaps.tolist())) > 1 or gaps.min(initial=1) < 1:
+        return numbers
+    step = int(gaps[0]) if len(gaps) else 1
+    return slice(int(numbers[0]), int(numbers[-1]) + 1, step)
