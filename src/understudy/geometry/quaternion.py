@@ -72,15 +72,25 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
     """Vectors (..., 3) turned by rotations (..., 4)."""
     q, v = np.asarray(q, float), np.asarray(v, float)
-    twice = 2.0 * cross(q[..., 1:], v)
-    return v + q[..., :1] * twice + cross(q[..., 1:], twice)
+    return _turned(q[..., :1], q[..., 1:], v)
 
 
 def unrotate(q: ArrayLike, v: ArrayLike) -> Array:
     """Vectors turned by the inverse rotations."""
     q, v = np.asarray(q, float), np.asarray(v, float)
-    twice = 2.0 * cross(v, q[..., 1:])
-    return v + q[..., :1] * twice + cross(twice, q[..., 1:])
+    return _turned(-q[..., :1], q[..., 1:], v)
+
+
+def _turned(w: Array, u: Array, v: Array) -> Array:
+    """Vectors (..., 3) turned by rotations with scalar parts (..., 1) and vector parts (..., 3)."""
+    # Large arrays are dear to get: what is there is added to.
+    twice = cross(u, v)
+    twice += twice
+    out = cross(u, twice)
+    twice *= w
+    out += twice
+    out += v
+    return out
 
 
 def _sinc_half(angle: Array) -> Array:
