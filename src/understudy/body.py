@@ -131,6 +131,7 @@ def hands(skeleton: Skeleton) -> tuple[Point, ...]:
     return tuple(points)
 
 
+@lru_cache(maxsize=64)
 def rest_pose_kind(skeleton: Skeleton) -> str:
     """How a human stands in its rest pose: "T-pose", "A-pose", "arms down", "other pose" or "no pose".
 

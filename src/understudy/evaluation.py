@@ -6,6 +6,7 @@ A solver never sees a skeleton: it asks for residuals and derivatives at some fr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ class Sample:
         return tuple(at[at >= 0] for at in (position[frames] for frames in held))
 
     @remembered
-    def _windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
+    def windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
         """For each constraint, with what it names: the positions and the points it sees, as slices where they follow
         one another, which are seen without copying; and its times."""
         found = []
@@ -82,7 +83,7 @@ class Sample:
         positions = self.ensemble.points(postures, self.places) if seen else np.empty((len(self.frames), 0, 3))
         return [
             View(times=times, points=positions[at][:, points], turns=_turns(self.bodies, postures, target, at))
-            for target, at, points, times in self._windows
+            for target, at, points, times in self.windows
         ]
 
     def evaluate(self, d: Array) -> Evaluation:
@@ -149,13 +150,15 @@ class Evaluation:
         others = tuple(sorted(set(range(len(problem.constraints))) - set(looked)))
         rest = Sample(problem=problem, bodies=bodies, frames=frames, only=others).measure()
         order = np.argsort([*looked, *others]).tolist()
-        views, rows = (*self.views, *rest.views), (*self.rows, *rest.rows)
-        return Evaluation(
+        views, rows, off = (*self.views, *rest.views), (*self.rows, *rest.rows), (*self.violation, *rest.violation)
+        found = Evaluation(
             sample=Sample(problem=problem, bodies=bodies, frames=frames),
             postures=rest.postures,
             views=tuple(views[i] for i in order),
             rows=tuple(rows[i] for i in order),
         )
+        found.__dict__["violation"] = tuple(off[i] for i in order)
+        return found
 
     @property
     def register(self) -> Register:
@@ -178,6 +181,14 @@ class Evaluation:
             means = np.add.reduceat(values, register.starts) / register.sizes
             values = values - np.repeat(np.where(register.linked, means, 0.0), register.sizes)
         return np.where(register.one_sided, np.maximum(values, 0.0), np.abs(values))
+
+    @remembered
+    def violation(self) -> tuple[Array, ...]:
+        """For each constraint (n, R): how far each residual is from being satisfied, never negative."""
+        shapes = [rows.values.T.shape for rows in self.rows]
+        ends = np.cumsum([0, *(rows * frames for rows, frames in shapes)]).tolist()
+        pieces = (self.off[first:last] for first, last in itertools.pairwise(ends))
+        return tuple(off.reshape(shape).T for off, shape in zip(pieces, shapes, strict=True))
 
     def jacobian(self, which: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of chosen residuals of a constraint: (frame position, row) each."""
@@ -266,23 +277,6 @@ def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: Targ
         joint = bodies[which].skeleton.index[name]
         return postures[which].local[at, joint : joint + 1]
     return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
-
-
-def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
-    """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
-    nan where none does."""
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
-    views = whole.views(tuple(body.posture for body in problem.bodies))
-    total = np.zeros((len(problem.actors), len(problem.times), 3))
-    count = np.zeros(total.shape, dtype=int)
-    for (target, held, _, _), view in zip(whole._windows, views, strict=True):
-        asked = target.constraint.pull(view)
-        if asked is not None:
-            which = problem.resolve(target.constraint, (*target.constraint.spots(), *target.constraint.joints())[0])[0]
-            known = np.isfinite(asked)
-            total[which, held] += np.where(known, asked, 0.0)
-            count[which, held] += known
-    return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
 def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]:

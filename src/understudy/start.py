@@ -14,7 +14,7 @@ import numpy as np
 from understudy.body import leg_length
 from understudy.contacts import Contact
 from understudy.errors import SkeletonError
-from understudy.evaluation import pulls
+from understudy.evaluation import Sample
 from understudy.geometry.order import median, percentile
 from understudy.geometry.quaternion import Array
 from understudy.motion import Motion
@@ -180,3 +180,20 @@ def pulled(problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> P
             time = max(away, far / (PACE * leg_length(actor.motion.skeleton)))
             shifts[-1] = translation_signal(pull, actor.motion.fps, away=time)
     return problem.shifted(shifts)
+
+
+def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
+    """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
+    nan where none does."""
+    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
+    views = whole.views(tuple(body.posture for body in problem.bodies))
+    total = np.zeros((len(problem.actors), len(problem.times), 3))
+    count = np.zeros(total.shape, dtype=int)
+    for (target, held, _, _), view in zip(whole.windows, views, strict=True):
+        asked = target.constraint.pull(view)
+        if asked is not None:
+            which = problem.resolve(target.constraint, (*target.constraint.spots(), *target.constraint.joints())[0])[0]
+            known = np.isfinite(asked)
+            total[which, held] += np.where(known, asked, 0.0)
+            count[which, held] += known
+    return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))

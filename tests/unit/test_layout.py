@@ -23,7 +23,7 @@ from understudy.problem import Actor, Problem
 from understudy.solvers.dual import Curves
 from understudy.solvers.layout import Layout
 from understudy.solvers.newton import Plan
-from understudy.solvers.rows import active_rows, penalty, stiffness, violation, within_tolerance, worst_violation
+from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance, worst_violation
 from understudy.splines import Knots, every_frame
 
 
@@ -122,7 +122,7 @@ def test_measuring_many_gives_what_measuring_each_gives(kind: str) -> None:
 @pytest.mark.parametrize("size", [0.0, 0.3])
 def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> None:
     evaluation = displaced(size)
-    each = violation(evaluation)
+    each = evaluation.violation
     np.testing.assert_allclose(worst_violation(evaluation), [off.max() for off in each], atol=1e-12)
     heavy = stiffness(evaluation.sample, evaluation.rows)
     expected = 0.5 * sum(float(h * (off**2).sum()) for h, off in zip(heavy, each, strict=True))

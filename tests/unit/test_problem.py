@@ -18,12 +18,13 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.cost import UNUSED
 from understudy.errors import OptionError, UnknownNameError
-from understudy.evaluation import Sample, pulls
+from understudy.evaluation import Sample
 from understudy.geometry.quaternion import exp, multiply
 from understudy.kinematics import fk
 from understudy.motion import Motion
 from understudy.problem import Actor, Problem
 from understudy.skeleton import JointKind
+from understudy.start import pulls
 
 ORIGIN = np.zeros(3)
 

@@ -9,7 +9,6 @@ import numpy as np
 from understudy.evaluation import Sample
 from understudy.geometry.quaternion import Array
 from understudy.solvers.base import Solution
-from understudy.solvers.rows import violation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +29,7 @@ def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
     whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     found: dict[str, Array] = {}
     angular: set[str] = set()
-    for target, held, off in zip(problem.targets, whole.holds, violation(whole.measure()), strict=True):
+    for target, held, off in zip(problem.targets, whole.holds, whole.measure().violation, strict=True):
         if not off.shape[1]:
             continue
         kind = target.constraint.kind.replace("_", " ")

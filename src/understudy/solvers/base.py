@@ -16,7 +16,6 @@ from understudy.evaluation import Evaluation, Sample
 from understudy.motion import Motion
 from understudy.problem import Problem
 from understudy.solvers.conflicts import find_conflicts
-from understudy.solvers.rows import violation
 
 Watch = Callable[[str, float], None]
 """Told, as a solver goes, what it is doing and what share of the work is done."""
@@ -121,7 +120,7 @@ def solution(
     if evaluation is None:
         evaluation = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
     outcomes, missed = [], []
-    everything = zip(problem.targets, problem.held, violation(evaluation), strict=True)
+    everything = zip(problem.targets, problem.held, evaluation.violation, strict=True)
     for number, (target, held, off) in enumerate(everything):
         by_frame = off.max(axis=1) if off.shape[1] > 1 else off[:, 0] if off.shape[1] else np.zeros(len(held))
         worst = int(by_frame.argmax())

@@ -18,7 +18,7 @@ from understudy.evaluation import Evaluation, Sample, merged
 from understudy.geometry.quaternion import Array
 from understudy.problem import Problem
 from understudy.solvers.base import Solver, Watch
-from understudy.solvers.rows import penalty, sampled_frames, violation
+from understudy.solvers.rows import penalty, sampled_frames
 from understudy.solvers.sparse import Curve, Linear
 
 MARGIN = 0.1
@@ -70,7 +70,7 @@ class _Place:
 
     @property
     def error(self) -> float:
-        return max((float(v.max()) for v in violation(self.evaluation) if v.size), default=0.0)
+        return max((float(v.max()) for v in self.evaluation.violation if v.size), default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -36,14 +35,6 @@ def active_rows(evaluation: Evaluation, margin: float, held: np.ndarray | None =
     """(T,) which residuals take part: all that must be zero; of the others those above -margin or held (T,) before."""
     near = ~evaluation.register.one_sided | (evaluation.values > -margin)
     return near if held is None else near | held
-
-
-def violation(evaluation: Evaluation) -> tuple[Array, ...]:
-    """For each constraint (n, R): how far each residual is from being satisfied, never negative."""
-    shapes = [rows.values.T.shape for rows in evaluation.rows]
-    ends = np.cumsum([0, *(rows * frames for rows, frames in shapes)]).tolist()
-    pieces = (evaluation.off[first:last] for first, last in itertools.pairwise(ends))
-    return tuple(off.reshape(shape).T for off, shape in zip(pieces, shapes, strict=True))
 
 
 def worst_violation(evaluation: Evaluation) -> Array:
@@ -80,10 +71,13 @@ def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
 
 def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
     """The frames to look at: at that rate, and the first and last of every constraint watched (all if not given)."""
-    times = problem.times
-    step = max(round(problem.actors[0].motion.fps / rate), 1)
-    wanted = [np.arange(0, len(times), step), np.array([len(times) - 1])]
+    wanted = np.zeros(len(problem.times), bool)
+    wanted[:: max(round(problem.actors[0].motion.fps / rate), 1)] = True
+    wanted[-1] = True
     for number in range(len(problem.constraints)) if watched is None else watched:
         held = problem.held[number]
-        wanted.append(held if problem.constraints[number].instants else held[[0, -1]])
-    return np.unique(np.concatenate(wanted)).astype(np.intp)
+        if problem.constraints[number].instants:
+            wanted[held] = True
+        else:
+            wanted[held[0]] = wanted[held[-1]] = True
+    return np.flatnonzero(wanted)

@@ -129,7 +129,7 @@ class Spacetime(Solver):
             if last is None:
                 last = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=()).measure()
             seen = last.completed()
-            broken = newly_broken(problem, watched, worst_violation(seen), self.margin)
+            broken = newly_broken(problem, watched, [off.max(initial=0.0) for off in seen.violation], self.margin)
             if not broken or budget.spent:
                 break
             watched = tuple(sorted({*watched, *broken}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from understudy.constraints.base import Relation
@@ -32,7 +34,9 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tu
     return tuple(i for i in range(len(equal)) if i not in away)
 
 
-def newly_broken(problem: Problem, watched: tuple[int, ...], worst: Array, margin: float) -> tuple[int, ...]:
+def newly_broken(
+    problem: Problem, watched: tuple[int, ...], worst: Sequence[float] | Array, margin: float
+) -> tuple[int, ...]:
     """The constraints not watched that are violated, by the worst violation (C,) of every constraint."""
     rest = set(range(len(worst))) - set(watched)
     return tuple(i for i in rest if worst[i] > max(margin, CLOSE * problem.constraints[i].tolerance))

@@ -19,7 +19,6 @@ from understudy.plants import contact_name
 from understudy.problem import Problem
 from understudy.skeleton import Point
 from understudy.solvers.base import Outcome
-from understudy.solvers.rows import violation
 
 BINS = 120
 """Pieces that the motion's time is cut into for the strips of errors."""
@@ -84,7 +83,7 @@ def look(problem: Problem, motions: Sequence[Motion], *, quickly: bool = False) 
     evaluation = sample.measure()
     found = []
     for target, held, view, off in zip(
-        sample.targets, sample.holds, evaluation.views, violation(evaluation), strict=True
+        sample.targets, sample.holds, evaluation.views, evaluation.violation, strict=True
     ):
         found.append(
             Held(
