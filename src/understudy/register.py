@@ -30,13 +30,12 @@ class Register:
     """(S,) how many entries it has."""
     linked: np.ndarray
     """(S,) whether it is to equal its value one frame before."""
-    numbers: np.ndarray
-    """(S,) which of its constraint's residuals it is."""
 
     @remembered
     def row(self) -> np.ndarray:
         """(T,) which of its constraint's residuals each entry is of."""
-        return np.repeat(self.numbers, self.sizes)
+        of = self.constraint[self.starts]
+        return np.repeat(np.arange(len(of)) - np.searchsorted(of, of), self.sizes)
 
     @remembered
     def at(self) -> np.ndarray:
@@ -46,20 +45,19 @@ class Register:
     @staticmethod
     def of(constraints: Sequence[Constraint], rows: Sequence[Rows], holds: Sequence[np.ndarray]) -> Register:
         """The residuals of constraints, by what they make of the frames (n,) at which each holds."""
-        which: list[int] = []
-        numbers: list[int] = []
         linked: list[bool] = []
+        counts, lengths = [], []
         held: list[np.ndarray] = [np.zeros(0, dtype=np.intp)]
-        for number, (own, frames) in enumerate(zip(rows, holds, strict=True)):
-            count = own.values.shape[1] if len(frames) else 0
-            which += [number] * count
-            numbers += range(count)
-            linked += [False] * count if own.linked is None else own.linked.tolist()[:count]
-            held += [frames] * count
+        for own, frames in zip(rows, holds, strict=True):
+            count, length = own.values.shape[1], len(frames)
+            counts.append(count if length else 0)
+            lengths.append(length)
+            linked += [False] * counts[-1] if own.linked is None else own.linked.tolist()[: counts[-1]]
+            held += [frames] * counts[-1]
         relations = [constraint.relation is Relation.AT_MOST for constraint in constraints]
-        sizes = np.array([len(each) for each in held[1:]], dtype=np.intp)
-        starts = np.cumsum(sizes) - sizes
-        of, chained = np.array(which, dtype=np.intp), np.array(linked, dtype=bool)
+        of = np.repeat(np.arange(len(counts)), counts)
+        sizes, chained = np.array(lengths, dtype=np.intp)[of], np.array(linked, dtype=bool)
+        starts = sizes.cumsum() - sizes
         before = np.where(np.repeat(chained, sizes), np.arange(-1, int(sizes.sum()) - 1), -1)
         before[starts[chained]] = -2
         return Register(
@@ -70,5 +68,4 @@ class Register:
             starts=starts,
             sizes=sizes,
             linked=chained,
-            numbers=np.array(numbers, dtype=np.intp),
         )

@@ -208,11 +208,11 @@ class Pattern:
         """A band with the entries of some rows (A,) set to zero; `band` is used up."""
         if rows.any():
             band[rows] = 0.0
-            at = np.flatnonzero(rows)[:, None]
-            back = np.arange(1, band.shape[1])
-            row, gap = np.broadcast_arrays(at - back, back)
-            real = row >= 0
-            band[row[real], gap[real]] = 0.0
+            at, width = np.flatnonzero(rows), band.shape[1]
+            place = at[:, None] * width - np.arange(1, width) * (width - 1)
+            # Before the first row there is nothing: what is zero already stands for it.
+            place[place < 0] = at[0] * width
+            band.put(place, 0.0)
         return band
 
     def compare(self, values: Array) -> Array:

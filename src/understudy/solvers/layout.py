@@ -143,20 +143,24 @@ class Constant:
         factors = np.zeros((len(register.starts), widths.max(initial=0)))
         coordinates = np.full(factors.shape, -1)
         firsts = np.searchsorted(register.constraint[register.starts], list(known))
-        for width in np.unique(widths).tolist():
+        for width in sorted(set(widths.tolist())):
             alike = np.flatnonzero(widths == width).tolist()
             counts = [len(flat[number]) for number in alike]
             mine = np.repeat(firsts[alike] - np.cumsum(counts) + counts, counts) + np.arange(sum(counts))
             own = 3 * place[np.array([used[number] for number in alike])][:, :, None] + np.arange(3)
             factors[mine, :width] = np.concatenate([flat[number] for number in alike])
             coordinates[mine, :width] = np.repeat(own.reshape(-1, width), counts, axis=0)
-        order = np.argsort(factors == 0.0, axis=1, kind="stable")
-        factors, coordinates = (np.take_along_axis(each, order, axis=1) for each in (factors, coordinates))
+        own, column = np.nonzero(factors)
+        coordinates, factors = coordinates[own, column], factors[own, column]
+        number = np.arange(len(own)) - np.searchsorted(own, own)
         residual = np.repeat(np.arange(len(register.sizes)), register.sizes)[layout.entries]
         terms = []
-        for number in range(int(np.count_nonzero(factors, axis=1).max(initial=0))):
-            rows = np.flatnonzero(factors[residual, number])
-            terms.append((rows, coordinates[residual[rows], number], factors[residual[rows], number]))
+        for which in range(int(number.max(initial=-1)) + 1):
+            place = np.full(len(register.sizes), -1)
+            place[own[number == which]] = np.flatnonzero(number == which)
+            term = place[residual]
+            rows = np.flatnonzero(term >= 0)
+            terms.append((rows, coordinates[term[rows]], factors[term[rows]]))
         return Constant(constraints=frozenset(known), points=points, terms=tuple(terms))
 
     def add(self, out: Array, moves: Array, times: np.ndarray, first: int) -> None:
