@@ -10,7 +10,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,10 @@ class Case:
     name: str
     motion: Motion
     target: Skeleton
+
+    def anew(self) -> Case:
+        """The same, with nothing found out about the motion yet."""
+        return replace(self, motion=replace(self.motion))
 
     def plan(self, plants: str = "free") -> Plan:
         """The retarget, laid out and not yet solved."""
