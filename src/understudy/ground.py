@@ -92,8 +92,6 @@ def _above(stage: Stage, point: Point, height: Array, pauses: tuple[tuple[float,
 def _falling(stage: Stage, standing: Sequence[Contact], lowest: Contact) -> Falling:
     """What of a body of the same structure comes down to the floor besides the points that stand: the ends of its feet,
     and of one that does not just stand all that comes close."""
-    if stage.share is not None:
-        return []
     motion, skeleton = stage.source, stage.source.skeleton
     stood = {c.point.name: c.point for c in standing}
     tips, bound = _ends_beyond(motion, list(stood.values()))
@@ -105,8 +103,8 @@ def _falling(stage: Stage, standing: Sequence[Contact], lowest: Contact) -> Fall
     pose = stage.feet if known else pose_of(motion, [skeleton.index[point.joint] for point in points])
     assert pose is not None
     # The floor is as far below a foot's joints as the foot is large.
-    heights = stage.bone_ratio(lowest.point) * _heights(stage, pose, points)
-    return [(stage.point(point), column) for point, column in zip(points, heights.T, strict=True)]
+    heights = stage.sizes(stage.bone_ratio(lowest.point)) * _heights(stage, pose, points).T
+    return [(stage.point(point), row) for point, row in zip(points, heights, strict=True)]
 
 
 def _ends_beyond(motion: Motion, stood: Sequence[Point]) -> tuple[list[Point], list[Point]]:
@@ -134,12 +132,13 @@ def _near(stage: Stage, lowest: float) -> list[Point]:
     frames = np.flatnonzero((up < TILTED) | (hips < LOW * leg))
     if len(frames) == 0:
         return []
-    some = motion[frames[:: max(round(motion.fps / LOOKED), 1)]]
+    some = frames[:: max(round(motion.fps / LOOKED), 1)]
     points = _places(skeleton)
-    heights = stage.ratio * _heights(stage, fk(some), points)
+    sizes = np.broadcast_to(stage.sizes(stage.ratio), motion.num_frames)[some, None]
+    heights = sizes * _heights(stage, fk(motion[some]), points)
     # A body of other proportions may bring other parts down than the source's.
-    start = fk(start_motion(some, stage.target, stage.floor))
-    own = _heights(stage, start, [stage.point(point) for point in points])
+    start = stage.start or start_motion(motion, stage.target, stage.floor)
+    own = _heights(stage, fk(start[some]), [stage.point(point) for point in points])
     near = np.minimum(own, heights).min(axis=0) < lowest + CLOSE * stage.ratio * leg
     return [points[i] for i in np.flatnonzero(near)]
 

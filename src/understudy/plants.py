@@ -53,8 +53,11 @@ class Stage:
         """A ratio of target to source as it is at a time, for a body that changes."""
         if self.share is None:
             return ratio
-        share = np.interp(time, self.source.times, self.share)
-        return float(1.0 + share * (ratio - 1.0))
+        return float(np.interp(time, self.source.times, self.sizes(ratio)))
+
+    def sizes(self, ratio: float) -> Array:
+        """A ratio of target to source as it is at every frame (F,), or () where it does not change."""
+        return np.array(ratio) if self.share is None else 1.0 + self.share * (ratio - 1.0)
 
     def point(self, point: Point) -> Point:
         """The same place on the target's body: an end of its own of that name, else grown as its bones are."""

@@ -113,6 +113,33 @@ def test_tips_of_feet_go_as_deep_as_the_source_s_and_no_deeper(known: bool) -> N
         assert off.min() < -0.02
 
 
+def test_tips_of_feet_that_change_go_as_deep_as_the_source_s_grown_as_much() -> None:
+    motion = lowered(scene("walk").motion, 0.4)
+    contacts = detect_contacts(motion, contact_points(motion))
+    share = np.linspace(0.0, 1.0, motion.num_frames) ** 2
+    made = named(floor_constraints(stage(motion, share=share), contacts))
+    lowest = min(stage(motion, share=share).rise(c) for c in contacts)
+    for name in TIPS:
+        heights = (1.0 + share * (HALF - 1.0)) * fk(motion).points([name])[:, 0, 1]
+        np.testing.assert_allclose(made[name].centre[:, 1], np.minimum(heights, lowest) - SUNK, atol=1e-12)
+
+
+def test_toes_of_a_body_that_grows_come_no_deeper_into_the_floor_than_the_source_s() -> None:
+    factor = 1.4
+    motion = lowered(scene("walk").motion, 0.4)
+    share = np.linspace(0.0, 1.0, motion.num_frames)
+    part = Part(motion=motion, target=motion.skeleton.scaled(factor), share=share)
+    own = (1.0 + share * (factor - 1.0))[:, None] * fk(motion).points(sorted(TIPS))[..., 1]
+
+    def added(floor: bool) -> float:
+        found = plan([part], options=Options(floor=floor)).solve()
+        assert not found.unmet
+        return float((np.minimum(own, 0.0) - fk(found.motion).points(sorted(TIPS))[..., 1]).max())
+
+    assert added(floor=True) < SUNK + 1e-3
+    assert added(floor=False) > 5e-3
+
+
 def test_of_one_who_stands_only_the_feet_are_kept_off_the_floor() -> None:
     motion = scene("walk").motion
     contacts = detect_contacts(motion, contact_points(motion))
