@@ -114,9 +114,11 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
         ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
     points: list[Point] = []
     pose: Pose | None = None
+    toe_joints = [found[f"{s}_toe"] for s in ("left", "right") if f"{s}_toe" in found]
     for ankle in ankles:
         below = skeleton.below(ankle)
-        balls = [j for j in np.flatnonzero(below) if j != ankle]
+        # Between the ankle and the ball of the foot there may be bones of the instep.
+        balls = [j for j in toe_joints if below[j]] or [j for j in np.flatnonzero(below).tolist() if j != ankle]
         ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
         soles = [end for end in ends if "sole" in words(end.name)]
         if soles:

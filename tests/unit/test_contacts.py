@@ -294,3 +294,21 @@ def test_frames_of_a_contact_include_both_ends_and_stay_in_the_motion() -> None:
 def test_a_contact_that_cannot_be_is_refused(start: float, end: float) -> None:
     with pytest.raises(OptionError, match=f"must end after it starts; got {start} to {end} s"):
         Contact(point=FOOT, start=start, end=end)
+
+
+def test_a_foot_stands_on_its_ball_not_on_its_instep() -> None:
+    """Rigs with bones of the instep have joints between ankle and ball, well above the sole."""
+    motion = samples.motion("walk").motion
+    whole, before = motion.skeleton, motion.skeleton.joint("LeftToeBase")
+    parents = np.insert(whole.parents + (whole.parents >= before), before, whole.parents[before])
+    parents[before + 1] = before
+    offsets = np.insert(whole.offsets, before, 0.5 * whole.offsets[before], axis=0)
+    offsets[before + 1] *= 0.5
+    names = (*whole.names[:before], "LeftInstep", *whole.names[before:])
+    longer = replace(
+        motion,
+        skeleton=Skeleton(names=names, parents=parents, offsets=offsets, ends=whole.ends),
+        rotations=np.insert(motion.rotations, before, [1.0, 0.0, 0.0, 0.0], axis=1),
+    )
+    np.testing.assert_allclose(fk(longer).points(["LeftToeBase"]), fk(motion).points(["LeftToeBase"]), atol=1e-12)
+    assert [point.name for point in contact_points(longer)] == [point.name for point in contact_points(motion)]
