@@ -136,8 +136,8 @@ class Knots:
 
         The weights are the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
         """
-        at = np.clip(np.asarray(times, float), self.times[0], self.times[-1])
-        piece = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.times) - 2)
+        at = np.minimum(np.maximum(np.asarray(times, float), self.times[0]), self.times[-1])
+        piece = np.minimum(np.searchsorted(self.times, at, side="right") - 1, len(self.times) - 2)
         t, at_knot = self._full, piece + DEGREE
         weights = np.zeros((len(at), DEGREE + 1))
         weights[:, 0] = 1.0

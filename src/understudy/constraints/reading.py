@@ -63,8 +63,8 @@ class OneAngle(Reading):
     """Joints that turn about one axis: sine and cosine of half the angle are seen."""
 
     def angles(self, turns: Array) -> Array:
-        sine, cosine = np.moveaxis(self.seen @ turns, 1, 0)
-        return near(2.0 * np.arctan2(sine, cosine)[:, None], self.centre)
+        seen = self.seen @ turns
+        return near(2.0 * np.arctan2(seen[:, :1], seen[:, 1:]), self.centre)
 
     def beyond(self, angles: Array) -> Array:
         return np.concatenate([self.low - angles, angles - self.high], axis=1)
@@ -83,7 +83,7 @@ class ThreeAngles(OneAngle):
 
     def angles(self, turns: Array) -> Array:
         # Half the sums and differences of the first and the last turn stand apart in the quaternion.
-        w, x, y, z = np.moveaxis(self.seen @ turns, 1, 0)
+        w, x, y, z = (self.seen @ turns).swapaxes(0, 1)
         outer, inner = np.hypot(y, z), np.hypot(w, x)
         first, last = self.centre[:, 0], self.centre[:, 2]
         total = np.where(inner > GIMBAL, 2.0 * np.arctan2(x, w), first + last)
@@ -117,7 +117,7 @@ class SwingTwist(Reading):
     """(L, 2, 2, 1) radians: how far the bone may lean each way, below zero and above."""
 
     def angles(self, turns: Array) -> Array:
-        x, y, z, w = np.moveaxis(self.seen @ turns, 1, 0)
+        x, y, z, w = (self.seen @ turns).swapaxes(0, 1)
         across, along = np.hypot(x, y), np.hypot(z, w)
         angle, sine = 2.0 * np.arctan2(across, along), across * along
         # The bone is taken to (2 (xz + wy), 2 (yz - wx), cosine); turned all the way round it leans the first way.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from numpy.lib.stride_tricks import as_strided
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from understudy.geometry.quaternion import Array
@@ -130,7 +130,7 @@ class Pattern:
         later = np.append(self.times, np.full(own, self.times[-1] + self._reach + 1))
         for part in self._parts(own):
             here = self.times[part, None]
-            gap = sliding_window_view(later[part.start : part.stop + own - 1], own) - here
+            gap = _windows(later, part, own) - here
             for basis, out in zip(self.curves.bases, found, strict=True):
                 place = np.minimum(gap, basis.reach) * len(basis.first) + here
                 out[part] = np.take(basis.overlaps.ravel(), place, mode="clip") * (gap <= basis.reach)
@@ -195,7 +195,7 @@ class Pattern:
             first = earliest[part.start]
             full = _both_sides(own, first, part.stop)
             here = np.arange(part.start, part.stop)[:, None]
-            other_before = sliding_window_view(later[part.start : part.stop + width - 1], width)
+            other_before = _windows(later, part, width)
             out[part] -= _entries(full, first, here, other_before)
             linked = part.start + np.flatnonzero(self._linked[part])
             mine = before[linked, None]
@@ -228,6 +228,11 @@ class Pattern:
         # No two rows are compared with the same one.
         out[self.before[self._linked]] -= out[self._linked]
         return out
+
+
+def _windows(values: np.ndarray, part: slice, width: int) -> np.ndarray:
+    """(n, width) for each of some of a row of values, it and those that follow."""
+    return as_strided(values[part.start :], (part.stop - part.start, width), 2 * values.strides, writeable=False)
 
 
 def _both_sides(band: Array, first: int, last: int) -> Array:

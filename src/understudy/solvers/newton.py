@@ -104,7 +104,7 @@ class Descent:
         """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
         most = (TOUCH if self.exact else LARGEST) * self.sample.problem.units
         parts = zip(old, new, self.curves.groups, strict=True)
-        return tuple(a + np.clip(b - a, -most[group], most[group]) for a, b, group in parts)
+        return tuple(a + np.maximum(np.minimum(b - a, most[group]), -most[group]) for a, b, group in parts)
 
     def merit(self, evaluation: Evaluation, keys: Keys) -> float:
         """What a step must lower: violation and change."""
