@@ -72,8 +72,7 @@ class Sample:
         found = []
         for target, at in zip(self.targets, self.holds, strict=True):
             span = slice(at[0], at[-1] + 1) if len(at) and at[-1] - at[0] == len(at) - 1 else at
-            few = target.points if len(target.points) != 1 else slice(target.points[0], target.points[0] + 1)
-            found.append((target, span, few, self.times[span]))
+            found.append((target, span, target.columns, self.times[span]))
         return found
 
     def views(self, postures: tuple[Posture, ...]) -> list[View]:

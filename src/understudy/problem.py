@@ -241,3 +241,11 @@ class Target:
     """(P,) its columns among the problem's points."""
     joints: tuple[tuple[int, str], ...]
     """Its joints: (actor, name)."""
+
+    @remembered
+    def columns(self) -> slice | np.ndarray:
+        """Its columns as a slice, which is seen without copying, if there is one or none."""
+        if len(self.points) > 1:
+            return self.points
+        first = int(self.points[0]) if len(self.points) else 0
+        return slice(first, first + len(self.points))

@@ -180,7 +180,7 @@ class Spacetime(Solver):
                 continue
             eased = ease.copy()
             eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
-            if np.allclose(eased, ease, rtol=0.1) or budget.spent:
+            if np.all(np.abs(eased - ease) <= 1e-8 + 0.1 * ease) or budget.spent:
                 break
             ease, level, begun = eased, replace(level, steps=min(level.steps, RETRY)), None
         if np.any(ease < HOLDING):
@@ -189,8 +189,8 @@ class Spacetime(Solver):
             reaching = replace(level, steps=STEPS, gain=REACHED)
             found = self._level(problem, start, watched, reaching, ease, budget, found)
         for more, stiffer in enumerate(stiffened(level)):
-            looked = np.isin(np.arange(len(ease)), watched)
-            if not np.any((found.worst > unfinished) & (ease > HOLDING) & looked) or budget.spent:
+            left = (found.worst > unfinished) & (ease > HOLDING)
+            if not left[list(watched)].any() or budget.spent:
                 break
             # Looking closer begins anew: what was made of too few frames is no start.
             found = self._level(problem, found.bodies if more else start, watched, stiffer, ease, budget)
