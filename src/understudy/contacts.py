@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from understudy.body import feet, hands, is_humanoid, leg_length
 from understudy.errors import OptionError
 from understudy.geometry.order import median, percentile
 from understudy.geometry.quaternion import Array, unrotate
-from understudy.kinematics import Pose, forward
+from understudy.kinematics import Pose, pose_of
 from understudy.motion import Motion
 from understudy.naming import words
 from understudy.roles import roles
@@ -112,8 +111,8 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
             return feet(skeleton), None
         # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
         ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
-    points: list[Point] = []
-    pose: Pose | None = None
+    standing: list[list[Point]] = []
+    bare: list[tuple[int, str, Point]] = []
     toe_joints = [found[f"{s}_toe"] for s in ("left", "right") if f"{s}_toe" in found]
     for ankle in ankles:
         below = skeleton.below(ankle)
@@ -123,16 +122,21 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
         soles = [end for end in ends if "sole" in words(end.name)]
         if soles:
             # A robot's file tells what its feet stand on.
-            points += soles
+            standing.append(soles)
             continue
         heels = [end for end in ends if "heel" in end.name.lower()]
         heels = heels or [end for end in ends if balls and _behind(skeleton, end, ankle, int(balls[0]))]
         toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
         if not heels and toes:
-            pose = pose or pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
-            heels = [_heel(pose, skeleton.names[ankle], toes[0])]
-        points += (heels + toes) or [skeleton.point(skeleton.names[ankle])]
-    return tuple(points), pose
+            bare.append((len(standing), skeleton.names[ankle], toes[0]))
+        standing.append((heels + toes) or [skeleton.point(skeleton.names[ankle])])
+    pose: Pose | None = None
+    if bare:
+        pose = pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
+        heels = _heels(pose, [name for _, name, _ in bare], [ball for _, _, ball in bare])
+        for (number, _, _), heel in zip(bare, heels, strict=True):
+            standing[number].insert(0, heel)
+    return tuple(point for points in standing for point in points), pose
 
 
 def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
@@ -143,29 +147,18 @@ def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
     return bool(end.offset @ skeleton.offsets[ball] < ASIDE * lengths[0] * lengths[1])
 
 
-def pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
-    """Where some joints of a motion are, and those above them: nothing else is computed."""
-    small, kept = _part(motion.skeleton, frozenset(joints))
-    offsets = None if motion.offsets is None else motion.offsets[:, kept]
-    positions, rotations = forward(small, motion.root, motion.rotations[:, kept], offsets)
-    return Pose(skeleton=small, positions=positions, rotations=rotations)
-
-
-@lru_cache(maxsize=64)
-def _part(skeleton: Skeleton, joints: frozenset[int]) -> tuple[Skeleton, np.ndarray]:
-    return skeleton.pruned(joints)
-
-
-def _heel(pose: Pose, name: str, ball: Point) -> Point:
-    """A heel for a foot that has none."""
-    ankle = pose.skeleton.index[name]
-    place = pose.points([ball])[:, 0]
-    step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(1)
-    low = float(percentile(place[:, 1:2], LOW)[0])
-    still = np.argsort(step + np.abs(place[:, 1] - low))[: max(len(place) // 10, 1)]
-    up = unrotate(pose.rotations[still, ankle], np.array([0.0, 1.0, 0.0])).mean(axis=0)
-    drop = float(median(pose.positions[still, ankle, 1] - place[still, 1]))
-    return Point(name=f"{name}_heel", joint=name, offset=-max(drop, 0.0) * up / math.sqrt(up @ up))
+def _heels(pose: Pose, names: Sequence[str], balls: Sequence[Point]) -> list[Point]:
+    """A heel for each of some feet that have none, by the names of their ankles and their balls."""
+    ankles = [pose.skeleton.index[name] for name in names]
+    place = pose.points(balls)
+    step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(place.shape[:2])
+    low = percentile(place[..., 1], LOW)
+    still = np.argsort(step + np.abs(place[..., 1] - low), axis=0)[: max(len(place) // 10, 1)]
+    each = np.arange(len(ankles))
+    up = unrotate(pose.rotations[still, ankles], np.array([0.0, 1.0, 0.0])).mean(axis=0)
+    drop = median(pose.positions[still, ankles, 1] - place[still, each, 1])
+    offsets = -np.maximum(drop, 0.0)[:, None] * up / _length(up)[:, None]
+    return [Point(name=f"{name}_heel", joint=name, offset=offset) for name, offset in zip(names, offsets, strict=True)]
 
 
 def detect_contacts(

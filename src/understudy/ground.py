@@ -9,9 +9,9 @@ import numpy as np
 from understudy.body import is_humanoid, leg_length
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.region import UP, Region
-from understudy.contacts import Contact, pose_of
+from understudy.contacts import Contact
 from understudy.geometry.quaternion import Array, rotate, unrotate
-from understudy.kinematics import Pose, fk
+from understudy.kinematics import Pose, fk, pose_of
 from understudy.motion import Motion
 from understudy.plants import Stage
 from understudy.skeleton import Point, Skeleton

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,6 +52,19 @@ def fk(motion: Motion) -> Pose:
     """Forward kinematics of all frames of a motion."""
     positions, rotations = forward(motion.skeleton, motion.root, motion.rotations, motion.offsets)
     return Pose(skeleton=motion.skeleton, positions=positions, rotations=rotations)
+
+
+def pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
+    """Where some joints of a motion are, and those above them: nothing else is computed."""
+    small, kept = _part(motion.skeleton, frozenset(joints))
+    offsets = None if motion.offsets is None else motion.offsets[:, kept]
+    positions, rotations = forward(small, motion.root, motion.rotations[:, kept], offsets)
+    return Pose(skeleton=small, positions=positions, rotations=rotations)
+
+
+@lru_cache(maxsize=64)
+def _part(skeleton: Skeleton, joints: frozenset[int]) -> tuple[Skeleton, np.ndarray]:
+    return skeleton.pruned(joints)
 
 
 def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | None = None) -> tuple[Array, Array]:

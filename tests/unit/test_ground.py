@@ -13,10 +13,10 @@ from understudy.constraints.base import Spot, View
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.contacts import Contact, contact_points, detect_contacts, pose_of
+from understudy.contacts import Contact, contact_points, detect_contacts
 from understudy.geometry.quaternion import multiply
 from understudy.ground import GIVING, SUNK, floor_constraints, giving
-from understudy.kinematics import fk
+from understudy.kinematics import fk, pose_of
 from understudy.metrics import evaluate
 from understudy.motion import Motion
 from understudy.pipeline import Options, Part, plan, retarget
