@@ -246,6 +246,23 @@ def test_solving_again_from_the_answer_changes_nothing() -> None:
     assert angle_between(again.motion.rotations, first.motion.rotations).max() < 1e-3
 
 
+@pytest.mark.parametrize("off", [0.0, 5e-5, 5e-4])
+def test_what_is_met_with_room_to_spare_is_left_as_it_is(off: float) -> None:
+    """Nothing is solved for a hand that is where it is to be, to a tenth of what it may be off."""
+    motion = walk()
+    place = fk(motion).points(["LeftHand"])[30, 0]
+    asked = Place(
+        spot=Spot(point="LeftHand"), target=place + np.array([0.0, off, 0.0]), instants=(1.0,), tolerance=1e-3
+    )
+    floor = Region(spot=Spot(point="Hips"), centre=np.zeros(3))
+    found = Spacetime().solve(Problem(actors=(Actor(motion=motion),), constraints=(asked, floor)))
+    assert not found.unmet
+    assert (found.steps == 0) == (off <= 1e-4)
+    if found.steps == 0:
+        np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+        assert found.outcomes[0].worst == pytest.approx(off, abs=1e-12)
+
+
 def test_a_higher_rate_gives_the_same_movement() -> None:
     """Keys are in seconds: the same clip at 30 and at 120 frames a second ends up in the same place."""
     fast = samples.motion("walk", seconds=3.0, fps=120.0).motion
