@@ -8,6 +8,7 @@ there is no gimbal), two for a universal joint, one for a hinge [Gleicher98, sec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from understudy.angles import joint_angles
 from understudy.errors import OptionError
 from understudy.geometry.quaternion import Array, cross, exp, from_axis_angle, multiply, right_jacobian, rotate
 from understudy.kinematics import BLOCK, forward
-from understudy.motion import Motion
+from understudy.motion import Motion, rest_motion
 from understudy.records import remembered, unchecked
 from understudy.skeleton import NUM_AXES, JointKind, Skeleton
 
@@ -182,6 +183,14 @@ class Body:
         undo = from_axis_angle(b, -second)
         redo = from_axis_angle(b, second + angles[..., 1])
         return multiply(multiply(undo, from_axis_angle(a, angles[..., 0])), redo)
+
+
+@lru_cache(maxsize=64)
+def built(skeleton: Skeleton, joints: tuple[int, ...] | None = None, root_moves: bool = True) -> Body:
+    """A body in its rest pose: what is known of its build is known of all that it is let do."""
+    body = Body(motion=rest_motion(skeleton), joints=joints, root_moves=root_moves)
+    _ = body.base_axes
+    return body
 
 
 BUILD = ("joints", "root_moves", "joint_of", "names", "_groups", "base_axes")

@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.body import leg_length
-from understudy.coordinates import Body
+from understudy.coordinates import Body, built
 from understudy.geometry.quaternion import Array
 from understudy.kinematics import locate
 from understudy.mass import masses
-from understudy.motion import Motion, rest_motion
+from understudy.motion import Motion
 from understudy.skeleton import Skeleton
 
 LEAST = 0.2
@@ -47,10 +47,7 @@ def cost_of_moving(motion: Motion, body: Body, stiffness: Mapping[str, float]) -
 @lru_cache(maxsize=64)
 def _weighed(skeleton: Skeleton) -> tuple[Body, np.ndarray, Array]:
     """A whole body, in its rest pose, and the points that stand for it: joints (P,) and offsets (P, 3)."""
-    body = Body(motion=rest_motion(skeleton))
-    # What is known of the build of one body is known of all that do its motions.
-    _ = body.base_axes
-    return body, *locate(skeleton, masses(skeleton).points)
+    return built(skeleton), *locate(skeleton, masses(skeleton).points)
 
 
 def _costs_of(body: Body, whole: Body, costs: Array) -> Array:
@@ -68,7 +65,7 @@ def _costs_of(body: Body, whole: Body, costs: Array) -> Array:
 def _among(part: Skeleton, joints: tuple[int, ...] | None, whole: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each turn (R,) of some joints of part of a body: its joint in the whole, its place among the turns of the
     whole, and whether it is the only one of its joint."""
-    joint_of = Body(motion=rest_motion(part), joints=joints).joint_of
+    joint_of = built(part, joints).joint_of
     joint = np.array([whole.skeleton.index[name] for name in part.names], dtype=np.intp)[joint_of]
     axis = np.arange(len(joint)) - np.searchsorted(joint_of, joint_of)
     alone = np.bincount(joint_of, minlength=1)[joint_of] == 1

@@ -16,7 +16,7 @@ from understudy.records import remembered, unchecked
 from understudy.skeleton import Skeleton
 
 SEEN = 100
-"""Frames that tell which joints a motion turns."""
+"""Frames that tell how a motion turns joints."""
 STILL = 1e-6
 """Radians a joint turns in its motion below which it is part of the build, not a joint that moves the body."""
 

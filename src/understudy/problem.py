@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 
 from understudy.body import leg_length
 from understudy.constraints.base import Constraint, Spot
-from understudy.coordinates import Body
+from understudy.coordinates import Body, built
 from understudy.cost import cost_of_moving
 from understudy.ensemble import Ensemble, Places
 from understudy.errors import OptionError, UnknownNameError, nearest_names
 from understudy.geometry.quaternion import Array
-from understudy.motion import Motion, rest_motion
+from understudy.motion import Motion
 from understudy.records import remembered, unchecked
-from understudy.skeleton import Point, Skeleton
+from understudy.skeleton import Point
 from understudy.usage import as_used
 
 
@@ -170,7 +169,7 @@ class Problem:
             turns = actor.motion.rotations[:, kept]
             motion = actor.motion.derived(skeleton=small, rotations=turns, offsets=offsets)
             joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(self.moving(which)))
-            found.append(_built(small, joints, actor.moves and actor.root_moves).doing(motion))
+            found.append(built(small, joints, actor.moves and actor.root_moves).doing(motion))
         return tuple(found)
 
     def moving(self, which: int) -> set[int]:
@@ -216,14 +215,6 @@ class Problem:
             rotations[:, kept] = body.motion.rotations
             out.append(replace(actor.motion, root=body.motion.root, rotations=rotations))
         return tuple(out)
-
-
-@lru_cache(maxsize=64)
-def _built(skeleton: Skeleton, joints: tuple[int, ...], root_moves: bool) -> Body:
-    """A body in its rest pose; what is known of its build is known of all that do its motions."""
-    body = Body(motion=rest_motion(skeleton), joints=joints, root_moves=root_moves)
-    _ = body.base_axes
-    return body
 
 
 PARTS = ("actors", "constraints", "_resolved", "held")

@@ -8,12 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.geometry.quaternion import Array, conjugate, log, multiply
-from understudy.motion import Motion
+from understudy.motion import SEEN, Motion
 from understudy.roles import roles
 from understudy.skeleton import JointKind, Skeleton
 
-SEEN = 100
-"""Frames of a motion that are looked at."""
 BENDING = ("lower_leg", "lower_arm")
 """The parts whose joints bend about one axis by nature."""
 ONE_AXIS = 0.02

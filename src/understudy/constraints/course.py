@@ -41,7 +41,7 @@ def check_values(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array
 def check_turns(turns: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
     """Unit quaternions of shape (T, *shape, 4)."""
     out = check_values(turns, (*shape, 4), where)
-    worst = 0.5 * float(np.abs(np.einsum("...i,...i->...", out, out) - 1.0).max())
+    worst = float(np.abs(np.sqrt(np.einsum("...i,...i->...", out, out)) - 1.0).max())
     if worst > 1e-3:
         raise OptionError(f"{where}: expected unit quaternions, one is off by {worst:.2g}")
     if worst > 1e-12:
