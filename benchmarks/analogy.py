@@ -19,14 +19,15 @@ import numpy as np
 from retarget_cases import data_folder
 
 from understudy import samples
-from understudy.analogies import Analogy, PoseAt, Settings, analogy
-from understudy.eigenmotion.attempt import Attempt, Brief, _task
-from understudy.eigenmotion.goal import make_goal
-from understudy.eigenmotion.preparation import Preparation, prepare
-from understudy.eigenmotion.solving import _Search, solve
-from understudy.geometry.quaternion import Array, angle_between
+from understudy.analogy.attempt import Attempt, Brief, _task
+from understudy.analogy.conditions import PoseAt
+from understudy.analogy.make import analogy
+from understudy.analogy.preparation import Preparation, Settings, prepare
+from understudy.analogy.result import Analogy
+from understudy.analogy.solving import _Search, make_goal, solve
+from understudy.base.quaternion import Array, angle_between
+from understudy.figure.motion import Motion
 from understudy.io import read
-from understudy.motion import Motion
 
 WANTED = 1.0
 """Seconds that a solve may take."""

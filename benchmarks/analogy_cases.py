@@ -1,4 +1,4 @@
-"""The seven results of [Analogies, sec. 6] on our own samples, on one core: as `understudy.papers` has them."""
+"""The seven results of [Analogies, sec. 6] on our own samples, on one core: as `papers` has them."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from understudy.papers.analogies_cases import *  # noqa: F403
+from papers.analogies_cases import *  # noqa: F403

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
 from understudy.io import Clip, read, write
-from understudy.kinematics import fk
-from understudy.motion import Motion
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("UNDERSTUDY_DATA", HERE.parents[1] / "shared" / "data"))

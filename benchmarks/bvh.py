@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.geometry.quaternion import exp
-from understudy.io.bvh import read, write
-from understudy.io.bvh_numbers import read_rows
+from understudy.base.quaternion import exp
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.io.bvh.reader import read, read_rows
+from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
 
 # This file has the name of one of the packages it measures, and would be found in its place.
 sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.body import leg_length
-from understudy.contacts import contact_points
-from understudy.geometry.quaternion import Array, conjugate, multiply, rotate, unrotate
-from understudy.io.robot_trajectory import WORLD
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.naming import side
-from understudy.plan import Plan
-from understudy.roles import roles
-from understudy.skeleton import Point
-from understudy.start import find_floor, scaled_places
-from understudy.transfer.alignment import Alignment
-from understudy.transfer.landing import step_ratio
+from understudy.base.quaternion import Array, conjugate, multiply, rotate, unrotate
+from understudy.correspondence.alignment import Alignment
+from understudy.correspondence.landing import step_ratio
+from understudy.figure.contacts import contact_points
+from understudy.figure.floor import find_floor, scaled_places
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.naming import side
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point
+from understudy.io.robot.trajectory import WORLD
+from understudy.retarget.plan import Plan
 
 USUAL = 10.0
 """Percentile of a foot's heights at which it stands."""

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from peers_measures import COLUMNS, EXPLAINED, Figures, Yardstick, row, shaken
 from retarget_cases import CAPTURES, Case, Table, best, captures, case, clock, made
 
-from understudy.bands import choose_spacing
-from understudy.body import leg_length
-from understudy.contacts import contact_points, detect_contacts
-from understudy.motion import Motion
-from understudy.pipeline import naive
-from understudy.solvers.base import Solver
-from understudy.solvers.ik import Ik
-from understudy.solvers.ik_lowpass import IkLowpass
-from understudy.solvers.spacetime import Spacetime
-from understudy.start import find_floor, start_motion
+from understudy.figure.bands import choose_spacing
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.floor import find_floor
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.retarget.driver import naive
+from understudy.retarget.start import start_motion
+from understudy.solve.solvers.base import Solver
+from understudy.solve.solvers.ik import Ik
+from understudy.solve.solvers.ik_lowpass import IkLowpass
+from understudy.solve.solvers.spacetime import Spacetime
 
 BODY = "legs x 1.3"
 OURS = "spacetime (ours)"

@@ -14,11 +14,11 @@ from peers_measures import Missing, packages
 from peers_robot import Act, act, without_meshes
 from retarget_cases import Table, best, clock
 
-from understudy.coordinates import Body
-from understudy.geometry.quaternion import Array, unrotate
-from understudy.io.robot_trajectory import WORLD, Trajectory, trajectory_of
-from understudy.kinematics import fk, move_points
-from understudy.motion import Motion
+from understudy.base.quaternion import Array, unrotate
+from understudy.figure.kinematics import fk, move_points
+from understudy.figure.motion import Motion
+from understudy.io.robot.trajectory import WORLD, Trajectory, trajectory_of
+from understudy.solve.coordinates import Body
 
 AGREE = 1e-9
 """Metres, and metres for each radian, that we may differ by."""

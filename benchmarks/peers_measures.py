@@ -10,22 +10,22 @@ from types import ModuleType
 import numpy as np
 from retarget_cases import Table
 
-from understudy.bands import low_pass, rms_jerk
-from understudy.body import leg_length
+from understudy.base.quaternion import Array
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import Array
-from understudy.ground import SUNK
-from understudy.kinematics import fk
-from understudy.limits import skeleton_limits
+from understudy.correspondence.limits import skeleton_limits
+from understudy.figure.bands import low_pass, rms_jerk
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import SUNK
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
 from understudy.metrics.foot_skate import slides
 from understudy.metrics.joint_limit import breach
 from understudy.metrics.smoothness import Derivatives, summary
-from understudy.motion import Motion
-from understudy.plan import Plan
-from understudy.skeleton import Point
+from understudy.retarget.plan import Plan
 
 FAST = 8.0
 """Hertz above which movement counts as fast."""

@@ -14,13 +14,13 @@ from peers_aims import Aim, aims, strayed
 from peers_measures import COLUMNS, EXPLAINED, Figures, Missing, Yardstick, packages, row, shaken
 from retarget_cases import CAPTURES, Table, best, captures, clock, data_folder, made
 
-from understudy.casting import cast
+from understudy.figure.motion import Motion
 from understudy.io import read
 from understudy.io.clip import Clip
-from understudy.io.robot_trajectory import Trajectory, motion_of, trajectory_of
-from understudy.motion import Motion
-from understudy.plan import Plan, plan
-from understudy.solvers.ik import Ik
+from understudy.io.robot.trajectory import Trajectory, motion_of, trajectory_of
+from understudy.retarget.driver import cast
+from understudy.retarget.plan import Plan, plan
+from understudy.solve.solvers.ik import Ik
 
 OURS = "spacetime (ours)"
 MINK = {"mink, aimed by ankles": "ankle", "mink, aimed by balls": "ball"}

@@ -14,15 +14,15 @@ from retarget_cases import Case, Table, case, worst
 from scipy.linalg import qr
 from scipy.optimize import minimize
 
-from understudy.coordinates import Body
-from understudy.evaluation import Sample, merged
-from understudy.geometry.quaternion import Array, conjugate, log, multiply
-from understudy.problem import Problem
-from understudy.solvers.base import Solution, Solver, Watch
-from understudy.solvers.reference import FARTHEST, Reference, _Search
-from understudy.solvers.rows import sampled_frames
-from understudy.solvers.spacetime import Spacetime
-from understudy.solvers.sparse import SplineCurve
+from understudy.base.quaternion import Array, conjugate, log, multiply
+from understudy.solve.coordinates import Body
+from understudy.solve.evaluation import Sample, merged
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Solution, Solver, Watch
+from understudy.solve.solvers.descent import SplineCurve
+from understudy.solve.solvers.newton import sampled_frames
+from understudy.solve.solvers.reference import FARTHEST, Reference, _Search
+from understudy.solve.solvers.spacetime import Spacetime
 
 RATE = 30.0
 """Frames a second of the small problem, and of keys."""

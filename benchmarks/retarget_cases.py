@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from understudy import samples
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io import read
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, Plan, plan
-from understudy.recipe.scaling import parse_scale, scaled
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
+from understudy.retarget.actor import parse_scale, scaled
+from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.solve.solvers.base import Solution
 
 FPS = 120.0
 """The rate of all motions: that of the captures."""

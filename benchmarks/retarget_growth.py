@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from retarget_cases import CAPTURES, Case, Table, best, captures, case, clock, made
 
-from understudy.contacts import contact_points, detect_contacts
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.stream import Stream, Window, retarget_in_windows
+from understudy.base.quaternion import angle_between
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.retarget.stream import Stream, Window, retarget_in_windows
 
 LENGTHS = (5.0, 20.0, 60.0, 150.0, 300.0)
 """Seconds of motion."""

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from retarget_cases import CAPTURES, LEAST_REPEATS, REPEAT_SECONDS, Case, Table, captures, case, made, worst
 
-from understudy.bands import energy_above, rms_jerk
-from understudy.problem import Problem
-from understudy.solvers.base import Solution, Solver
-from understudy.solvers.ik import Ik
-from understudy.solvers.ik_lowpass import IkLowpass
-from understudy.solvers.least_squares import LeastSquares
-from understudy.solvers.lmult import Lmult
-from understudy.solvers.reference import Reference
-from understudy.solvers.spacetime import Spacetime
-from understudy.solvers.sqp import Sqp
+from understudy.figure.bands import energy_above, rms_jerk
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Solution, Solver
+from understudy.solve.solvers.ik import Ik
+from understudy.solve.solvers.ik_lowpass import IkLowpass
+from understudy.solve.solvers.least_squares import LeastSquares
+from understudy.solve.solvers.lmult import Lmult
+from understudy.solve.solvers.reference import Reference
+from understudy.solve.solvers.spacetime import Spacetime
+from understudy.solve.solvers.sqp import Sqp
 
 BANDS = (4.0, 8.0, 12.0)
 LIMIT = 8.0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from retarget_cases import BODIES, CAPTURES, Case, Table, best, captures, case, motions, worst
 
-from understudy.bands import choose_spacing
-from understudy.motion import Motion
-from understudy.solvers.spacetime import Spacetime
+from understudy.figure.bands import choose_spacing
+from understudy.figure.motion import Motion
+from understudy.solve.solvers.spacetime import Spacetime
 
 REAL_TIME = 100.0
 """How many times faster than real time free-plant retargeting of the captures has to be."""

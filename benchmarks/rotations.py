@@ -19,11 +19,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from understudy.geometry.euler import from_euler, to_euler
-from understudy.geometry.quaternion import Array, conjugate, exp, log, multiply, normalize, rotate, slerp, to_matrix
+from understudy.base.euler import from_euler, to_euler
+from understudy.base.quaternion import Array, conjugate, exp, log, multiply, normalize, rotate, slerp, to_matrix
 
 IMPORTS = {
-    "understudy.geometry.quaternion": "import understudy.geometry.quaternion",
+    "understudy.base.quaternion": "import understudy.base.quaternion",
     "numpy": "import numpy",
     "scipy.spatial.transform": "from scipy.spatial.transform import Rotation",
 }

@@ -22,7 +22,7 @@ import numpy as np
 
 import understudy
 from understudy import samples
-from understudy.kinematics import fk
+from understudy.figure.kinematics import fk
 from understudy.studio.document import fresh
 from understudy.studio.messages import json_text, pack
 from understudy.studio.performance import Performance

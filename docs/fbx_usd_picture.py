@@ -16,9 +16,9 @@ import numpy as np
 from gallery import DOTS, FOLDER, shrink
 
 import understudy
+from understudy.figure.motion import Motion
 from understudy.io import Clip
-from understudy.motion import Motion
-from understudy.picture import draw
+from understudy.show.picture import draw
 
 WALK = "cmu_bvh/02_01.bvh"
 CHARACTERS = {

@@ -82,7 +82,7 @@ def fill_example(argument: str, folder: Path, _before: str) -> str:
 
 def fill_help(_argument: str, folder: Path, _before: str) -> str:
     from understudy.app.cli import PACKAGE
-    from understudy.plugins import scan
+    from understudy.base.plugins import scan
 
     parts = [fenced(run_command("understudy --help", folder))]
     for name, _ in scan(PACKAGE, "COMMAND"):
@@ -135,11 +135,11 @@ def fill_constraints(_argument: str, _folder: Path, _before: str) -> str:
 
 
 def fill_solvers(_argument: str, _folder: Path, _before: str) -> str:
-    from understudy.plugins import scan
+    from understudy.base.plugins import scan
 
     rows = []
-    for module, solver in scan("understudy.solvers", "SOLVER"):
-        about = importlib.import_module(f"understudy.solvers.{module}").__doc__
+    for module, solver in scan("understudy.solve.solvers", "SOLVER"):
+        about = importlib.import_module(f"understudy.solve.solvers.{module}").__doc__
         rows.append((f"`{solver.name}`", first_line(about)))
     return table(("solver", "what it does"), rows)
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from understudy import samples
-from understudy.contacts import detect_contacts
-from understudy.io.files import open_to_write
-from understudy.motion import rest_motion
-from understudy.picture import draw
-from understudy.pipeline import retarget
+from understudy.base.files import open_to_write
+from understudy.figure.contacts import detect_contacts
+from understudy.figure.motion import rest_motion
+from understudy.retarget.driver import retarget
 from understudy.samples import Scene
+from understudy.show.picture import draw
 from understudy.transition import transition
 
 FOLDER = Path(__file__).resolve().parent / "pictures"

@@ -15,10 +15,10 @@ import re
 from pathlib import Path
 
 from understudy import read
-from understudy.naming import side
-from understudy.suggestion.conventions import convention
-from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.suggest import suggest
+from understudy.correspondence.by_name import convention
+from understudy.correspondence.pairs import Correspondence
+from understudy.correspondence.suggest import suggest
+from understudy.figure.naming import side
 
 HOME = Path(__file__).resolve().parents[1]
 PAGE = HOME / "docs" / "mapping.md"

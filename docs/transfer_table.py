@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 import understudy
-from understudy.body import facing
-from understudy.casting import cast
-from understudy.geometry.quaternion import Array, angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.transfer.layout import Layout
+from understudy.base.quaternion import Array, angle_between
+from understudy.correspondence.alignment import Layout
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion
+from understudy.retarget.driver import cast
 
 HUMANS = {
     "Rokoko, bones in a row": ("humans/rokoko_jesse_dance.bvh", 1.0),

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from understudy import read, samples, write
-from understudy.body import height, leg_length
-from understudy.picture import draw
+from understudy.figure.measures import height, leg_length
+from understudy.show.picture import draw
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy import fk, samples
-from understudy.picture import draw
+from understudy.show.picture import draw
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

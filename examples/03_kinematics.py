@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from understudy import Point, fk, mirror, samples
-from understudy.geometry.quaternion import angle_between
-from understudy.picture import draw
+from understudy.base.quaternion import angle_between
+from understudy.show.picture import draw
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from understudy import samples
-from understudy.contacts import Detection, contact_points, detect_contacts
-from understudy.picture import draw
+from understudy.figure.contacts import Detection, contact_points, detect_contacts
+from understudy.show.picture import draw
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,9 @@ from understudy import fk, samples
 from understudy.constraints import Constraint, Spot
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.picture import draw
-from understudy.problem import Actor, Problem
-from understudy.solvers.spacetime import Spacetime
+from understudy.show.picture import draw
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.spacetime import Spacetime
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

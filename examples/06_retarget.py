@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from understudy import Motion, fk, samples, write
-from understudy.contacts import Contact
-from understudy.picture import draw
-from understudy.pipeline import retarget
+from understudy.figure.contacts import Contact
+from understudy.retarget.driver import retarget
+from understudy.show.picture import draw
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from understudy.angles import joint_rotations
-from understudy.geometry.quaternion import normalize
-from understudy.motion import Motion
-from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.base.quaternion import normalize
+from understudy.figure.angles import joint_rotations
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
 KINDS = (JointKind.BALL, JointKind.UNIVERSAL, JointKind.HINGE, JointKind.FIXED)
 

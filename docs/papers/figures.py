@@ -2,7 +2,7 @@
 
     python docs/papers/figures.py [--only fig02 fig07 ...] [--print]
 
-Everything is made from our own samples, by `understudy.papers`. Numbers stand between `<!-- numbers: NAME -->` and
+Everything is made from our own samples, by `papers`. Numbers stand between `<!-- numbers: NAME -->` and
 `<!-- /numbers -->`.
 """
 
@@ -14,12 +14,11 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+from papers.base import DOTS, scene, worst
+from papers.gleicher98_figures import fig01, fig02, fig03, fig04, fig06, fig07, fig08, fig09, fig10, ladder
 from PIL import Image, ImageChops
 
-from understudy.io.files import open_to_write
-from understudy.papers.gleicher98_scenes import fig01, fig04, fig09, fig10, ladder
-from understudy.papers.gleicher98_walks import fig02, fig03, fig06, fig07, fig08
-from understudy.papers.scenes import DOTS, scene, worst
+from understudy.base.files import open_to_write
 
 __all__ = ["DOTS", "FOLDER", "scene", "shrink", "worst", "write_block", "write_numbers"]
 

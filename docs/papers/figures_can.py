@@ -12,8 +12,7 @@ import argparse
 from pathlib import Path
 
 from figures import FOLDER, shrink, write_numbers
-
-from understudy.papers.gleicher98_can import GAITS, fig11
+from papers.gleicher98_figures import GAITS, fig11
 
 
 def make_fig11(path: Path) -> list[str]:

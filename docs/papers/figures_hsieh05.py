@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 
 from figures import FOLDER, shrink, write_numbers
-
-from understudy.papers.hsieh05 import FIGURES
+from papers.hsieh05 import FIGURES
 
 
 def main() -> int:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 
 from figures import FOLDER, shrink, write_block
-
-from understudy.papers import paper
+from papers import paper
 
 NAMES = ("left", "result", "unsolved")
 """What the tables are called in the page, in the order in which the paper gives them."""

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from figures import FOLDER, shrink, write_block
-
-from understudy.papers import Findings, papers
+from papers import Findings, papers
 
 ON_SAMPLES = ("gleicher98.solvers", "gleicher98.solvers_dance", "vanderhyde03.handhold", "analogies.seven")
 """What is shown of the experiments on samples as tables; Lommers13 has a script of its own."""

@@ -7,13 +7,13 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from understudy.angles import joint_rotations
+from understudy.base.quaternion import normalize
 from understudy.constraints import Constraint, Relation, View, kinds
-from understudy.evaluation import Sample
-from understudy.geometry.quaternion import normalize
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.figure.angles import joint_rotations
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Actor, Problem
 
 SEEDS = range(24)
 STEP = 1e-5

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import angle_between, exp
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import angle_between, exp
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.io.clip import Clip, Format, WriteOptions
 from understudy.io.files import formats, read, write
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head", "LeftArm", "LeftForeArm", "LeftHand",

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from understudy.angles import joint_rotations
+from understudy.base.plugins import scan
+from understudy.base.splines import Knots
 from understudy.constraints.base import Spot
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.plugins import scan
-from understudy.problem import Actor, Problem
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.solvers.base import Solution, Solver
-from understudy.splines import Knots
+from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import Solution, Solver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ KNOWN = {
     "reference": Known(options={"seconds": 5.0, "error": 1e-5}, tolerance=2e-3, spacing=SPLINE),
     "sqp": Known(options={}, spacing=SPLINE),
 }
-FOUND = {cls.name: cls for _, cls in scan("understudy.solvers", "SOLVER")}
+FOUND = {cls.name: cls for _, cls in scan("understudy.solve.solvers", "SOLVER")}
 LENGTHS = (1.0, 0.8)
 
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.angles import joint_rotations
+from understudy.base.plugins import scan
 from understudy.constraints import kinds
 from understudy.constraints.base import Spot
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.evaluation import Sample
-from understudy.motion import Motion
-from understudy.plugins import scan
-from understudy.problem import Actor, Problem
-from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
-from understudy.solvers.base import Solution, Solver
-from understudy.solvers.rows import penalty
+from understudy.figure.angles import joint_rotations
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import Solution, Solver
+from understudy.solve.solvers.newton import penalty
 
-FOUND = {cls.name: cls for _, cls in scan("understudy.solvers", "SOLVER")}
+FOUND = {cls.name: cls for _, cls in scan("understudy.solve.solvers", "SOLVER")}
 OPTIONS = {"reference": {"seconds": 0.5}}
 """The general solver takes all the time it is given on what cannot be met."""
 

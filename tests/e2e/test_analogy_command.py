@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
 from understudy.io import read, write
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
 
 
 def run(*arguments: str | Path | float) -> Result:

@@ -10,11 +10,11 @@ from click.testing import CliRunner, Result
 
 from understudy.app.batch import Ticker, clock
 from understudy.app.cli import cli
-from understudy.batches import batch
-from understudy.batches.running import Step
+from understudy.batch import batch
+from understudy.batch.run import Step
 from understudy.io import read
-from understudy.pipeline import Options
 from understudy.recipe import Cast, Reading, Recipe
+from understudy.retarget.plan import Options
 
 
 def run(*arguments: str | Path | float, code: int = 0) -> Result:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from understudy.figure.motion import rest_motion
 from understudy.io import write
-from understudy.motion import rest_motion
 from understudy.samples import character
 
 COMMAND = "from understudy.app.cli import main; main()"

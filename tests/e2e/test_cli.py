@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 import understudy
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.figure.kinematics import fk
 from understudy.io import read
-from understudy.kinematics import fk
 
 COMMANDS = ("convert", "demo", "info", "picture", "samples")
 

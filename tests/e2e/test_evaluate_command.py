@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from understudy import mirror, read, samples, write
 from understudy.app.cli import cli
-from understudy.motion import rest_motion
+from understudy.figure.motion import rest_motion
 
 
 def run(*arguments: str | Path) -> Result:

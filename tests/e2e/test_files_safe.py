@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import understudy.io.files as files
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import identity
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import identity
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io import read, write
 from understudy.io.clip import Clip, Format, WriteOptions
 from understudy.io.files import formats
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.image import imread
 
 from understudy import samples
-from understudy.motion import rest_motion
-from understudy.picture import draw
+from understudy.figure.motion import rest_motion
+from understudy.show.picture import draw
 
 DOTS = 40.0
 

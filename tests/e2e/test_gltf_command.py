@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.figure.kinematics import fk
 from understudy.io import read, write
-from understudy.kinematics import fk
 
 
 def run(*arguments: str | Path) -> Result:

@@ -14,17 +14,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import understudy.analogies as analogies
+import understudy.analogy.make as analogies
 import understudy.transition as transitions
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.base.files import open_to_write
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.symmetry import mirror
 from understudy.io import Clip, read, write
-from understudy.io.files import formats, open_to_write
-from understudy.kinematics import fk
-from understudy.motion import Motion
+from understudy.io.files import formats
 from understudy.recipe import Prepared
-from understudy.solvers.base import Solution
-from understudy.symmetry import mirror
+from understudy.solve.solvers.base import Solution
 
 HELD = 1e-5
 """Metres within which every format that holds a motion keeps each joint."""

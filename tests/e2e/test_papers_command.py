@@ -1,24 +1,25 @@
-"""`understudy papers` as a user meets it: tables, pictures, JSON, progress, exit codes and errors."""
+"""`python -m papers` as a user meets it: tables, pictures, JSON, progress, exit codes and errors."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import papers
 import pytest
 from click.testing import CliRunner, Result
+from papers import Capture, Experiment, Findings, Paper, Table, paper
+from papers import papers as all_papers
+from papers.__main__ import papers as command
+from papers.base import figure
 
-import understudy.papers
-from understudy.app.cli import cli
-from understudy.errors import OptionError
-from understudy.papers import Capture, Experiment, Findings, Paper, Table, paper, papers
-from understudy.papers.base import figure
+from understudy.base.errors import OptionError
 
 NAMES = ("analogies", "gleicher98", "hsieh05", "lommers13", "vanderhyde03")
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["papers", *(str(argument) for argument in arguments)], prog_name="understudy")
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], prog_name="python -m papers")
 
 
 def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
@@ -48,12 +49,12 @@ def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
 def library(monkeypatch: pytest.MonkeyPatch) -> dict[str, Paper]:
     """Two made-up papers in place of the real ones: one held up to, one not."""
     found = {"good": made_up("good"), "bad": made_up("bad", ("first: off by 0.25 mm, the paper's by 0.1",))}
-    monkeypatch.setattr(understudy.papers, "papers", lambda: found)
+    monkeypatch.setattr(papers, "papers", lambda: found)
     return found
 
 
 def test_every_paper_is_found() -> None:
-    assert tuple(papers()) == NAMES
+    assert tuple(all_papers()) == NAMES
     for name in NAMES:
         names = [experiment.name for experiment in paper(name).experiments]
         assert names
@@ -177,4 +178,4 @@ def test_a_table_checks_its_rows_and_shows_its_cells() -> None:
 
 def test_help_ends_in_an_example() -> None:
     result = run("--help")
-    assert "Example: understudy papers lommers13" in result.stdout
+    assert "Example: python -m papers lommers13" in result.stdout

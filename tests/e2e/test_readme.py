@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from understudy import samples
+from understudy.base.files import open_to_write
 from understudy.io.clip import Clip, Format, WriteOptions
-from understudy.io.files import open_to_write
 
 HOME = Path(__file__).resolve().parents[2]
 README, CONTRIBUTING = HOME / "README.md", HOME / "CONTRIBUTING.md"

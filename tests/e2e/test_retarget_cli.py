@@ -14,16 +14,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from understudy import samples
-from understudy.app import progress as progress_module
+from understudy.app import output as progress_module
 from understudy.app.cli import cli
-from understudy.app.progress import Progress, bar
-from understudy.contacts import contact_points, detect_contacts
+from understudy.app.output import Progress, bar
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
 from understudy.io import read, write
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
+from understudy.metrics.guard import frozen
 from understudy.recipe import Prepared, read_recipe
-from understudy.recipe.guards import frozen
-from understudy.solvers.base import Solution
+from understudy.solve.solvers.base import Solution
 
 
 def run(*arguments: str | Path | float) -> Result:
@@ -275,7 +275,7 @@ def test_a_dance_with_one_or_both_adapted(who: str, files: list[str], clips: Pat
 
 def hand(motion: Motion, entry: dict[str, object], size: float) -> np.ndarray:
     """(F, 3) where the point of an entry is on a body that many times as large."""
-    from understudy.skeleton import Point
+    from understudy.figure.skeleton import Point
 
     point = Point(name="p", joint=str(entry["joint"]), offset=size * np.array(entry["offset"], float))
     return fk(motion).points([point])[:, 0]

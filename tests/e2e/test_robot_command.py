@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from understudy.app.cli import cli
+from understudy.figure.kinematics import fk
 from understudy.io import read
-from understudy.kinematics import fk
 
 STICKBOT = Path(__file__).parents[1] / "data" / "stickbot.xml"
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from understudy.bands import energy_above, rotation_curves
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import Array, angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.solvers.base import Solution
-from understudy.solvers.spacetime import Level, Spacetime
+from understudy.base.quaternion import Array, angle_between
+from understudy.figure.bands import energy_above, rotation_curves
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.spacetime import Level, Spacetime
 
 BANDS = (4.0, 8.0, 12.0)
 """Hertz above which energy is compared."""

@@ -13,20 +13,22 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.analogies import Analogy, MarkerAt, MarkerPair, PoseAt, Settings, Tempo, analogy
-from understudy.body import facing
-from understudy.coordinates import Body
-from understudy.eigenmotion.attempt import AnalogyError
-from understudy.eigenmotion.marker import spread_markers
-from understudy.eigenmotion.measuring import lifts
-from understudy.eigenmotion.rhythm import likeness, period
-from understudy.eigenmotion.study import make_study
-from understudy.errors import MotionError, OptionError, UnknownNameError
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
-from understudy.symmetry import mirror
+from understudy.analogy.attempt import AnalogyError
+from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.make import analogy
+from understudy.analogy.matching import MarkerPair
+from understudy.analogy.preparation import Settings
+from understudy.analogy.result import Analogy, lifts
+from understudy.analogy.stepping import Tempo
+from understudy.analogy.study import likeness, make_study, period, spread_markers
+from understudy.base.errors import MotionError, OptionError, UnknownNameError
+from understudy.base.quaternion import angle_between
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.symmetry import mirror
+from understudy.solve.coordinates import Body
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.bands import energy_above
-from understudy.driving import Driven, drive
-from understudy.driving.ground import find_flights
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk
+from understudy.base.quaternion import Array
+from understudy.figure.bands import energy_above
+from understudy.figure.kinematics import fk
+from understudy.retarget.feature_driving import Driven, drive, find_flights
 from understudy.samples import Scene
 
 GAITS = ("walk", "skip", "run")

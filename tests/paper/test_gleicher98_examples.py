@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.same_place import SamePlace
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, plan, retarget
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options, Part, plan
 from understudy.samples import Scene
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
-from understudy.solvers.ik import Ik
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.ik import Ik
 
 CLIMBER = 0.85
 """Of the original's size: one who can still reach the holds."""

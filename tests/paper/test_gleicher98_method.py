@@ -9,20 +9,22 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.bands import choose_spacing
-from understudy.body import leg_length
 from understudy.constraints.base import Spot
 from understudy.constraints.place import Place
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, Plan, morph, plan, retarget
+from understudy.figure.bands import choose_spacing
+from understudy.figure.floor import find_floor
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.retarget.driver import morph, retarget
+from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.start import start_motion
 from understudy.samples import Scene
-from understudy.solvers.base import Solution
-from understudy.solvers.least_squares import LeastSquares
-from understudy.solvers.lmult import Lmult
-from understudy.solvers.spacetime import Spacetime, levels
-from understudy.solvers.sqp import Sqp
-from understudy.start import find_floor, start_motion
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.least_squares import LeastSquares
+from understudy.solve.solvers.lmult import Lmult
+from understudy.solve.solvers.spacetime import Spacetime, levels
+from understudy.solve.solvers.sqp import Sqp
 
 SMALL = 0.6
 QUARTER_INCH = 0.25 * 0.0254

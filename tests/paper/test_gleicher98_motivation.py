@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.kinematics import fk
-from understudy.pipeline import Options, naive, retarget
+from understudy.figure.kinematics import fk
+from understudy.retarget.driver import naive, retarget
+from understudy.retarget.plan import Options
 from understudy.samples import Scene
-from understudy.solvers.base import Solution
-from understudy.solvers.ik import Ik
-from understudy.solvers.ik_lowpass import IkLowpass
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.ik import Ik
+from understudy.solve.solvers.ik_lowpass import IkLowpass
 
 SMALL = 0.6
 """The paper's smaller figure."""

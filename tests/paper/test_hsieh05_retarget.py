@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import facing
-from understudy.geometry.quaternion import (
+from understudy.base.quaternion import (
     Array,
     angle_between,
     conjugate,
@@ -26,16 +25,17 @@ from understudy.geometry.quaternion import (
     normalize,
     unrotate,
 )
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, retarget
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
-from understudy.start import Floor
-from understudy.transfer.alignment import align
-from understudy.transfer.carry import carry
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
-from understudy.transfer.reference import posed
+from understudy.correspondence.alignment import align, posed
+from understudy.correspondence.carry import carry
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
+from understudy.solve.solvers.base import Solution
 
 SIDES = ("Left", "Right")
 LIMBS = {"hind": (("Thigh", "HindPaw"), ("UpLeg", "ToeBase")), "fore": (("UpperArm", "ForePaw"), ("Arm", "Hand"))}

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.geometry.quaternion import Array, angle, angle_between, conjugate, mean, multiply, rotate
-from understudy.kinematics import Pose, fk
-from understudy.motion import Motion
-from understudy.pipeline import retarget
-from understudy.start import Floor
-from understudy.transfer.alignment import Alignment, align
-from understudy.transfer.carry import carry
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
+from understudy.base.quaternion import Array, angle, angle_between, conjugate, mean, multiply, rotate
+from understudy.correspondence.alignment import Alignment, align
+from understudy.correspondence.carry import carry
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.motion import Motion
+from understudy.retarget.driver import retarget
 
 TRUNK = ("Hips", "LowerBack", "Spine", "Spine1")
 LEGS = ("LeftUpLeg", "RightUpLeg")

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import leg_length
-from understudy.geometry.quaternion import Array, angle_between, from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
+from understudy.base.quaternion import Array, angle_between, from_axis_angle, multiply, rotate
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
 from understudy.transition import Transition, transition
-from understudy.transition.meta_skeleton import Meta, meta_skeleton
-from understudy.transition.shared import standing_alignment
+from understudy.transition.meta_skeleton import Meta, meta_skeleton, standing_alignment
 
 LIMBS = (
     ("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"),

@@ -7,18 +7,31 @@ from functools import cache
 
 import numpy as np
 import pytest
+from papers.lommers13 import (
+    ANKLES,
+    CASES,
+    TOLERANCE,
+    WRISTS,
+    Row,
+    asked,
+    clear_of_each_other,
+    explanation,
+    measure,
+    missing_reach,
+    pass_through,
+    run_case,
+    sampled,
+    span,
+    tables,
+    worse_than_the_thesis,
+)
 
-from understudy.bands import rms_jerk
-from understudy.body import leg_length
-from understudy.geometry.quaternion import exp, multiply
-from understudy.kinematics import fk
-from understudy.mass import centre_of_mass
+from understudy.base.quaternion import exp, multiply
+from understudy.figure.bands import rms_jerk
+from understudy.figure.kinematics import fk
+from understudy.figure.mass import centre_of_mass
+from understudy.figure.measures import leg_length
 from understudy.metrics import Verdict
-from understudy.papers.lommers13 import Row, explanation, run_case, tables, worse_than_the_thesis
-from understudy.papers.lommers13_body import clear_of_each_other, pass_through
-from understudy.papers.lommers13_cases import CASES, TOLERANCE, asked, missing_reach, span
-from understudy.papers.lommers13_columns import measure
-from understudy.papers.lommers13_material import ANKLES, WRISTS, sampled
 
 NAMES = [case.name for case in CASES]
 UNSOLVED = ("01", "04", "06", "07", "12")

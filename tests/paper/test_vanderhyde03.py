@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.bands import choose_spacing
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Spot, View
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk
-from understudy.limits import human_limits
-from understudy.motion import Motion
-from understudy.pipeline import Part, plan
-from understudy.problem import Actor, Problem
-from understudy.solvers.base import Outcome, Solution, Solver
-from understudy.solvers.keyed import Keyed
-from understudy.solvers.spacetime import Spacetime
+from understudy.correspondence.limits import human_limits
+from understudy.figure.bands import choose_spacing
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.retarget.plan import Part, plan
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import Outcome, Solution, Solver
+from understudy.solve.solvers.keyed import Keyed
+from understudy.solve.solvers.spacetime import Spacetime
 
 ARM = ("LeftArm", "LeftForeArm", "LeftHand")
 """The free joints of the study: shoulder, elbow and wrist."""

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.angles import joint_angles
-from understudy.coordinates import Body
-from understudy.ensemble import Ensemble, Places
-from understudy.geometry.quaternion import angle_between, exp, multiply, normalize, rotate
-from understudy.kinematics import fk, forward
-from understudy.motion import Motion, frame_offsets, rest_motion
-from understudy.skeleton import NUM_AXES, JointKind, Skeleton
+from understudy.base.quaternion import angle_between, exp, multiply, normalize, rotate
+from understudy.figure.angles import joint_angles
+from understudy.figure.kinematics import fk, forward
+from understudy.figure.motion import Motion, frame_offsets, rest_motion
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
+from understudy.solve.coordinates import Body, Ensemble, Places
 
 SEEDS = st.integers(0, 2**31 - 1)
 STEP = 1e-5
@@ -48,7 +47,7 @@ def test_bones_keep_their_lengths(seed: int, make_skeleton: Callable, make_motio
 def test_forward_kinematics_equals_a_plain_loop_across_blocks(
     make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.kinematics.BLOCK", 4)
+    monkeypatch.setattr("understudy.figure.kinematics.BLOCK", 4)
     motion = make_motion(make_skeleton(rng, 12), rng, 11)
     pose = fk(motion)
     for joint, parent in enumerate(motion.skeleton.parents):

@@ -12,16 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy import samples
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion, join
-from understudy.pipeline import Options, retarget
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import leg_ratio
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, join
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.symmetry import mirror
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
 from understudy.samples import Scene
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
-from understudy.start import leg_ratio
-from understudy.symmetry import mirror
+from understudy.solve.solvers.base import Solution
 
 SEEDS = st.integers(0, 2**31 - 1)
 UP = np.array([0.0, 1.0, 0.0])

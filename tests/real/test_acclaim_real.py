@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.geometry.quaternion import Array, angle_between, exp, multiply
-from understudy.io import Clip, amc, read, write
+from understudy.base.quaternion import Array, angle_between, exp, multiply
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind
+from understudy.io import Clip, read, write
+from understudy.io.acclaim.text import amc
 from understudy.io.units import UNITS
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import JointKind
 
 FRAMES = {"02_01": 343, "11_01": 597, "131_03": 1102, "93_04": 506}
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.analogies_captured import ANKLES, TAILS, human
+from papers.analogies_captured import dog as captured_dog
 
 from understudy import samples
-from understudy.analogies import Analogy, Settings, analogy
-from understudy.body import facing
-from understudy.eigenmotion.marker import spread_markers
-from understudy.eigenmotion.rhythm import period
-from understudy.eigenmotion.study import make_study
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.papers.analogies_captured import ANKLES, TAILS, human
-from understudy.papers.analogies_captured import dog as captured_dog
+from understudy.analogy.make import analogy
+from understudy.analogy.preparation import Settings
+from understudy.analogy.result import Analogy
+from understudy.analogy.study import make_study, period, spread_markers
+from understudy.base.quaternion import angle_between
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion
 
 
 @pytest.fixture(scope="module")

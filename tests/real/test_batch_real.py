@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from understudy.app.cli import cli
-from understudy.batches import batch
+from understudy.batch import batch
 
 pytestmark = pytest.mark.xdist_group("batch_real")
 CLIPS = ("cmu_bvh/02_03.bvh", "cmu_bvh/09_01.bvh", "cmu_asfamc/02.asf", "cmu_asfamc/02_01.amc", "gltf/Fox.glb")

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.errors import FileError
-from understudy.geometry.euler import from_euler, to_euler
-from understudy.geometry.quaternion import Array, angle_between, conjugate, multiply, rotate, unrotate
-from understudy.io.bvh import read, write
-from understudy.io.bvh_layout import Layout, columns_of
+from understudy.base.errors import FileError
+from understudy.base.euler import from_euler, to_euler
+from understudy.base.quaternion import Array, angle_between, conjugate, multiply, rotate, unrotate
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.io.bvh.reader import Layout, columns_of, read
+from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.guess import reference_frame
 from understudy.io.units import UNITS, unit_name, world_from_file
-from understudy.kinematics import fk
-from understudy.motion import Motion
 
 RAW = ReadOptions(unit=1.0, up="Y")
 """Numbers as they stand in the file."""

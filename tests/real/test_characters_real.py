@@ -10,18 +10,17 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.body import facing, leg_length
-from understudy.casting import cast
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import retarget
-from understudy.roles import roles
-from understudy.solvers.base import Solution
-from understudy.suggestion.parts import PARTS
-from understudy.transfer.detached import attach, rehung
-from understudy.transfer.layout import Layout
-from understudy.transfer.suggest import take_apart
+from understudy.base.quaternion import Array
+from understudy.correspondence.alignment import Layout
+from understudy.correspondence.detached import attach, rehung
+from understudy.correspondence.parts import PARTS
+from understudy.correspondence.suggest import take_apart
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing, leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.retarget.driver import cast, retarget
+from understudy.solve.solvers.base import Solution
 
 # Degrees by which no bone but the feet points otherwise than the walker's, on average over the walk. Hinges of robots
 # cannot follow everywhere.

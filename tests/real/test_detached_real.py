@@ -10,12 +10,12 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.geometry.quaternion import angle_between
+from understudy.base.quaternion import angle_between
+from understudy.correspondence.detached import attach, detached, rehung
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
 from understudy.io import Clip
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import retarget
-from understudy.transfer.detached import attach, detached, rehung
+from understudy.retarget.driver import retarget
 
 RIGS = {
     "gltf/RobotExpressive.glb": {"Foot.L": "LowerLeg.L", "Foot.R": "LowerLeg.R"},

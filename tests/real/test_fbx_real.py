@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from understudy import fk, read, retarget
-from understudy.skin import skinned
+from understudy.figure.skin import skinned
 
 pytest.importorskip("ufbx")
 

@@ -7,23 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.base import capture
+from papers.gleicher98_captured import BOXES, WALKS, Climb, Salsa, box
+from papers.gleicher98_captured import climb as found_climb
+from papers.gleicher98_captured import salsa as found_salsa
 
-from understudy.bands import choose_spacing, energy_above
-from understudy.contacts import contact_points, detect_contacts
-from understudy.geometry.quaternion import Array, angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.papers.captured import capture
-from understudy.papers.gleicher98_clips import BOXES, WALKS, Climb, Salsa, box
-from understudy.papers.gleicher98_clips import climb as found_climb
-from understudy.papers.gleicher98_clips import salsa as found_salsa
-from understudy.pipeline import Options, morph, naive, retarget
-from understudy.solvers.base import Solution
-from understudy.solvers.ik import Ik
-from understudy.solvers.ik_lowpass import IkLowpass
-from understudy.solvers.least_squares import LeastSquares
-from understudy.solvers.lmult import Lmult
-from understudy.solvers.sqp import Sqp
+from understudy.base.quaternion import Array, angle_between
+from understudy.figure.bands import choose_spacing, energy_above
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.retarget.driver import morph, naive, retarget
+from understudy.retarget.plan import Options
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.ik import Ik
+from understudy.solve.solvers.ik_lowpass import IkLowpass
+from understudy.solve.solvers.least_squares import LeastSquares
+from understudy.solve.solvers.lmult import Lmult
+from understudy.solve.solvers.sqp import Sqp
 
 SMALL = 0.6
 BANDS = (4.0, 8.0, 12.0)

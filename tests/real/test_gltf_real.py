@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from understudy.app.cli import cli
-from understudy.body import facing
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.skin import skinned
 from understudy.io import Clip, read, write
-from understudy.io.gltf_document import parse
-from understudy.kinematics import fk
-from understudy.skin import skinned
+from understudy.io.gltf.document import parse
 
 JOINTS = {
     "animals/m2m_bird-eagle.glb": 55, "animals/m2m_bird_animated.glb": 55, "animals/m2m_fox-dog.glb": 48,
@@ -115,8 +115,8 @@ def test_a_motion_goes_into_the_file_and_nothing_else_changes(name: str, data: P
 
 def _moving(clip: Clip) -> Clip:
     """A clip with another motion than its file's: turned about, and on its way."""
-    from understudy.geometry.quaternion import exp, multiply
-    from understudy.motion import rest_motion
+    from understudy.base.quaternion import exp, multiply
+    from understudy.figure.motion import rest_motion
 
     motion = rest_motion(clip.skeleton, num_frames=20)
     rng = np.random.default_rng(2)

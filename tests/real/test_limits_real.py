@@ -9,7 +9,7 @@ import pytest
 
 from understudy import io
 from understudy.constraints import View
-from understudy.limits import human_limits
+from understudy.correspondence.limits import human_limits
 
 CLIPS = ("cmu_bvh/02_01.bvh", "cmu_bvh/49_06.bvh", "cmu_bvh/13_29.bvh", "humans/rokoko_jesse_dance.bvh",
          "humans/cmu_11_01_daz.bvh", "humans/makehuman_walk1.bvh")  # fmt: skip

@@ -13,12 +13,12 @@ import pytest
 
 import understudy
 from understudy import samples
+from understudy.correspondence.by_name import convention
+from understudy.correspondence.detached import attach, rehung
+from understudy.correspondence.pairs import Correspondence
+from understudy.correspondence.suggest import suggest, take_apart
+from understudy.figure.skeleton import Point
 from understudy.io import Clip
-from understudy.skeleton import Point
-from understudy.suggestion.conventions import convention
-from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.detached import attach, rehung
-from understudy.transfer.suggest import suggest, take_apart
 
 # What each family of rigs calls the main bones, by hand: the hips (what carries legs and spine), the first bone of the
 # spine, the head, then upper arm, forearm, hand, thigh, shin, foot of the left; and how left is turned to right.

@@ -13,15 +13,15 @@ from scipy.interpolate import LinearNDInterpolator
 
 from understudy import read, samples
 from understudy.app.cli import cli
-from understudy.geometry.quaternion import unrotate
+from understudy.base.quaternion import unrotate
+from understudy.figure.motion import Motion, rest_motion
 from understudy.metrics import Report, Verdict, evaluate
 from understudy.metrics.surface import surface
-from understudy.motion import Motion, rest_motion
-from understudy.pipeline import naive, retarget
 from understudy.recipe import Recipe, prepare
-from understudy.recipe.model import Cast, Reading
-from understudy.recipe.quality import measure
-from understudy.solvers.ik import Ik
+from understudy.retarget.driver import naive, retarget
+from understudy.retarget.model import Cast, Reading
+from understudy.retarget.quality import measure
+from understudy.solve.solvers.ik import Ik
 
 CLIPS = ("02_01", "09_01", "13_11", "16_15", "49_06", "69_70", "120_08")
 

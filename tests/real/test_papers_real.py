@@ -1,4 +1,4 @@
-"""The papers' experiments on captures, as `understudy papers --data` runs them: every claim of the written pages."""
+"""The papers' experiments on captures, as `python -m papers --data` runs them: every claim of the written pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-
-from understudy.app.cli import cli
-from understudy.papers import paper
-from understudy.papers.base import Findings
+from papers import paper
+from papers.__main__ import papers as command
+from papers.base import Findings
 
 
 def found(data: Path, name: str, capture: str) -> Findings:
@@ -125,8 +124,8 @@ def test_configurations_of_lommers(data: Path) -> None:
 
 
 def test_the_command_runs_them(data: Path, tmp_path: Path) -> None:
-    arguments = ["papers", "vanderhyde03", "--data", str(data), "-o", str(tmp_path), "--json"]
-    result = CliRunner().invoke(cli, arguments, prog_name="understudy")
+    arguments = ["vanderhyde03", "--data", str(data), "-o", str(tmp_path), "--json"]
+    result = CliRunner().invoke(command, arguments, prog_name="understudy")
     assert result.exit_code == 0, result.stderr
     (report,) = json.loads(result.stdout)
     assert [each["name"] for each in report["experiments"]] == ["handhold", "handhold_captured"]

@@ -15,17 +15,18 @@ import numpy as np
 import pytest
 
 from understudy import read
-from understudy.bands import energy_above, rotation_curves
-from understudy.contacts import contact_points, detect_contacts
-from understudy.kinematics import fk
+from understudy.correspondence.stage import Stage
+from understudy.figure.bands import energy_above, rotation_curves
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.metrics import evaluate
-from understudy.motion import Motion
-from understudy.pipeline import Options, retarget
-from understudy.plants import Stage
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
-from understudy.solvers.ik import Ik
-from understudy.start import Floor
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.ik import Ik
 
 CLIPS = (
     "02_01", "02_03", "02_04", "09_01", "11_01", "13_11", "13_29", "13_33", "13_39", "16_15", "18_01", "18_05", "19_01",

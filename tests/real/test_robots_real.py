@@ -8,21 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.body import leg_length
-from understudy.casting import cast
+from understudy.base.quaternion import Array, angle_between
 from understudy.constraints.same_place import SamePlace
-from understudy.geometry.quaternion import Array, angle_between
+from understudy.figure.floor import Floor, find_floor
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io import Clip, read, write
 from understudy.io.guess import reference_frame
-from understudy.io.robot_trajectory import trajectory_of
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import retarget
-from understudy.plan import plan
-from understudy.roles import roles
+from understudy.io.robot.trajectory import trajectory_of
+from understudy.retarget.driver import cast, retarget
+from understudy.retarget.plan import plan
 from understudy.samples import motion as sample
-from understudy.skeleton import JointKind, Skeleton
-from understudy.start import Floor, find_floor
 
 ROBOTS = {
     "unitree_g1.xml": (29, 30),

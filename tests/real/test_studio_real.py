@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.geometry.quaternion import rotate
-from understudy.kinematics import Pose, fk
-from understudy.skin import skinned
+from understudy.base.quaternion import rotate
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.skin import skinned
 from understudy.studio.document import fresh
 from understudy.studio.performance import Performance
 from understudy.studio.workshop import Workshop

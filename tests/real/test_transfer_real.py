@@ -12,21 +12,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.hsieh05 import dog_and_human, swing
 
 import understudy
-from understudy.body import facing, is_humanoid
-from understudy.casting import cast
-from understudy.geometry.quaternion import Array, angle_between
+from understudy.base.quaternion import Array, angle_between
+from understudy.correspondence.alignment import Layout
+from understudy.correspondence.pairs import Correspondence
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing, is_humanoid
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.symmetry import partners
 from understudy.io import Clip
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.papers.hsieh05_captured import dog_and_human, swing
-from understudy.pipeline import Options, retarget
-from understudy.roles import roles
-from understudy.solvers.base import Solution
-from understudy.symmetry import partners
-from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.layout import Layout
+from understudy.retarget.driver import cast, retarget
+from understudy.retarget.plan import Options
+from understudy.solve.solvers.base import Solution
 
 FILES = {
     "rokoko": ("humans/rokoko_jesse_dance.bvh", 1.0),

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.body import leg_length
-from understudy.geometry.quaternion import angle_between, from_axis_angle, multiply, rotate
+from understudy.base.quaternion import angle_between, from_axis_angle, multiply, rotate
+from understudy.correspondence.pairs import Correspondence, Pair
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
 from understudy.io import read
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.transfer.correspondence import Correspondence, Pair
 from understudy.transition import Transition, transition
 
 LIMBS = (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from understudy import fk, read, retarget, write
-from understudy.geometry.quaternion import angle_between
-from understudy.skin import skinned
+from understudy.base.quaternion import angle_between
+from understudy.figure.skin import skinned
 
 pytest.importorskip("pxr")
 

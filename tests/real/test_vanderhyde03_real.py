@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.vanderhyde03 import ARM, Handhold, captured_hold
 
-from understudy.bands import choose_spacing, energy_above
-from understudy.kinematics import fk
-from understudy.papers.vanderhyde03 import ARM, Handhold, captured_hold
-from understudy.pipeline import Part, plan
-from understudy.solvers.base import Outcome, Solution
-from understudy.solvers.keyed import Keyed
-from understudy.solvers.spacetime import Spacetime
+from understudy.figure.bands import choose_spacing, energy_above
+from understudy.figure.kinematics import fk
+from understudy.retarget.plan import Part, plan
+from understudy.solve.solvers.base import Outcome, Solution
+from understudy.solve.solvers.keyed import Keyed
+from understudy.solve.solvers.spacetime import Spacetime
 
 
 @pytest.fixture(scope="module")

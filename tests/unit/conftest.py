@@ -160,9 +160,8 @@ def serve_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
     uvicorn = pytest.importorskip("uvicorn", reason="the studio's packages are not installed")
     pytest.importorskip("websockets", reason="the studio's packages are not installed")
     from understudy.studio.folders import Folders
-    from understudy.studio.keeping import Keeper
     from understudy.studio.server import listen, make_app, settings
-    from understudy.studio.session import Session
+    from understudy.studio.session import Keeper, Session
     from understudy.studio.workshop import Workshop
 
     running: list[Studio] = []

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.angles import joint_rotations
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import Array, angle_between, exp, from_axis_angle, multiply, rotate, to_matrix
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, multiply, rotate, to_matrix
+from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import read, write
-from understudy.io.amc import FORMAT as AMC
-from understudy.io.asf import FORMAT as ASF
+from understudy.io.acclaim.amc import FORMAT as AMC
+from understudy.io.acclaim.asf import FORMAT as ASF
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import JointKind, Point, Skeleton
 
 FIGURE = """\
 # a leg, an arm and nothing else

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import facing
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import (
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import (
     Array,
     angle,
     angle_between,
@@ -21,12 +20,12 @@ from understudy.geometry.quaternion import (
     normalize,
     rotate,
 )
-from understudy.kinematics import Pose
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import Skeleton
-from understudy.transfer.alignment import Alignment, align
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
-from understudy.transfer.reference import posed
+from understudy.correspondence.alignment import Alignment, align, posed
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
+from understudy.figure.kinematics import Pose
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Skeleton
 
 Y, Z = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
 SIDES = ("Left", "Right")

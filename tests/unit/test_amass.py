@@ -8,17 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.body import height, is_humanoid, leg_length, rest_pose_kind
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import Array, angle_between, exp, multiply, rotate
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import Array, angle_between, exp, multiply, rotate
+from understudy.correspondence.suggest import suggest
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import height, is_humanoid, leg_length, rest_pose_kind
+from understudy.figure.roles import roles
 from understudy.io import read, write
-from understudy.io.amass import AmassLayout
-from understudy.io.amass_body import KINDS, PELVIS, bones
+from understudy.io.npz.amass import KINDS, PELVIS, AmassLayout, bones
 from understudy.io.units import world_from_file
-from understudy.kinematics import fk
-from understudy.roles import roles
 from understudy.samples import character, motion
-from understudy.transfer.suggest import suggest
 
 WORLD = world_from_file("Z")
 FRAMES = 6

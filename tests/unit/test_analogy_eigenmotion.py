@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import facing
-from understudy.eigenmotion.chart import Chart, followed, mean_pose
-from understudy.eigenmotion.eigenmotion import decompose
-from understudy.eigenmotion.heading import find_course
-from understudy.eigenmotion.marker import marker_paths, spread_markers
-from understudy.eigenmotion.study import make_study
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
+from understudy.analogy.study import (
+    Chart,
+    decompose,
+    find_course,
+    followed,
+    make_study,
+    marker_paths,
+    mean_pose,
+    spread_markers,
+)
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
 

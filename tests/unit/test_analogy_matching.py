@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.eigenmotion.cliques import largest_clique
-from understudy.eigenmotion.matching import (
+from understudy.analogy.matching import (
     choose_threshold,
     find_correspondence,
+    largest_clique,
     match,
     match_scales,
     match_scores,
@@ -20,7 +20,7 @@ from understudy.eigenmotion.matching import (
     refine,
     similarity,
 )
-from understudy.errors import OptionError
+from understudy.base.errors import OptionError
 
 A = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -2.0], [0.0, 0.5, 0.0], [0.0, 0.0, 1e-4]])
 B = np.array([[0.0, 0.0, 0.5], [0.0, 0.1, 0.5], [1.0, 0.0, 0.0]])

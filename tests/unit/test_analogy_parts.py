@@ -9,24 +9,19 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import leg_length
-from understudy.contacts import Contact, contact_points
-from understudy.eigenmotion.checking import chosen_markers, jumping
-from understudy.eigenmotion.marker import marker_paths, spread_markers
-from understudy.eigenmotion.matching import Match
-from understudy.eigenmotion.pairs import MarkerPair, pair_matches, read_markers, with_named
-from understudy.eigenmotion.posing import reach
-from understudy.eigenmotion.rhythm import likeness, period
-from understudy.eigenmotion.settings import Settings
-from understudy.eigenmotion.stepping import feet_of, rises
-from understudy.eigenmotion.study import make_study, parts
-from understudy.eigenmotion.tempo import Tempo, read_course
-from understudy.errors import FileError, OptionError, UnknownNameError
-from understudy.geometry.quaternion import from_axis_angle, multiply
-from understudy.kinematics import fk, locate
-from understudy.motion import rest_motion
-from understudy.picture.markers import draw_markers, marker_groups
-from understudy.skeleton import Skeleton
+from understudy.analogy.conditions import reach
+from understudy.analogy.matching import MarkerPair, Match, pair_matches, read_markers, with_named
+from understudy.analogy.preparation import Settings, chosen_markers, jumping
+from understudy.analogy.stepping import Tempo, feet_of, read_course, rises
+from understudy.analogy.study import likeness, make_study, marker_paths, parts, period, spread_markers
+from understudy.base.errors import FileError, OptionError, UnknownNameError
+from understudy.base.quaternion import from_axis_angle, multiply
+from understudy.figure.contacts import Contact, contact_points
+from understudy.figure.kinematics import fk, locate
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import rest_motion
+from understudy.figure.skeleton import Skeleton
+from understudy.show.markers import draw_markers, marker_groups
 
 
 @pytest.mark.parametrize("name", ["adult", "dog", "spider"])

@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.analogy.conditions import Conditions
+from understudy.analogy.solving import Goal, Task, _Search, bent, misfit, reduce_frames, solve, squared
+from understudy.analogy.study import Chart
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Spot
 from understudy.constraints.joint_range import JointRange
-from understudy.eigenmotion.chart import Chart
-from understudy.eigenmotion.conditions import Conditions
-from understudy.eigenmotion.goal import Goal, misfit, reduce_frames
-from understudy.eigenmotion.orthonormal import bent, squared
-from understudy.eigenmotion.solving import Task, _Search, solve
-from understudy.geometry.quaternion import Array
-from understudy.motion import Motion
-from understudy.skeleton import JointKind, Skeleton
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Skeleton
 
 COMPONENTS = 3
 

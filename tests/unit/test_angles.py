@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.angles import joint_angle_curves, joint_angles, joint_rotations
-from understudy.errors import SkeletonError
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, multiply, normalize, to_matrix
-from understudy.skeleton import NUM_AXES, JointKind, Skeleton
+from understudy.base.errors import SkeletonError
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, normalize, to_matrix
+from understudy.figure.angles import joint_angle_curves, joint_angles, joint_rotations
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 TURN = 2.0 * np.pi
 

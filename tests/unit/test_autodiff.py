@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.autodiff import Dual, derive
-from understudy.errors import OptionError
+from understudy.base.autodiff import Dual, derive
+from understudy.base.errors import OptionError
 
 M = np.random.default_rng(5).normal(size=(3, 3))
 SMOOTH: dict[str, Callable[[Any], Any]] = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.bands import (
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import from_axis_angle
+from understudy.figure.bands import (
     KERNEL,
     choose_spacing,
     energy_above,
@@ -15,10 +17,8 @@ from understudy.bands import (
     rms_jerk,
     rotation_curves,
 )
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import from_axis_angle
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import Point, Skeleton
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 
 
 def pendulum(hertz: float, *, fps: float = 30.0, seconds: float = 8.0, size: float = 0.4) -> Motion:

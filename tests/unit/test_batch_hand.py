@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from understudy import samples
-from understudy.batches.hand import Hand, WorkerError, resident
-from understudy.batches.model import Job, Limits, Order
-from understudy.batches.performing import SCRAPS
-from understudy.batches.places import Folder
-from understudy.batches.worker import packed, unpacked
+from understudy.base.errors import OptionError
+from understudy.batch.clip_job import SCRAPS
+from understudy.batch.model import Job, Limits, Order
+from understudy.batch.places import Folder
+from understudy.batch.worker import Hand, WorkerError, packed, resident, unpacked
 from understudy.constraints import kinds
-from understudy.errors import OptionError
 from understudy.io import write
 from understudy.recipe import Cast, Recipe, read_recipe
 
@@ -107,7 +106,7 @@ def test_stopping_leaves_the_clip_undone(hand: Hand) -> None:
 
 
 def test_a_worker_that_cannot_start_is_told(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.batches.hand.COMMAND", "raise SystemExit('no library here')")
+    monkeypatch.setattr("understudy.batch.worker.COMMAND", "raise SystemExit('no library here')")
     hand = Hand(order, Limits())
     with pytest.raises(WorkerError, match="could not be started: its worker ended with status 1: no library here"):
         hand.do(WALK)
@@ -122,7 +121,7 @@ def test_a_system_without_process_groups_is_told(order: Order, monkeypatch: pyte
 
 
 def test_a_worker_ends_with_its_input(order: Order) -> None:
-    command = "from understudy.batches.worker import main; main()"
+    command = "from understudy.batch.worker import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )

@@ -16,12 +16,10 @@ from typing import Any
 import pytest
 
 from understudy import samples
-from understudy.batches.finding import find_clips, fits, make_jobs, output_ending
-from understudy.batches.identity import companions, file_digest, order_key
-from understudy.batches.journal import Index, Journal, compact, entries
-from understudy.batches.lock import LOCK, Lock, LockedError
-from understudy.batches.places import Folder, Place, Store, place_of, split
-from understudy.errors import FileError, MissingPackageError, OptionError
+from understudy.base.errors import FileError, MissingPackageError, OptionError
+from understudy.batch.clip_job import companions, file_digest, find_clips, fits, make_jobs, order_key, output_ending
+from understudy.batch.journal import LOCK, Index, Journal, Lock, LockedError, compact, entries
+from understudy.batch.places import Folder, Place, Store, place_of, split
 from understudy.io import write
 from understudy.recipe import Cast, Reading, Recipe
 
@@ -215,7 +213,7 @@ def test_half_a_line_swallows_nothing(tmp_path: Path) -> None:
 def test_rows_of_a_store_are_there_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batches.journal.EVERY", 0.0)
+    monkeypatch.setattr("understudy.batch.journal.EVERY", 0.0)
     place = Store(url="memory://shelf")
     journal = Journal(place, "rows.jsonl")
     journal.add({"clip": "a"})
@@ -235,7 +233,7 @@ def test_a_lock_is_one_run_s(tmp_path: Path) -> None:
 def test_a_lock_of_a_store_is_taken_over_from_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batches.lock.BEAT", 0.1)
+    monkeypatch.setattr("understudy.batch.journal.BEAT", 0.1)
     place: Any = Store(url="memory://shelf")
     place.write_bytes(LOCK, json.dumps({"run": "dead", "host": "there", "process": 7, "beats": 3}).encode())
     began = time.monotonic()
@@ -251,7 +249,7 @@ def test_a_lock_of_a_store_is_taken_over_from_the_dead(monkeypatch: pytest.Monke
 def test_of_two_that_want_a_lock_at_once_one_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batches.lock.BEAT", 0.4)
+    monkeypatch.setattr("understudy.batch.journal.BEAT", 0.4)
     place, got, start = Store(url="memory://shelf"), [], threading.Barrier(4)
 
     def want() -> None:

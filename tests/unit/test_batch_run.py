@@ -16,16 +16,16 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.batches import batch
-from understudy.batches.engines import engines
-from understudy.batches.model import StopError
-from understudy.batches.performing import PARTS
-from understudy.batches.running import StoppedError
-from understudy.errors import FileError, MissingPackageError, OptionError, UnknownNameError
+from understudy.base.errors import FileError, MissingPackageError, OptionError, UnknownNameError
+from understudy.batch import batch
+from understudy.batch.clip_job import PARTS
+from understudy.batch.engines import engines
+from understudy.batch.model import StopError
+from understudy.batch.run import StoppedError
+from understudy.figure.motion import Motion
 from understudy.io import read, write
-from understudy.motion import Motion
 from understudy.recipe import Cast, Prepared, Recipe
-from understudy.solvers.base import Solution
+from understudy.solve.solvers.base import Solution
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -165,7 +165,7 @@ def test_an_output_that_cannot_be_written_stops_it_all(run: Run, monkeypatch: py
     def full(*_: Any) -> None:
         raise StopError("out: cannot be written: No space left on device")
 
-    monkeypatch.setattr("understudy.batches.performing._written", full)
+    monkeypatch.setattr("understudy.batch.clip_job._written", full)
     with pytest.raises(StoppedError, match="No space left on device") as caught:
         run()
     assert caught.value.hint == "what is done is kept: run it again to go on"
@@ -215,7 +215,7 @@ def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
 
 
 def test_the_target_s_skin_is_measured_if_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from understudy.batches import performing
+    from understudy.batch import clip_job as performing
 
     write(samples.character("child"), tmp_path / "child.glb")
     given = []

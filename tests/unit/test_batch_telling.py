@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.batches.journal import Index, Journal
-from understudy.batches.page import open_in_studio, write_page
-from understudy.batches.places import Folder, Store
-from understudy.batches.summary import WORST, Summary, rankings
-from understudy.batches.table import columns_of, write_table
-from understudy.batches.thumbnail import SIZE, thumbnail
+from understudy.batch.clip_job import SIZE, thumbnail
+from understudy.batch.journal import Index, Journal
+from understudy.batch.places import Folder, Store
+from understudy.batch.report import WORST, Summary, columns_of, open_in_studio, rankings, write_page, write_table
 
 
 def row(clip: str, **more: Any) -> dict[str, Any]:
@@ -50,7 +48,7 @@ def test_a_table_as_csv(tmp_path: Path) -> None:
 
 def test_a_table_as_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("understudy.batches.table.GROUP", 1)
+    monkeypatch.setattr("understudy.batch.report.GROUP", 1)
     write_table(Folder(path=tmp_path), "table.parquet", lambda: ROWS)
     found = parquet.read_table(tmp_path / "table.parquet").to_pylist()
     assert found[0]["foot_skate.mean_speed"] == 0.25
@@ -114,7 +112,7 @@ def test_pictures_stay_inside_and_are_small(name: str) -> None:
 
 
 def test_a_picture_of_a_body_without_bones_and_of_one_frame() -> None:
-    from understudy.motion import rest_motion
+    from understudy.figure.motion import rest_motion
 
     for character in ("can", "adult"):
         root = ElementTree.fromstring(thumbnail(rest_motion(samples.character(character))))

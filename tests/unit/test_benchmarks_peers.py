@@ -9,10 +9,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate, unrotate
+from understudy.base.quaternion import from_axis_angle, multiply, rotate, unrotate
+from understudy.figure.kinematics import fk
 from understudy.io import read
-from understudy.io.robot_trajectory import WORLD, motion_of
-from understudy.kinematics import fk
+from understudy.io.robot.trajectory import WORLD, motion_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 STICKBOT = Path(__file__).resolve().parents[1] / "data" / "stickbot.xml"

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import (
+from understudy.base.errors import SkeletonError
+from understudy.base.quaternion import angle_between, from_axis_angle, multiply, normalize, rotate
+from understudy.figure.kinematics import fk
+from understudy.figure.mass import centre_of_mass, masses
+from understudy.figure.measures import (
     chain_length,
     extent,
     facing,
@@ -20,15 +24,11 @@ from understudy.body import (
     reach,
     rest_pose_kind,
 )
-from understudy.errors import SkeletonError
-from understudy.geometry.quaternion import angle_between, from_axis_angle, multiply, normalize, rotate
-from understudy.kinematics import fk
-from understudy.mass import centre_of_mass, masses
-from understudy.motion import Motion, rest_motion
-from understudy.naming import mirrored, side, words
-from understudy.roles import roles
-from understudy.skeleton import Skeleton
-from understudy.symmetry import mirror, partners
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.naming import mirrored, side, words
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.symmetry import mirror, partners
 
 
 @pytest.mark.parametrize(

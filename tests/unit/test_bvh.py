@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.errors import FileError
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import angle_between, identity, multiply, normalize
-from understudy.io.bvh import read, write
-from understudy.io.bvh_layout import Layout, columns_of
+from understudy.base.errors import FileError
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import angle_between, identity, multiply, normalize
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.io.bvh.reader import Layout, columns_of, read
+from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.guess import reference_frame
 from understudy.io.units import world_from_file
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import JointKind, Point, Skeleton
 
 PLAIN = """HIERARCHY
 ROOT Hips

@@ -10,10 +10,8 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.angles import joint_angles, joint_rotations
-from understudy.body import facing
-from understudy.errors import SkeletonError
-from understudy.geometry.quaternion import (
+from understudy.base.errors import SkeletonError
+from understudy.base.quaternion import (
     Array,
     angle,
     angle_between,
@@ -25,17 +23,19 @@ from understudy.geometry.quaternion import (
     normalize,
     rotate,
     slerp,
+    split,
     unrotate,
 )
-from understudy.geometry.swing_twist import split
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.start import Floor, scaled_places
-from understudy.symmetry import mirror
-from understudy.transfer.alignment import Alignment, align
-from understudy.transfer.carry import anchors, carry
-from understudy.transfer.correspondence import Correspondence, Pair
+from understudy.correspondence.alignment import Alignment, align
+from understudy.correspondence.carry import anchors, carry
+from understudy.correspondence.pairs import Correspondence, Pair
+from understudy.figure.angles import joint_angles, joint_rotations
+from understudy.figure.floor import Floor, scaled_places
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.figure.symmetry import mirror
 
 LEVEL = Floor(slope=np.zeros(2))
 X, Y, Z = np.eye(3)

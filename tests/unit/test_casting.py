@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.casting import SKEWED, cast, is_driven, rest_poses_apart, same_names, same_structure
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import angle_between, from_axis_angle, multiply, normalize
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, plan, retarget
-from understudy.skeleton import Skeleton
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import angle_between, from_axis_angle, multiply, normalize
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, same_names, same_structure
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import SKEWED, cast, is_driven, rest_poses_apart, retarget
+from understudy.retarget.plan import Options, Part, plan
 
 Z = np.array([0.0, 0.0, 1.0])
 PLAIN = Options(plants="none", floor=False, limits=False)

@@ -13,12 +13,11 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.solvers.base import Solution
-from understudy.solvers.conflicts import MOST
-from understudy.solvers.spacetime import Spacetime
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import MOST, Solution
+from understudy.solve.solvers.spacetime import Spacetime
 
 
 @cache

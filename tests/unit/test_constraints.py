@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from understudy.base.errors import OptionError
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, identity, multiply, normalize
 from understudy.constraints import Constraint, Relation, Spot, View
 from understudy.constraints.apart import Apart, nearest
 from understudy.constraints.attach import Attach
@@ -21,14 +24,11 @@ from understudy.constraints.on_line import OnLine
 from understudy.constraints.place import Place
 from understudy.constraints.pose import Pose
 from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
-from understudy.errors import OptionError
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import IDENTITY, exp, from_axis_angle, identity, multiply, normalize
-from understudy.kinematics import fk
-from understudy.mass import centre_of_mass
-from understudy.motion import Motion
+from understudy.figure.kinematics import fk
+from understudy.figure.mass import centre_of_mass
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.samples import character, motion
-from understudy.skeleton import JointKind, Skeleton
 
 X, Y, Z = np.eye(3)
 TIP, LOWER, UPPER, ROOT = (Spot(point=name) for name in ("tip", "lower", "upper", "root"))

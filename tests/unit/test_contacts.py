@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import hands, leg_length
-from understudy.contacts import Contact, Detection, contact_points, detect_contacts
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.figure.contacts import Contact, Detection, contact_points, detect_contacts
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import hands, leg_length
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.samples import Scene
-from understudy.skeleton import Point, Skeleton
 
 RATES = (30.0, 60.0, 120.0)
 FOOT = Point(name="foot", joint="root")

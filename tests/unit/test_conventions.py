@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.naming import side, words
-from understudy.roles import roles
-from understudy.skeleton import Skeleton
-from understudy.suggestion.conventions import CONVENTIONS, UNKNOWN, convention
+from understudy.correspondence.by_name import CONVENTIONS, UNKNOWN, convention
+from understudy.figure.naming import side, words
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Skeleton
 
 MAIN = (
     "hips", "spine", "head",

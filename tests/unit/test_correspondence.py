@@ -7,15 +7,8 @@ import math
 import pytest
 
 from understudy import samples
-from understudy.errors import UnknownNameError
-from understudy.transfer.correspondence import (
-    Correspondence,
-    CorrespondenceError,
-    Pair,
-    PointPair,
-    carries,
-    is_chain,
-)
+from understudy.base.errors import UnknownNameError
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, carries, is_chain
 
 ADULT, DOG, SHARK = (samples.character(name) for name in ("adult", "dog", "shark"))
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.errors import SkeletonError
-from understudy.geometry.quaternion import exp, from_axis_angle, identity, multiply
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
-from understudy.transfer.detached import attach, detached, rehung, remark
+from understudy.base.errors import SkeletonError
+from understudy.base.quaternion import exp, from_axis_angle, identity, multiply
+from understudy.correspondence.detached import attach, detached, rehung, remark
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
 
 
 def rig(**changes: object) -> Skeleton:

@@ -9,22 +9,36 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.contacts import Contact
-from understudy.driving import Driven, drive
-from understudy.driving.body import intermediate, proportions
-from understudy.driving.drive import fitted
-from understudy.driving.ground import clearance, find_flights, lowest
-from understudy.driving.points import Feature, chosen_features, given_features, hip_centre, middle_point, top_point
-from understudy.driving.support import supports, tipping
-from understudy.errors import OptionError, UnknownNameError
-from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.plan import Options
+from understudy.base.errors import OptionError, UnknownNameError
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
+from understudy.correspondence.pairs import CorrespondenceError, PointPair
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.retarget.feature_driving import (
+    Driven,
+    clearance,
+    drive,
+    find_flights,
+    fitted,
+    intermediate,
+    lowest,
+    proportions,
+)
+from understudy.retarget.features import (
+    Feature,
+    chosen_features,
+    given_features,
+    hip_centre,
+    middle_point,
+    supports,
+    tipping,
+    top_point,
+)
+from understudy.retarget.plan import Options
 from understudy.samples import Scene
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.start import Floor
-from understudy.transfer.correspondence import CorrespondenceError, PointPair
 
 LEVEL = Floor(slope=np.zeros(2))
 OWN = tuple(PointPair(source=name, target=name) for name in ("LeftFoot", "RightFoot", "Centre", "FrontTop"))

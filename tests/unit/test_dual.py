@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from understudy.solvers.dual import Curves, Pattern, factor, keys_of_forces, solve_factored
-from understudy.splines import Basis, Knots, every_frame
+from understudy.base.splines import Basis, Knots, every_frame
+from understudy.solve.solvers.dual import Curves, Pattern, factor, keys_of_forces, solve_factored
 
 FRAMES, COORDINATES = 40, 7
 

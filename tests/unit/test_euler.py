@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from understudy.errors import OptionError
-from understudy.geometry.euler import ORDERS, from_euler, to_euler, to_euler_curve, unwrap
-from understudy.geometry.quaternion import angle_between
+from understudy.base.errors import OptionError
+from understudy.base.euler import ORDERS, from_euler, to_euler, to_euler_curve, unwrap
+from understudy.base.quaternion import angle_between
 
 LOCKS = {order: (0.0, np.pi) if order[0] == order[2] else (0.5 * np.pi, -0.5 * np.pi) for order in ORDERS}
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solveh_banded
 
-from understudy.solvers.dual import factor
-from understudy.solvers.factored import NEAR, Factored, product
+from understudy.solve.solvers.dual import NEAR, Factored, factor, product
 
 ROWS, WIDTH = 12_000, 9
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.errors import FileError, MissingPackageError, OptionError, UnderstudyError, UnknownNameError
-from understudy.geometry.quaternion import angle_between, from_axis_angle, multiply
+from understudy.base.errors import FileError, MissingPackageError, OptionError, UnderstudyError, UnknownNameError
+from understudy.base.quaternion import angle_between, from_axis_angle, multiply
+from understudy.figure.kinematics import fk
+from understudy.figure.skin import skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
-from understudy.kinematics import fk
-from understudy.skin import skinned
 
 pytest.importorskip("ufbx")
 
@@ -490,7 +490,7 @@ def test_mutated_files_end_in_an_error_in_words_or_a_body(seed: int) -> None:
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     leg(scene)
-    monkeypatch.setattr("understudy.io.fbx.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("understudy.io.fbx.reader.MOST_BYTES", 1 << 10)
     with pytest.raises(FileError, match="is larger than 0 MiB, the most that is read"):
         scene.read()
 

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.errors import FileError
+from understudy.base.errors import FileError
+from understudy.figure.motion import Motion
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.gltf import read, write
-from understudy.io.gltf_document import parse
-from understudy.motion import Motion
+from understudy.io.gltf.document import parse
+from understudy.io.gltf.reader import read
+from understudy.io.gltf.writer import write
 
 VALUES: list[Any] = [
     None, True, -1, 0, 1, 3, 1e308, -1e30, 2**31, 2**63, 10**30, 1e-320, 0.5, "", "x", "../x", "data:,", "STEP",

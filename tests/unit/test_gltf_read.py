@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.errors import FileError, OptionError, UnknownNameError
-from understudy.geometry.quaternion import angle_between, from_axis_angle, slerp, to_matrix
+from understudy.base.errors import FileError, OptionError, UnknownNameError
+from understudy.base.quaternion import angle_between, from_axis_angle, slerp, to_matrix
+from understudy.figure.kinematics import fk
+from understudy.figure.skin import skinned
 from understudy.io import Clip, read
 from understudy.io.clip import ReadOptions
-from understudy.io.gltf import read as read_stream
-from understudy.io.gltf_accessor import Accessors
-from understudy.io.gltf_document import parse
-from understudy.kinematics import fk
-from understudy.skin import skinned
+from understudy.io.gltf.document import Accessors, parse
+from understudy.io.gltf.reader import read as read_stream
 
 KINDS = {"i1": 5120, "u1": 5121, "<i2": 5122, "<u2": 5123, "<u4": 5125, "<f4": 5126}
 SHAPES = {(): "SCALAR", (2,): "VEC2", (3,): "VEC3", (4,): "VEC4", (4, 4): "MAT4"}
@@ -177,7 +176,7 @@ def test_a_motion_is_where_the_nodes_go(scale: float) -> None:
 
 
 def _rotation(world: np.ndarray) -> np.ndarray:
-    from understudy.geometry.quaternion import from_matrix
+    from understudy.base.quaternion import from_matrix
 
     return from_matrix(world[:3, :3] / np.cbrt(np.linalg.det(world[:3, :3])))
 

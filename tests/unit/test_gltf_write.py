@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.geometry.quaternion import angle_between, exp, multiply
+from understudy.base.quaternion import angle_between, exp, multiply
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skin import skinned
 from understudy.io import Clip, read, write
 from understudy.io.clip import ReadOptions, WriteOptions
-from understudy.io.gltf import read as read_stream
-from understudy.io.gltf import write as write_stream
-from understudy.io.gltf_accessor import Accessors
-from understudy.io.gltf_builder import Builder
-from understudy.io.gltf_document import Document, parse
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import JointKind, Skeleton
-from understudy.skin import skinned
+from understudy.io.gltf.document import Accessors, Document, parse
+from understudy.io.gltf.reader import read as read_stream
+from understudy.io.gltf.writer import Builder
+from understudy.io.gltf.writer import write as write_stream
 
 EXTRA = {
     "extras": {"made by": "hand", "numbers": [1, 2, 3]},

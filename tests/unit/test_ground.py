@@ -9,20 +9,21 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.quaternion import multiply
 from understudy.constraints.base import Spot, View
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.contacts import Contact, contact_points, detect_contacts
-from understudy.geometry.quaternion import multiply
-from understudy.ground import GIVING, SUNK, floor_constraints, giving
-from understudy.kinematics import fk, pose_of
+from understudy.correspondence.stage import Stage
+from understudy.figure.contacts import Contact, contact_points, detect_contacts
+from understudy.figure.floor import SUNK, Floor
+from understudy.figure.kinematics import fk, pose_of
+from understudy.figure.motion import Motion
 from understudy.metrics import evaluate
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, plan, retarget
-from understudy.plants import Stage
+from understudy.retarget.driver import retarget
+from understudy.retarget.ground import GIVING, floor_constraints, giving
+from understudy.retarget.plan import Options, Part, plan
 from understudy.samples import Scene
-from understudy.start import Floor
 
 FLAT = Floor(slope=np.zeros(2))
 HALF = 0.5

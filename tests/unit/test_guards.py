@@ -13,29 +13,27 @@ import pytest
 from click.testing import CliRunner
 
 from understudy import samples
-from understudy.analogies import analogy
+from understudy.analogy.make import analogy
 from understudy.app.cli import cli
-from understudy.body import leg_length
-from understudy.casting import cast
+from understudy.base.quaternion import from_axis_angle, multiply, rotate
 from understudy.constraints.joint_range import JointRange
-from understudy.contacts import contact_points, detect_contacts
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
-from understudy.limits import human_limits, skeleton_limits
-from understudy.metrics.guard import failures, frozen, off_limits, scattered
-from understudy.metrics.sides import crossed
-from understudy.metrics.take import Take
-from understudy.motion import Motion, rest_motion
-from understudy.pipeline import retarget
-from understudy.plan import Options, plan
-from understudy.problem import Problem
+from understudy.correspondence.limits import human_limits, skeleton_limits
+from understudy.correspondence.pairs import Correspondence
+from understudy.correspondence.suggest import suggest
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.symmetry import mirror
+from understudy.metrics.comparison import Take
+from understudy.metrics.guard import crossed, failures, frozen, off_limits, scattered
 from understudy.recipe import Prepared, Recipe, prepare
 from understudy.recipe.guards import analogy_failures, transition_failures
-from understudy.recipe.model import Cast, Reading
-from understudy.recipe.quality import measure
-from understudy.solvers.base import Solution
-from understudy.symmetry import mirror
-from understudy.transfer.correspondence import Correspondence
-from understudy.transfer.suggest import suggest
+from understudy.retarget.driver import cast, retarget
+from understudy.retarget.model import Cast, Reading
+from understudy.retarget.plan import Options, plan
+from understudy.retarget.quality import measure
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Solution
 from understudy.transition import transition
 
 BODIES = ("child", "giant", "dog", "spider", "shark")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.geometry.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
+from understudy.base.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.io.guess import guess, reference_frame, still_tail
 from understudy.io.units import UNITS, unit_name, world_from_file
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head",

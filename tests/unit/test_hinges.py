@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.geometry.quaternion import Array, angle_between, exp, from_axis_angle, identity, multiply
-from understudy.skeleton import JointKind, Skeleton
-from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.hinges import hinge_groups, turn_hinges
+from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, identity, multiply
+from understudy.correspondence.carry import hinge_groups, turn_hinges
+from understudy.correspondence.pairs import Correspondence, Pair
+from understudy.figure.skeleton import JointKind, Skeleton
 
 X, Y, Z = np.eye(3)
 FRAMES = 90

@@ -11,20 +11,19 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import from_axis_angle, multiply
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, retarget
+from understudy.base.quaternion import from_axis_angle, multiply
+from understudy.correspondence.alignment import Alignment, align, posed
+from understudy.correspondence.carry import carry
+from understudy.correspondence.landing import Landing, Soles, land, step_ratio
+from understudy.correspondence.pairs import Correspondence, Pair, PointPair
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
 from understudy.samples import Scene
-from understudy.skeleton import Point, Skeleton
-from understudy.start import Floor
-from understudy.transfer.alignment import Alignment, align
-from understudy.transfer.carry import carry
-from understudy.transfer.correspondence import Correspondence, Pair, PointPair
-from understudy.transfer.landing import Landing, land, step_ratio
-from understudy.transfer.reference import posed
-from understudy.transfer.soles import Soles
 
 LEVEL = Floor(slope=np.zeros(2))
 SIDES = ("Left", "Right")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.quaternion import normalize
+from understudy.base.splines import Knots, every_frame
 from understudy.constraints import kinds
 from understudy.constraints.attach import Attach
 from understudy.constraints.base import Constraint, Relation, Spot, View
@@ -15,16 +17,20 @@ from understudy.constraints.direction import Direction
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.evaluation import BLOCK, Evaluation, Sample
-from understudy.geometry.quaternion import normalize
-from understudy.limits import joint_limits
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.solvers.dual import Curves
-from understudy.solvers.layout import Layout
-from understudy.solvers.newton import Plan
-from understudy.solvers.rows import active_rows, penalty, stiffness, within_tolerance, worst_violation
-from understudy.splines import Knots, every_frame
+from understudy.correspondence.limits import joint_limits
+from understudy.figure.motion import Motion
+from understudy.solve.evaluation import BLOCK, Evaluation, Sample
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.dual import Curves
+from understudy.solve.solvers.newton import (
+    Layout,
+    Plan,
+    active_rows,
+    penalty,
+    stiffness,
+    within_tolerance,
+    worst_violation,
+)
 
 
 @cache

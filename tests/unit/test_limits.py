@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.base.quaternion import between, conjugate, from_axis_angle, multiply, rotate, unrotate
 from understudy.constraints import View
 from understudy.constraints.joint_range import JointRange
-from understudy.geometry.quaternion import between, conjugate, from_axis_angle, multiply, rotate, unrotate
-from understudy.kinematics import fk
-from understudy.limits import human_limits, joint_limits, skeleton_limits
-from understudy.motion import Motion, rest_motion
+from understudy.correspondence.limits import human_limits, joint_limits, skeleton_limits
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.samples import character, motion
-from understudy.skeleton import JointKind, Skeleton
 
 
 def bare(skeleton: Skeleton) -> Skeleton:

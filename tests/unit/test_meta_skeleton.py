@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.contacts import contact_points
-from understudy.errors import MotionError
-from understudy.geometry.quaternion import Array, angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.transfer.alignment import Alignment, align
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair, PointPair
-from understudy.transition.meta_skeleton import Meta, meta_skeleton
-from understudy.transition.union import matched, unite
+from understudy.base.errors import MotionError
+from understudy.base.quaternion import Array, angle_between
+from understudy.correspondence.alignment import Alignment, align
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair
+from understudy.figure.contacts import contact_points
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.transition.meta_skeleton import Meta, matched, meta_skeleton, unite
 
 LEGS = (("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"))
 ARMS = (("Shoulder", "Scapula"), ("Arm", "UpperArm"), ("ForeArm", "Forearm"), ("Hand", "Metacarpus"))

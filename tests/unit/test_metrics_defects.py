@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import height
+from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate, unrotate
 from understudy.constraints.base import Spot
 from understudy.constraints.place import Place
 from understudy.constraints.pose import Pose as PoseConstraint
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import Array, from_axis_angle, multiply, rotate, unrotate
-from understudy.kinematics import fk
-from understudy.mass import centre_of_mass
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import fk
+from understudy.figure.mass import centre_of_mass
+from understudy.figure.measures import height
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.symmetry import mirror
 from understudy.metrics import Report, Verdict, evaluate
-from understudy.motion import Motion, rest_motion
-from understudy.pipeline import retarget
+from understudy.retarget.driver import retarget
 from understudy.samples import Scene
-from understudy.solvers.base import Outcome
-from understudy.symmetry import mirror
+from understudy.solve.solvers.base import Outcome
 
 UP = np.array([0.0, 1.0, 0.0])
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.geometry.quaternion import between, conjugate, multiply, rotate
-from understudy.kinematics import fk
+from understudy.base.quaternion import between, conjugate, multiply, rotate
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.metrics import Verdict, evaluate
 from understudy.metrics.balance import inside
-from understudy.metrics.capsules import SLENDERNESS, capsules, resting_depths
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import Point, Skeleton
+from understudy.metrics.surface import SLENDERNESS, capsules, resting_depths
 
 
 def fork(gap: float) -> Skeleton:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.errors import OptionError, UnknownNameError
-from understudy.geometry.quaternion import from_axis_angle, multiply
+from understudy.base.errors import OptionError, UnknownNameError
+from understudy.base.quaternion import from_axis_angle, multiply
+from understudy.correspondence.suggest import suggest
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.symmetry import mirror
 from understudy.metrics import Grade, Measurement, Verdict, evaluate, metrics
 from understudy.metrics.guard import failures
-from understudy.motion import Motion, rest_motion
-from understudy.pipeline import naive, retarget
-from understudy.symmetry import mirror
-from understudy.transfer.suggest import suggest
+from understudy.retarget.driver import naive, retarget
 
 NAMES = tuple(samples.motions())
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"

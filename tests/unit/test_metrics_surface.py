@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.geometry.quaternion import Array, unrotate
+from understudy.base.quaternion import Array, unrotate
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.metrics import Verdict, evaluate
 from understudy.metrics.base import millimetres
-from understudy.metrics.enclosure import depth_inside, solid_angles
 from understudy.metrics.self_penetration import FRAMES, looked_at, skin_of
-from understudy.metrics.surface import PROBES, surface
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import Skeleton
-from understudy.skin import Mesh, binds_of_rest
+from understudy.metrics.surface import PROBES, depth_inside, solid_angles, surface
 
 ONLY = ["self_penetration"]
 TRUNK, ARM = 0.15, 0.04

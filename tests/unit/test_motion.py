@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.quaternion import angle_between
-from understudy.motion import Motion, frame_offsets, join, rest_motion
-from understudy.skeleton import Skeleton
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import angle_between
+from understudy.figure.motion import Motion, frame_offsets, join, rest_motion
+from understudy.figure.skeleton import Skeleton
 
 
 @pytest.fixture

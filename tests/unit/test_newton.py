@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.splines import Knots
 from understudy.constraints.base import Constraint, Relation, Spot
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.evaluation import Evaluation, Sample
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.solvers.dual import Curves
-from understudy.solvers.newton import Descent, Keys, Linear, Plan
-from understudy.solvers.rows import active_rows, stiffness
-from understudy.splines import Knots
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.solve.evaluation import Evaluation, Sample
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.dual import Curves
+from understudy.solve.solvers.newton import Descent, Keys, Linear, Plan, active_rows, stiffness
 
 STIFF = 1e3
 

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.angles import joint_angles
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import Array, exp
-from understudy.io import Clip, npz_archive, read, write
-from understudy.io.npz import CLIP, TRAJECTORY_VERSION, VERSION, clip_arrays
-from understudy.io.npz_archive import Archive
-from understudy.motion import Motion
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import Array, exp
+from understudy.figure.angles import joint_angles
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.io import Clip, read, write
+from understudy.io.npz.archive import Archive
+from understudy.io.npz.clip_file import CLIP, TRAJECTORY_VERSION, VERSION, clip_arrays
+from understudy.io.npz.clip_file import archive as npz_archive
 from understudy.samples import character, motion
-from understudy.skeleton import JointKind, Point, Skeleton
 
 DATA = Path(__file__).parents[1] / "data"
 

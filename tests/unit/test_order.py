@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.geometry.order import FEW, median, percentile
+from understudy.base.arrays import FEW, median, percentile
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, FEW, FEW + 1, 1000, 1001])

@@ -19,21 +19,37 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.bands import rotation_curves
-from understudy.contacts import Contact
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import from_axis_angle, multiply
-from understudy.kinematics import fk
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import from_axis_angle, multiply
+from understudy.figure.bands import rotation_curves
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.metrics import evaluate
-from understudy.motion import Motion, rest_motion
-from understudy.page import write_page
-from understudy.page.chart import BOTTOM, LEFT, RIGHT, TOP, Band, Chart, Curve, thinned, ticks, to_svg
-from understudy.page.curves import bends, compared_angles, spectrum, turns
-from understudy.page.errors import ErrorCurve, constraint_errors
-from understudy.page.player import BUDGET, pack, player_data, unpack
-from understudy.page.showing import feet_of, limbs_of, show
-from understudy.pipeline import retarget
-from understudy.skeleton import Point, Skeleton
+from understudy.retarget.driver import retarget
+from understudy.show.charts import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Band,
+    Chart,
+    Curve,
+    ErrorCurve,
+    bends,
+    compared_angles,
+    constraint_errors,
+    feet_of,
+    limbs_of,
+    show,
+    spectrum,
+    thinned,
+    ticks,
+    to_svg,
+    turns,
+)
+from understudy.show.page import BUDGET, pack, player_data, unpack, write_page
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'&\"$a$"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,18 +12,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.contacts import Contact
-from understudy.errors import FileError, MissingPackageError, OptionError
-from understudy.motion import Motion, rest_motion
-from understudy.picture import draw
-from understudy.picture.act import Act, acts_of
-from understudy.picture.layout import INNER_WIDTH, PAGE_WIDTH, distinct_poses, poses_in_line, strip_of, strip_scale
-from understudy.picture.page import compose
-from understudy.picture.pen import FLOOR, PALETTES, PROP, Panel, draw_pose, hull, mixed
-from understudy.picture.stick import LEFT, MIDDLE, RIGHT, stick
-from understudy.picture.view import check_views, view_of
+from understudy.base.errors import FileError, MissingPackageError, OptionError
+from understudy.figure.contacts import Contact
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.samples.scene import Prop, Scene
-from understudy.skeleton import Point, Skeleton
+from understudy.show.filmstrip import (
+    INNER_WIDTH,
+    PAGE_WIDTH,
+    Act,
+    acts_of,
+    distinct_poses,
+    poses_in_line,
+    strip_of,
+    strip_scale,
+)
+from understudy.show.picture import FLOOR, PALETTES, PROP, Panel, compose, draw, draw_pose, hull, mixed
+from understudy.show.stick import LEFT, MIDDLE, RIGHT, check_views, stick, view_of
 
 UP5, BESIDE = np.array([0.0, 5.0, 0.0]), np.array([1.0, 0.0, 0.5])
 

@@ -11,21 +11,22 @@ import pytest
 
 import understudy
 from understudy import samples
+from understudy.base.errors import OptionError, SkeletonError, UnknownNameError
+from understudy.base.quaternion import angle_between
 from understudy.constraints.base import Spot
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.contacts import Contact, Detection
-from understudy.errors import OptionError, SkeletonError, UnknownNameError
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.pipeline import Options, Part, morph, naive, plan, retarget
+from understudy.correspondence.pairs import CorrespondenceError
+from understudy.figure.contacts import Contact, Detection
+from understudy.figure.floor import Floor, leg_ratio
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import morph, naive, retarget
+from understudy.retarget.plan import Options, Part, plan
 from understudy.samples import Scene
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import Solution
-from understudy.solvers.ik import Ik
-from understudy.start import Floor, leg_ratio
-from understudy.transfer.correspondence import CorrespondenceError
+from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.ik import Ik
 
 
 @cache

@@ -13,12 +13,13 @@ from understudy.constraints.attach import Attach
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.contacts import Contact
-from understudy.kinematics import fk
-from understudy.plants import Stage, contact_constraints
+from understudy.correspondence.stage import Stage
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import fk
+from understudy.figure.skeleton import Point
+from understudy.retarget.plants import contact_constraints
 from understudy.samples import Scene
-from understudy.skeleton import Point
-from understudy.start import Floor
 
 FLAT = Floor(slope=np.zeros(2))
 HALF = 0.5

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.errors import OptionError, UnknownNameError
+from understudy.base.quaternion import exp, multiply
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.pose import Pose as PoseConstraint
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.cost import UNUSED
-from understudy.errors import OptionError, UnknownNameError
-from understudy.evaluation import Sample
-from understudy.geometry.quaternion import exp, multiply
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.skeleton import JointKind
-from understudy.start import pulls
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind
+from understudy.retarget.start import pulls
+from understudy.solve.coordinates import UNUSED
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Actor, Problem
 
 ORIGIN = np.zeros(3)
 

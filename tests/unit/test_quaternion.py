@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from understudy.geometry import quaternion as Q
+from understudy.base import quaternion as Q
 
 
 def scipy_of(q: np.ndarray) -> Rotation:

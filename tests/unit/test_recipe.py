@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.errors import FileError, OptionError, UnderstudyError, UnknownNameError
 from understudy.constraints import Constraint, Spot, kinds
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
-from understudy.contacts import Contact, Detection
-from understudy.errors import FileError, OptionError, UnderstudyError, UnknownNameError
-from understudy.pipeline import Options
+from understudy.figure.contacts import Contact, Detection
+from understudy.figure.skeleton import Point
 from understudy.recipe import Cast, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
-from understudy.recipe.lines import find_lines
-from understudy.recipe.model import parse_spacing
-from understudy.recipe.prepare import make_solver, solvers
-from understudy.recipe.scaling import parse_scale, part_bones, scaled
+from understudy.recipe.toml import find_lines
 from understudy.recipe.writing import constraint_lines
-from understudy.skeleton import Point
+from understudy.retarget.actor import parse_scale, part_bones, scaled
+from understudy.retarget.model import parse_spacing
+from understudy.retarget.plan import Options
+from understudy.retarget.prepare import make_solver, solvers
 
 WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'
 

@@ -10,8 +10,8 @@ import pytest
 
 from understudy.recipe import Cast, Recipe, read_recipe, recipe_from, recipe_text
 from understudy.recipe.fields import FieldError
-from understudy.recipe.model import PropEntry, Reading
 from understudy.recipe.writing import name_from, named_from
+from understudy.retarget.model import PropEntry, Reading
 
 
 def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from understudy.geometry.arrays import evenly
-from understudy.records import remembered, unchecked
+from understudy.base.arrays import evenly
+from understudy.base.records import remembered, unchecked
 
 
 @dataclass(frozen=True)

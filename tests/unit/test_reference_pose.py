@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import rest_pose_kind
-from understudy.geometry.quaternion import Array, angle_between, exp, identity, multiply
-from understudy.kinematics import fk
-from understudy.motion import Motion, join
-from understudy.skeleton import Skeleton
-from understudy.transfer.reference import posed, reference_pose, stands_at_rest, with_limbs_hanging
+from understudy.base.quaternion import Array, angle_between, exp, identity, multiply
+from understudy.correspondence.alignment import posed, reference_pose, stands_at_rest, with_limbs_hanging
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import rest_pose_kind
+from understudy.figure.motion import Motion, join
+from understudy.figure.skeleton import Skeleton
 
 DOWN = np.array([0.0, -1.0, 0.0])
 

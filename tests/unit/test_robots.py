@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.angles import joint_rotations
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import (
+from understudy.base.errors import FileError, OptionError
+from understudy.base.quaternion import (
     Array,
     angle_between,
     exp,
@@ -22,15 +21,16 @@ from understudy.geometry.quaternion import (
     to_matrix,
     unrotate,
 )
+from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, read, write
 from understudy.io.clip import ReadOptions
-from understudy.io.mjcf import FORMAT as MJCF
-from understudy.io.robot_shapes import Shape
+from understudy.io.robot.mjcf import FORMAT as MJCF
+from understudy.io.robot.tree import Shape
+from understudy.io.robot.urdf import FORMAT as URDF
 from understudy.io.units import world_from_file
-from understudy.io.urdf import FORMAT as URDF
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import JointKind
 
 WORLD = world_from_file("Z")
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.euler import to_euler
-from understudy.geometry.quaternion import angle_between, conjugate, from_axis_angle, log, multiply
-from understudy.geometry.swing_twist import twist_angle
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.samples.animal_gait import arch, cycle_curve, frame_times, ramps, smooth
-from understudy.samples.animal_limb import bend_inside
-from understudy.skeleton import JointKind
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.euler import to_euler
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, log, multiply, twist_angle
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind
+from understudy.samples.animals import arch, bend_inside, cycle_curve, frame_times, ramps, smooth
 
 MOTIONS = ("walk2d", "dog_walk", "dog_trot", "spider_walk", "swim")
 STEPPING = MOTIONS[:-1]

@@ -8,23 +8,22 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.angles import joint_angles
-from understudy.contacts import Contact
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate, to_matrix
-from understudy.kinematics import Pose, fk
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate, to_matrix
+from understudy.figure.angles import joint_angles
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.metrics import evaluate
-from understudy.motion import Motion, rest_motion
 from understudy.samples import Scene
 from understudy.samples.dance import dance
 from understudy.samples.gait import march, run, sneak, walk
-from understudy.samples.human_body import Measures
-from understudy.samples.human_curves import between, through
+from understudy.samples.human_body import Measures, between, through
 from understudy.samples.ladder import ladder
 from understudy.samples.limbs import folded
 from understudy.samples.pick_up import pick_up
 from understudy.samples.squat import squat
-from understudy.skeleton import JointKind, Skeleton
 
 MAKERS = {m.__name__: m for m in (walk, run, march, sneak, squat, pick_up, ladder, dance)}
 BODIES = ("adult", "child", "giant", "stretched")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.angles import joint_angles
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
+from understudy.base.quaternion import angle_between
+from understudy.figure.angles import joint_angles
+from understudy.figure.kinematics import fk
 from understudy.samples import Scene
 from understudy.samples.skip import PERIOD, skip
 

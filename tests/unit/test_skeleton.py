@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from understudy.errors import SkeletonError, UnknownNameError
-from understudy.skeleton import JointKind, Point, Skeleton
+from understudy.base.errors import SkeletonError, UnknownNameError
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 
 def arm(**changes: object) -> Skeleton:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.errors import OptionError, SkeletonError
-from understudy.geometry.quaternion import from_axis_angle, identity, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
-from understudy.skin import Mesh, binds_of_rest, skinned
+from understudy.base.errors import OptionError, SkeletonError
+from understudy.base.quaternion import from_axis_angle, identity, rotate
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.skin import Mesh, binds_of_rest, skinned
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_frames_can_be_chosen_and_blocks_do_not_matter(arm: Skeleton, monkeypatc
     assert np.array_equal(skinned(mesh, fk(motion)), every)
     assert np.allclose(skinned(mesh, motion, np.array([1])), every[1:])
     assert np.allclose(skinned(mesh, motion, slice(0, 1)), every[:1])
-    monkeypatch.setattr("understudy.skin.NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr("understudy.figure.skin.NUMBERS_AT_ONCE", 1)
     assert np.allclose(skinned(mesh, motion), every, atol=1e-14)
 
 

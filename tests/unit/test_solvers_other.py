@@ -8,27 +8,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.bands import energy_above
+from understudy.base.errors import MissingPackageError, OptionError
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, slerp
 from understudy.constraints.base import Spot
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.errors import MissingPackageError, OptionError
-from understudy.evaluation import Sample
-from understudy.geometry.quaternion import angle_between, exp, from_axis_angle, slerp
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.problem import Actor, Problem
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.solvers.descent import Descent, Step
-from understudy.solvers.ik import Ik
-from understudy.solvers.ik_lowpass import IkLowpass
-from understudy.solvers.keyed import Keyed, slerp_vectors
-from understudy.solvers.least_squares import LeastSquares
-from understudy.solvers.lmult import Lmult
-from understudy.solvers.reference import Reference
-from understudy.solvers.sparse import Linear, conjugate_gradients
-from understudy.solvers.sqp import Sqp
+from understudy.figure.bands import energy_above
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.descent import Descent, Linear, Step, conjugate_gradients
+from understudy.solve.solvers.ik import Ik
+from understudy.solve.solvers.ik_lowpass import IkLowpass
+from understudy.solve.solvers.keyed import Keyed, slerp_vectors
+from understudy.solve.solvers.least_squares import LeastSquares
+from understudy.solve.solvers.lmult import Lmult
+from understudy.solve.solvers.reference import Reference
+from understudy.solve.solvers.sqp import Sqp
 
 STEPPERS = [LeastSquares(accuracy=1e-12), Lmult(), Lmult(method="gradients", accuracy=1e-12), Sqp(softness=1e-5)]
 

@@ -9,21 +9,19 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import leg_length
+from understudy.base.errors import OptionError, UnknownNameError
+from understudy.base.quaternion import angle_between, conjugate, log, multiply
+from understudy.base.splines import Knots
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.errors import OptionError, UnknownNameError
-from understudy.evaluation import Sample
-from understudy.geometry.quaternion import angle_between, conjugate, log, multiply
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.problem import Actor, Problem
-from understudy.solvers.newton import LARGEST
-from understudy.solvers.rows import sampled_frames, worst_violation
-from understudy.solvers.spacetime import Level, Spacetime, levels, stiffened, yielding
-from understudy.solvers.watching import near_broken, newly_broken
-from understudy.splines import Knots
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.newton import LARGEST, sampled_frames, worst_violation
+from understudy.solve.solvers.spacetime import Level, Spacetime, levels, near_broken, newly_broken, stiffened, yielding
 
 SPACING = 4 / 30
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from understudy.errors import OptionError
-from understudy.splines import DEGREE, Basis, Knots, every_frame
+from understudy.base.errors import OptionError
+from understudy.base.splines import DEGREE, Basis, Knots, every_frame
 
 UNEVEN = (0.0, 0.1, 0.15, 0.5, 0.8, 0.82, 1.3)
 KNOTS = {

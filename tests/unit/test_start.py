@@ -9,23 +9,15 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.body import leg_length
-from understudy.contacts import Contact, contact_points, detect_contacts
-from understudy.errors import SkeletonError
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
-from understudy.start import (
-    Floor,
-    check_structure,
-    find_floor,
-    leg_ratio,
-    morph_motion,
-    scaled_places,
-    start_motion,
-    translation_signal,
-)
+from understudy.base.errors import SkeletonError
+from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.figure.contacts import Contact, contact_points, detect_contacts
+from understudy.figure.floor import Floor, find_floor, leg_ratio, scaled_places
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.retarget.start import check_structure, morph_motion, start_motion, translation_signal
 
 FLAT = Floor(slope=np.zeros(2))
 

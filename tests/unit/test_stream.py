@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.quaternion import angle_between
-from understudy.kinematics import fk
-from understudy.motion import Motion, join
-from understudy.pipeline import Options, retarget
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import angle_between
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, join
+from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
+from understudy.retarget.stream import Stream, Window, continued, retarget_in_windows
 from understudy.samples import Scene
-from understudy.skeleton import Skeleton
-from understudy.stream import Stream, Window, continued, retarget_in_windows
 
 FPS = 30.0
 WINDOW = Window(step=2.0, ahead=1.0, back=1.0)

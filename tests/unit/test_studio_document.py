@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from understudy.recipe import recipe_from
 from understudy.recipe.fields import FieldError
-from understudy.studio.document import changed, fresh, is_ready
-from understudy.studio.history import MANY, MOST, History, differences
+from understudy.studio.document import MANY, MOST, History, changed, differences, fresh, is_ready
 from understudy.studio.messages import LARGEST, RequestError, json_text, pack, parse_request, trouble
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.errors import UnderstudyError
+from understudy.base.errors import UnderstudyError
 from understudy.studio.folders import Folders
 
 InvalidStatus = pytest.importorskip(
@@ -418,8 +418,8 @@ def test_a_session_that_cannot_be_written_goes_on(studio: Any, monkeypatch: pyte
 
 
 def test_meshes_are_served(studio: Any) -> None:
+    from understudy.figure.skin import Mesh, binds_of_rest
     from understudy.io import Clip
-    from understudy.skin import Mesh, binds_of_rest
 
     child = samples.character("child")
     mesh = Mesh(

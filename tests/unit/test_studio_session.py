@@ -18,11 +18,10 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.studio.bench import Bench, StoppedError, Wish
-from understudy.studio.document import changed, fresh
-from understudy.studio.history import History
-from understudy.studio.keeping import Keeper, Kept, default_folder
-from understudy.studio.pages import FULL, Page
+from understudy.studio.document import History, changed, fresh
+from understudy.studio.session import Keeper, Kept, default_folder
+from understudy.studio.show import FULL, Page
+from understudy.studio.solve_thread import Bench, StoppedError, Wish
 from understudy.studio.workshop import Workshop
 
 pytest.importorskip("websockets", reason="the studio's packages are not installed")

@@ -13,17 +13,17 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.errors import FileError, UnderstudyError
-from understudy.geometry.quaternion import rotate
+from understudy.base.errors import FileError, UnderstudyError
+from understudy.base.quaternion import rotate
+from understudy.correspondence.pairs import CorrespondenceError
+from understudy.figure.kinematics import fk
+from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io import Clip
-from understudy.kinematics import fk
 from understudy.recipe.fields import FieldError
-from understudy.skin import Mesh, binds_of_rest, skinned
 from understudy.studio.document import fresh
 from understudy.studio.performance import Performance
 from understudy.studio.scene import outline, shown_frames
 from understudy.studio.workshop import Workshop
-from understudy.transfer.correspondence import CorrespondenceError
 
 
 def quiet(_text: str, _share: float) -> None:
@@ -387,7 +387,7 @@ def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
     def nothing(*_given: Any) -> None:
         raise CorrespondenceError("Nothing but the root corresponds")
 
-    monkeypatch.setattr("understudy.studio.shelf.make_part", nothing)
+    monkeypatch.setattr("understudy.studio.cache.make_part", nothing)
     shop, wanted = Workshop(base / "other"), document({"source": "sample:walk", "target": "sample:spider"})
     seen = shop.view(wanted, base)
     assert seen["correspondence"]["pairs"] == []

@@ -16,9 +16,9 @@ from understudy.constraints.follow import Follow
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.kinematics import fk
-from understudy.studio.changes import compare, moved_in_time
+from understudy.figure.kinematics import fk
 from understudy.studio.document import fresh
+from understudy.studio.live import compare, moved_in_time
 from understudy.studio.performance import Performance
 from understudy.studio.workshop import Workshop
 

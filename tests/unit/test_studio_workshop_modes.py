@@ -14,13 +14,13 @@ import understudy
 from understudy import samples
 from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, Rows, Spot, View
-from understudy.kinematics import fk
+from understudy.figure.kinematics import fk
 from understudy.recipe.fields import FieldError, build
-from understudy.recipe.prepare import solvers
+from understudy.retarget.prepare import solvers
+from understudy.studio.analogies import Likeness
 from understudy.studio.document import fresh
 from understudy.studio.forms import form, formats, forms
-from understudy.studio.likeness import Likeness
-from understudy.studio.passage import Passage
+from understudy.studio.transitions import Passage
 from understudy.studio.workshop import Workshop
 
 
@@ -262,7 +262,7 @@ def test_a_new_kind_gets_a_form_by_its_fields_alone() -> None:
 
 
 def test_defaults_of_forms_make_what_they_are_the_defaults_of() -> None:
-    from understudy.contacts import Detection
+    from understudy.figure.contacts import Detection
 
     told = forms()["detection"]
     values = {field["name"]: field["default"] for field in told["fields"]}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
-from understudy.transfer.correspondence import Correspondence, CorrespondenceError, Pair
-from understudy.transfer.suggest import suggest, take_apart
+from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
+from understudy.correspondence.suggest import suggest, take_apart
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
 
 ADULT, OTHER, DOG, SPIDER, SHARK, CAN, FLAT = (
     samples.character(name) for name in ("adult", "other", "dog", "spider", "shark", "can", "figure2d")

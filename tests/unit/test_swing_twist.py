@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.geometry.quaternion import angle, angle_between, exp, from_axis_angle, multiply, normalize, rotate
-from understudy.geometry.swing_twist import split, swing_angle, twist_angle
+from understudy.base.quaternion import (
+    angle,
+    angle_between,
+    exp,
+    from_axis_angle,
+    multiply,
+    normalize,
+    rotate,
+    split,
+    swing_angle,
+    twist_angle,
+)
 
 
 def test_parts_make_the_whole(rng: np.random.Generator) -> None:

@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.contacts import detect_contacts
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
-from understudy.motion import Motion
-from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transition.features import Features, compare
-from understudy.transition.limbs import limb_name, limb_of, standing_points
-from understudy.transition.timing import find_match
-from understudy.transition.warping import warp
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
+from understudy.correspondence.pairs import Correspondence, Pair
+from understudy.figure.contacts import detect_contacts
+from understudy.figure.motion import Motion
+from understudy.transition.timing import Features, compare, find_match, limb_name, limb_of, standing_points, warp
 
 
 def itself(motion: Motion) -> Correspondence:

@@ -8,29 +8,20 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import Array, angle_between, from_axis_angle, identity, multiply, rotate, slerp
 from understudy.constraints.base import Spot, View
 from understudy.constraints.place import Place
-from understudy.errors import MotionError, OptionError
-from understudy.geometry.quaternion import (
-    Array,
-    angle_between,
-    from_axis_angle,
-    identity,
-    multiply,
-    rotate,
-    slerp,
-)
-from understudy.kinematics import fk
-from understudy.motion import Motion, rest_motion
-from understudy.problem import Actor, Problem
-from understudy.skeleton import Skeleton
-from understudy.solvers.spacetime import Spacetime
-from understudy.transfer.correspondence import Correspondence, Pair
+from understudy.correspondence.pairs import Correspondence, Pair
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Skeleton
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.spacetime import Spacetime
 from understudy.transition import Transition, transition
-from understudy.transition.blending import blend_offsets, blend_rotations, ease, passage
-from understudy.transition.holding import Still
-from understudy.transition.shared import mergeable, one_body, share
-from understudy.transition.steps import Steps, larger, worst_steps
+from understudy.transition.blending import Steps, blend_offsets, blend_rotations, ease, larger, passage, worst_steps
+from understudy.transition.meta_skeleton import mergeable, one_body, share
+from understudy.transition.plants import Still
 from understudy.transition.timing import Match
 
 UP = np.array([0.0, 1.0, 0.0])

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.errors import FileError, MissingPackageError, UnderstudyError, UnknownNameError
-from understudy.geometry.quaternion import angle_between, from_axis_angle, rotate
+from understudy.base.errors import FileError, MissingPackageError, UnderstudyError, UnknownNameError
+from understudy.base.quaternion import angle_between, from_axis_angle, rotate
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.figure.skin import skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.skin import skinned
 
 pytest.importorskip("pxr")
 

@@ -12,15 +12,12 @@ import pytest
 from PIL import Image
 
 from understudy import samples
-from understudy.contacts import Contact
-from understudy.errors import FileError, MissingPackageError, OptionError
-from understudy.motion import Motion, rest_motion
-from understudy.picture.pen import PALETTES
-from understudy.skeleton import Point
-from understudy.video import write_video
-from understudy.video.brush import HOLDS, PAPER, rgb
-from understudy.video.encoder import whole_delay
-from understudy.video.stage import Film, film, grid_step
+from understudy.base.errors import FileError, MissingPackageError, OptionError
+from understudy.figure.contacts import Contact
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point
+from understudy.show.picture import PALETTES
+from understudy.show.video import HOLDS, PAPER, Film, film, grid_step, rgb, whole_delay, write_video
 
 SIZE = (320, 180)
 LABEL = 18
@@ -282,7 +279,7 @@ def test_a_failing_encoder_is_told_and_leaves_the_old_file(
     broken = tmp_path / "ffmpeg"
     broken.write_text("#!/bin/sh\necho 'no such codec' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr("understudy.video.encoder.find_encoder", lambda: str(broken))
+    monkeypatch.setattr("understudy.show.video.find_encoder", lambda: str(broken))
     path = tmp_path / "a.mp4"
     path.write_bytes(b"old")
     with pytest.raises(FileError, match="ffmpeg could not make the video: no such codec"):

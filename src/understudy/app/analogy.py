@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from understudy.app.options import json_option
-from understudy.app.output import check_output, note, print_json
-from understudy.app.progress import Progress
+from understudy.app.output import Progress, check_output, note, print_json
 
 if TYPE_CHECKING:
-    from understudy.eigenmotion.result import Analogy
-    from understudy.geometry.quaternion import Array
+    from understudy.analogy.result import Analogy
+    from understudy.base.quaternion import Array
+    from understudy.figure.motion import Motion
+    from understudy.figure.skeleton import Skeleton
     from understudy.io.clip import Clip
-    from understudy.motion import Motion
-    from understudy.recipe.loading import Loaded
-    from understudy.skeleton import Skeleton
+    from understudy.retarget.actor import Loaded
+
 
 CHOICES = (
     "components", "energy", "eigenvectors", "together", "threshold", "count", "density", "without", "orthonormal",
     "mean_weight", "any_length", "retries", "clean", "limits",
 )  # fmt: skip
 """Options that are settings of the analogy by the same name."""
+
 NOTHING = "-"
 """What stands for an example that there is none of."""
 
@@ -150,11 +151,12 @@ def analogy(**given: Any) -> None:
 
 def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, list[str]]:
     """Read everything, make the analogy; returns it, the file that it is written like, and what there is to say."""
-    from understudy.analogies import Settings, analogy
-    from understudy.eigenmotion.conditions import PoseAt
-    from understudy.eigenmotion.pairs import MarkerFile, read_markers
-    from understudy.recipe.loading import load
-    from understudy.recipe.model import Cast, Reading
+    from understudy.analogy.conditions import PoseAt
+    from understudy.analogy.make import analogy
+    from understudy.analogy.matching import MarkerFile, read_markers
+    from understudy.analogy.preparation import Settings
+    from understudy.retarget.actor import load
+    from understudy.retarget.model import Cast, Reading
 
     marks = MarkerFile() if given["markers"] is None else read_markers(given["markers"])
     reading = Reading(frames=given["new_frames"], fps=given["fps"], unit=given["unit"], target_unit=given["b_unit"])
@@ -203,9 +205,9 @@ def _frame_of(text: str) -> tuple[str, int]:
 
 def _pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
     """(J, 4) local rotations of a frame of a file of B's, or of a sample."""
-    from understudy.errors import MotionError, SkeletonError
-    from understudy.recipe.loading import load
-    from understudy.recipe.model import Cast, Reading
+    from understudy.base.errors import MotionError, SkeletonError
+    from understudy.retarget.actor import load
+    from understudy.retarget.model import Cast, Reading
 
     motion = load(Cast(source=file), Reading(unit=unit, keep_reference=True)).motion
     if motion.skeleton.names != body.names:
@@ -217,7 +219,7 @@ def _pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
 
 
 def _tempo(value: Any, motion: Motion) -> Any:
-    from understudy.eigenmotion.tempo import Tempo
+    from understudy.analogy.stepping import Tempo
 
     if value is None:
         return None
@@ -239,7 +241,7 @@ def _said(*loaded: Loaded | None) -> list[str]:
 
 
 def _draw(result: Analogy, path: str) -> None:
-    from understudy.picture.markers import draw_markers
+    from understudy.show.markers import draw_markers
 
     a = result.new.motion if result.a is None else result.a.motion
     b = result.level if result.b is None else result.b.motion

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.choices import make_recipe, retarget_options
-from understudy.app.options import json_option
+from understudy.app.options import json_option, make_recipe, retarget_options
 from understudy.app.output import count_of, note, print_json, warn_style
 
 if TYPE_CHECKING:
-    from understudy.batches.running import Batch, Step
-    from understudy.batches.summary import Summary
+    from understudy.batch.report import Summary
+    from understudy.batch.run import Batch, Step
+
 
 EVERY = 0.2
 """Seconds between two lines on a terminal."""
+
 RARELY = 30.0
 """Seconds between two lines where stderr is no terminal."""
+
 NAMED = 3
 """Clips that are named for each metric."""
+
 LISTED = 20
 """Failed clips that are named."""
 
@@ -55,10 +58,10 @@ def batch(source: str, output: str, as_json: bool, **given: Any) -> None:
     are still the same, are left as they are. A clip that is broken, endless or too large fails alone. Folders may be
     anywhere that fsspec reaches, as s3://bucket/clips. Exits with 1 if a clip failed.
     """
-    from understudy.batches.model import FAILED, TIMEOUT
-    from understudy.batches.places import place_of
-    from understudy.batches.running import Batch
-    from understudy.batches.summary import Summary
+    from understudy.batch.model import FAILED, TIMEOUT
+    from understudy.batch.places import place_of
+    from understudy.batch.report import Summary
+    from understudy.batch.run import Batch
 
     timeout = TIMEOUT if given["timeout"] is None else given["timeout"]
     whole = Batch(
@@ -103,7 +106,7 @@ def files(whole: Batch) -> dict[str, str]:
 
 def told(summary: Summary, ticker: Ticker, whole: Batch) -> list[str]:
     """What came of it, a line each."""
-    from understudy.batches.model import DONE, FAILED
+    from understudy.batch.model import DONE, FAILED
 
     counts = [f"{count_of(ticker.count, 'clip')}: {summary.counts[DONE]} done", f"{summary.counts[FAILED]} failed"]
     if ticker.unchanged:

@@ -6,6 +6,8 @@ Exit codes: 0 done, 1 the work failed, 2 wrong use, 130 stopped by the user.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,8 +16,8 @@ import click
 
 import understudy
 from understudy.app.output import warn_style
-from understudy.errors import OptionError, UnderstudyError, UnknownNameError, nearest_names
-from understudy.plugins import scan
+from understudy.base.errors import OptionError, UnderstudyError, UnknownNameError, nearest_names
+from understudy.base.plugins import scan
 
 PACKAGE = "understudy.app"
 
@@ -41,20 +43,27 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with errors_in_words(ctx):
             return super().invoke(ctx)
-        except UnderstudyError as error:
-            report(error)
-            ctx.exit(2 if isinstance(error, OptionError | UnknownNameError) else 1)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            # A full disk under stdout, say: files that are read and written speak for themselves.
-            report(UnderstudyError(f"{error.filename or 'the output'}: {error.strerror or error}"))
-            ctx.exit(1)
-        except KeyboardInterrupt:
-            click.echo("stopped", err=True)
-            ctx.exit(130)
+
+
+@contextmanager
+def errors_in_words(ctx: click.Context) -> Iterator[None]:
+    """Turn errors of a command into a sentence on stderr and an exit code."""
+    try:
+        yield
+    except UnderstudyError as error:
+        report(error)
+        ctx.exit(2 if isinstance(error, OptionError | UnknownNameError) else 1)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A full disk under stdout, say: files that are read and written speak for themselves.
+        report(UnderstudyError(f"{error.filename or 'the output'}: {error.strerror or error}"))
+        ctx.exit(1)
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        ctx.exit(130)
 
 
 def report(error: UnderstudyError) -> None:

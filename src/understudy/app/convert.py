@@ -68,7 +68,7 @@ def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference
     """A clip with some of its frames, at another rate; and what there is to say about it."""
     import numpy as np
 
-    from understudy.errors import MotionError, OptionError
+    from understudy.base.errors import MotionError, OptionError
     from understudy.io.guess import reference_frame
     from understudy.io.units import check_fps
 

@@ -11,8 +11,9 @@ from understudy.app.options import json_option
 from understudy.app.output import note, print_json
 
 if TYPE_CHECKING:
-    from understudy.motion import Motion
+    from understudy.figure.motion import Motion
     from understudy.samples.scene import Scene
+
 
 TARGETS = ("child", "giant")
 """The sample characters that perform the demo's motion."""
@@ -24,7 +25,7 @@ TARGETS = ("child", "giant")
 def demo(output: str, as_json: bool) -> None:
     """Make a sample walk, let a child and a giant perform it, write and draw all three, and say how well it went."""
     from understudy import samples
-    from understudy.errors import FileError
+    from understudy.base.errors import FileError
 
     folder = Path(output)
     try:
@@ -52,8 +53,8 @@ def perform(scene: Scene, folder: Path) -> dict[str, Any]:
     import numpy as np
 
     from understudy.app.scene_file import UNIT, write_scene
+    from understudy.figure.kinematics import fk
     from understudy.io import read
-    from understudy.kinematics import fk
 
     files, lost = write_scene(scene, folder / f"{scene.name}.bvh")
     clip = read(files[0], unit=UNIT, up="Y")
@@ -80,10 +81,10 @@ def perform(scene: Scene, folder: Path) -> dict[str, Any]:
 
 def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], Motion]:
     """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
-    from understudy.app.progress import Progress
+    from understudy.app.output import Progress
     from understudy.app.retarget import write_results
     from understudy.recipe import Cast, Recipe, prepare
-    from understudy.recipe.quality import advice, measure, summary
+    from understudy.retarget.quality import advice, measure, summary
 
     recipe = Recipe(actors=(Cast(source=f"sample:{scene.name}", target=f"sample:{target}"),))
     with Progress() as progress:
@@ -99,8 +100,8 @@ def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], M
 
 def pictures(scene: Scene, motions: dict[str, Motion], folder: Path) -> list[Path]:
     """Draw a scene, and it beside those who performed it; returns the files, none where nothing can be drawn."""
-    from understudy.errors import MissingPackageError
-    from understudy.picture import draw
+    from understudy.base.errors import MissingPackageError
+    from understudy.show.picture import draw
 
     drawn = [folder / f"{scene.name}.png", folder / f"{scene.name}.svg", folder / f"{scene.name}_performed.png"]
     try:
@@ -119,7 +120,7 @@ def worst_contact(scene: Scene, motion: Motion) -> float:
     """Metres that the first actor's planted points are from their places, at worst, when it moves as given."""
     import numpy as np
 
-    from understudy.kinematics import fk
+    from understudy.figure.kinematics import fk
 
     first, pose, worst = next(iter(scene.actors)), fk(motion), 0.0
     for contact in scene.contacts:

@@ -11,12 +11,14 @@ from understudy.app.options import clip_option, json_option, reading_options
 from understudy.app.output import note, print_json, warn_style
 
 if TYPE_CHECKING:
-    from understudy.contacts import Contact
+    from understudy.figure.contacts import Contact
+    from understudy.figure.motion import Motion
+    from understudy.figure.skin import Mesh
     from understudy.metrics import Report
-    from understudy.motion import Motion
-    from understudy.skin import Mesh
+
 
 COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
+
 WIDTH = 100
 """Columns that the table fits into."""
 
@@ -57,7 +59,7 @@ def evaluate(
     are told by its skin where RESULT has one.
     """
     from understudy.metrics import evaluate as measure
-    from understudy.recipe.mapping import read_map
+    from understudy.recipe.map_file import read_map
 
     if source is None and (map_file or any(reading[f"source_{key}"] for key in ("unit", "up", "skeleton"))):
         raise click.UsageError("--map and the options of the source need --source.")
@@ -87,10 +89,10 @@ def evaluate(
 
 def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None, tuple[Mesh, ...]]:
     """A motion by the name of its file or sample, the contacts that a sample brings, and the skin that a file holds."""
-    from understudy.errors import MotionError
+    from understudy.base.errors import MotionError
     from understudy.io import read
     from understudy.io.guess import reference_frame
-    from understudy.recipe.loading import SAMPLE, sample_scene
+    from understudy.retarget.actor import SAMPLE, sample_scene
 
     if name.startswith(SAMPLE):
         scene, actor = sample_scene(name)
@@ -113,7 +115,7 @@ def write_report(
     contacts: tuple[Contact, ...] | None,
 ) -> None:
     """Write the page on an evaluation; known contacts are the source's where there is one."""
-    from understudy.page import write_page
+    from understudy.show.page import write_page
 
     missing = write_page(
         path,

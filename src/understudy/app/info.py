@@ -11,8 +11,8 @@ from understudy.app.options import clip_option, json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
+    from understudy.figure.motion import Motion
     from understudy.io.clip import Clip
-    from understudy.motion import Motion
 
 
 @click.command(short_help="Show what a file holds.", epilog="Example: understudy info walk.bvh --unit cm")
@@ -44,7 +44,7 @@ def info(
 
 def describe(clip: Clip, name: str) -> dict[str, Any]:
     """Everything that `info` says about a clip, as plain data."""
-    from understudy.body import height, leg_length, rest_pose_kind
+    from understudy.figure.measures import height, leg_length, rest_pose_kind
 
     motion = clip.motion
     return {
@@ -74,7 +74,7 @@ def posed_height(motion: Motion) -> float:
     """Metres from the lowest to the highest point of the body, as it usually is while it moves."""
     import numpy as np
 
-    from understudy.kinematics import fk
+    from understudy.figure.kinematics import fk
 
     frames = np.unique(np.linspace(0, motion.num_frames - 1, 64).astype(int))
     pose = fk(motion[frames])

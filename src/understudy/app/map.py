@@ -13,11 +13,13 @@ from understudy.app.options import json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
+    from understudy.correspondence.pairs import Correspondence
     from understudy.io.clip import Clip
-    from understudy.transfer.correspondence import Correspondence
+
 
 DOUBTFUL = 0.6
 """Confidence below which a pair is worth a look."""
+
 WIDTH = 100
 """Columns that the table fits into where names allow."""
 
@@ -40,8 +42,8 @@ def map_(source: str, target: str, output: str | None, as_json: bool, **reading:
 
     Each pair comes with how sure it is, from 0 to 1, and why. With -o the map is written as a file to be edited.
     """
-    from understudy.recipe.mapping import write_map
-    from understudy.transfer.suggest import suggest
+    from understudy.correspondence.suggest import suggest
+    from understudy.recipe.map_file import write_map
 
     if output is not None and Path(output).suffix.lower() != ".toml":
         raise click.UsageError(f"A map is written as .toml; got `{output}`.")
@@ -69,9 +71,9 @@ def load_both(source: str, target: str, reading: dict[str, Any]) -> tuple[Clip, 
 
 def load_character(name: str, **reading: Any) -> Clip:
     """A character by the name of its file or sample; a sample motion brings its first actor, or the one named."""
-    from understudy.errors import UnknownNameError, nearest_names
+    from understudy.base.errors import UnknownNameError, nearest_names
     from understudy.io import Clip, read
-    from understudy.recipe.loading import SAMPLE, sample_scene
+    from understudy.retarget.actor import SAMPLE, sample_scene
     from understudy.samples import character, characters, motions
 
     if not name.startswith(SAMPLE):
@@ -90,7 +92,7 @@ def load_character(name: str, **reading: Any) -> Clip:
 
 def describe(found: Correspondence, source: str, target: str) -> dict[str, Any]:
     """A map as plain data."""
-    from understudy.suggestion.conventions import convention
+    from understudy.correspondence.by_name import convention
 
     assert found.root is not None
     return {

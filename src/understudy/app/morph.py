@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from understudy.app.choices import make_recipe, retarget_options
-from understudy.app.options import json_option
+from understudy.app.options import json_option, make_recipe, retarget_options
 from understudy.app.retarget import perform
 
 
@@ -47,9 +46,9 @@ def morph(**given: Any) -> None:
     the first frame that is kept.
     """
     from understudy.io.files import format_of
-    from understudy.recipe.loading import load
+    from understudy.retarget.actor import load
 
-    if format_of(given["output"]).name != "bvh":
+    if not format_of(given["output"]).changing_bones:
         raise click.UsageError(f"A body that changes is written as BVH, not as `{given['output']}`.")
     recipe = make_recipe(given)
     motion = load(recipe.actors[0], recipe.reading, recipe.folder).motion

@@ -10,8 +10,9 @@ from understudy.app.options import FrameRange, json_option, reading_options
 from understudy.app.output import note, print_json
 
 if TYPE_CHECKING:
-    from understudy.motion import Motion
+    from understudy.figure.motion import Motion
     from understudy.samples.scene import Scene
+
 
 SAMPLE = "sample:"
 """What stands before the name of a sample where a file could be."""
@@ -61,7 +62,7 @@ def picture(
     FILE is a motion or character file, or a sample as sample:NAME. No window is needed.
     """
     from understudy.app.scene_file import read_contacts
-    from understudy.picture import draw
+    from understudy.show.picture import draw
 
     reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
     # Who names frames counts them as the file does, so none may be left out before.
@@ -88,9 +89,9 @@ def picture(
 def load(file: str, reading: dict[str, str | bool | None], keep_reference: bool) -> Motion | Scene:
     """The motion of a file, its rest pose if it has none, or a sample."""
     from understudy import samples
+    from understudy.figure.motion import rest_motion
     from understudy.io import read
     from understudy.io.guess import reference_frame
-    from understudy.motion import rest_motion
 
     if file.startswith(SAMPLE):
         name = file.removeprefix(SAMPLE)

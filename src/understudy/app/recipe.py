@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.choices import make_recipe, retarget_options
-from understudy.app.options import json_option
+from understudy.app.options import json_option, make_recipe, retarget_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
     from understudy.recipe import PropEntry, Recipe
-    from understudy.recipe.loading import Loaded
+    from understudy.retarget.actor import Loaded
 
 
 @click.command(
@@ -72,7 +71,7 @@ def gather(given: dict[str, Any]) -> Recipe:
         raise click.UsageError("Several actors need names: give the first one's with --name.")
     if given["contacts"]:
         from understudy.app.scene_file import read_contacts
-        from understudy.recipe.loading import load, shifted
+        from understudy.retarget.actor import load, shifted
 
         names = [actor.name for actor in whole.actors]
         found = [c for c in read_contacts(given["contacts"]) if c.actor in names or not c.actor or len(names) == 1]
@@ -86,9 +85,9 @@ def gather(given: dict[str, Any]) -> Recipe:
 
 
 def _further(name: str, source: str, target: str) -> Any:
-    from understudy.errors import OptionError
+    from understudy.base.errors import OptionError
     from understudy.recipe import Cast
-    from understudy.recipe.scaling import parse_scale
+    from understudy.retarget.actor import parse_scale
 
     if target == "same":
         return Cast(name=name, source=source, scale=1.0, moves=False)
@@ -104,8 +103,8 @@ def file_props(path: str) -> tuple[PropEntry, ...]:
 
     import numpy as np
 
-    from understudy.errors import FileError
-    from understudy.io.files import open_to_read
+    from understudy.base.errors import FileError
+    from understudy.base.files import open_to_read
     from understudy.recipe import PropEntry
 
     with open_to_read(path) as stream:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.choices import make_recipe, retarget_options
-from understudy.app.options import json_option
-from understudy.app.output import check_output, note, print_json
-from understudy.app.progress import Progress
+from understudy.app.options import json_option, make_recipe, retarget_options
+from understudy.app.output import Progress, check_output, note, print_json
 
 if TYPE_CHECKING:
     from understudy.recipe import Prepared, Recipe
-    from understudy.solvers.base import Solution
+    from understudy.solve.solvers.base import Solution
 
 
 @click.command(
@@ -44,7 +42,7 @@ def retarget(**given: Any) -> None:
 def perform(recipe: Recipe, given: dict[str, Any]) -> None:
     """Solve a recipe, write its results and print how good they are."""
     from understudy.recipe import prepare
-    from understudy.recipe.quality import advice, measure, summary
+    from understudy.retarget.quality import advice, measure, summary
 
     check_output(given["output"])
     check_output(given.get("report"), motion=False)
@@ -84,7 +82,7 @@ def perform(recipe: Recipe, given: dict[str, Any]) -> None:
 def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[list[str], list[str]]:
     """Write the motion of every actor that moves; returns the files and what they could not hold."""
     from understudy.io import write
-    from understudy.recipe.loading import clip_of
+    from understudy.retarget.actor import clip_of
 
     moving = [i for i, each in enumerate(prepared.cast) if each.cast.moves]
     files: list[str] = []
@@ -101,7 +99,7 @@ def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:
     """Write a report, as JSON or as text by the name's ending."""
     import json
 
-    from understudy.io.files import open_to_write
+    from understudy.base.files import open_to_write
 
     text = "\n".join(lines)
     if Path(path).suffix.lower() == ".json":

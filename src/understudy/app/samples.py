@@ -81,7 +81,7 @@ def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tu
     """Write a sample motion, or a character in its rest pose; returns the files and what they could not hold."""
     from understudy import samples as library
     from understudy.app.scene_file import UNIT, write_scene
-    from understudy.errors import OptionError, UnknownNameError, nearest_names
+    from understudy.base.errors import OptionError, UnknownNameError, nearest_names
     from understudy.io import write
 
     if fps <= 0.0 or (seconds is not None and seconds <= 0.0):
@@ -96,7 +96,7 @@ def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tu
 
 def _paths(names: tuple[str, ...], output: str, kind: str) -> list[tuple[str, Path]]:
     """Where each sample goes: to the file named, or into the folder."""
-    from understudy.errors import FileError
+    from understudy.base.errors import FileError
     from understudy.io import formats
 
     target = Path(output)

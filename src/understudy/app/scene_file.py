@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from understudy.contacts import Contact
+    from understudy.figure.contacts import Contact
+    from understudy.figure.skeleton import Point
     from understudy.samples.scene import Prop, Scene
-    from understudy.skeleton import Point
+
 
 UNIT = "cm"
 """The unit that samples are written in, the one that most programs expect in a BVH file."""
@@ -21,8 +22,8 @@ def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
     Returns:
         The files, and what their format could not hold, a sentence each.
     """
+    from understudy.base.files import open_to_write
     from understudy.io import write
-    from understudy.io.files import open_to_write
 
     files: list[Path] = []
     lost: list[str] = []
@@ -43,10 +44,10 @@ def read_contacts(path: str | Path) -> list[Contact]:
     """The contacts of a file that `write_scene` wrote."""
     import numpy as np
 
-    from understudy.contacts import Contact
-    from understudy.errors import FileError, UnderstudyError
-    from understudy.io.files import open_to_read
-    from understudy.skeleton import Point
+    from understudy.base.errors import FileError, UnderstudyError
+    from understudy.base.files import open_to_read
+    from understudy.figure.contacts import Contact
+    from understudy.figure.skeleton import Point
 
     def point(entry: dict[str, Any]) -> Point:
         return Point(name=entry["point"], joint=entry["joint"], offset=entry["offset"])

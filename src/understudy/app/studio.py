@@ -14,6 +14,7 @@ from understudy.app.output import note, print_json
 if TYPE_CHECKING:
     from understudy.studio.session import Session
 
+
 SAMPLE = "sample:"
 
 
@@ -40,8 +41,7 @@ def studio(
         raise click.UsageError("Expected one recipe, or a motion and perhaps a character.")
     page = find_page()
     check_packages()
-    from understudy.studio.security import new_token
-    from understudy.studio.server import listen, make_app, serve
+    from understudy.studio.server import listen, make_app, new_token, serve
 
     made = make_session(files, folders, session)
     listening = listen(port)
@@ -64,10 +64,10 @@ def studio(
 
 def find_page() -> Path:
     """The folder with the built page."""
-    import understudy.studio
-    from understudy.errors import UnderstudyError
+    from understudy import studio as room
+    from understudy.base.errors import UnderstudyError
 
-    page = Path(understudy.studio.__file__).parent / "page"
+    page = Path(room.__file__).parent / "page"
     if not (page / "index.html").is_file():
         raise UnderstudyError(
             "The studio's page is missing: it was not built when understudy was installed",
@@ -80,7 +80,7 @@ def check_packages() -> None:
     """Refuse to start without the packages that serve the page."""
     from importlib.util import find_spec
 
-    from understudy.errors import MissingPackageError
+    from understudy.base.errors import MissingPackageError
 
     for package in ("starlette", "uvicorn", "websockets"):
         if find_spec(package) is None:
@@ -90,9 +90,8 @@ def check_packages() -> None:
 def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str | None) -> Session:
     """The session as it is kept, with the files opened if they are others than last time."""
     from understudy.studio.folders import Folders
-    from understudy.studio.keeping import Keeper, default_folder
     from understudy.studio.opening import first_document
-    from understudy.studio.session import Session
+    from understudy.studio.session import Keeper, Session, default_folder
     from understudy.studio.workshop import Workshop
 
     keeper = Keeper(Path(session) if session is not None else default_folder(Path.cwd()))

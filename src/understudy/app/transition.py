@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from understudy.app.options import json_option, reading_options
-from understudy.app.output import check_output, count_of, note, print_json
-from understudy.app.progress import Progress
+from understudy.app.output import Progress, check_output, count_of, note, print_json
 
 if TYPE_CHECKING:
-    from understudy.motion import Motion
-    from understudy.recipe.loading import Loaded
-    from understudy.transfer.correspondence import Correspondence
+    from understudy.correspondence.pairs import Correspondence
+    from understudy.figure.motion import Motion
+    from understudy.retarget.actor import Loaded
     from understudy.transition import Transition
+
 
 KEPT = 2e-3
 """Metres within which a contact counts as kept."""
@@ -90,8 +90,8 @@ def _check_moment(option: str, moment: float | None, loaded: Loaded) -> None:
 
 
 def _load(name: str, given: dict[str, Any], prefix: str) -> Loaded:
-    from understudy.recipe.loading import load
-    from understudy.recipe.model import Cast, Reading
+    from understudy.retarget.actor import load
+    from understudy.retarget.model import Cast, Reading
 
     reading = Reading(
         unit=given[f"{prefix}unit"],
@@ -112,9 +112,9 @@ def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondenc
     """
     if path is None:
         return None, ()
-    from understudy.recipe.mapping import is_plain, read_map
-    from understudy.transfer.correspondence import Pair
-    from understudy.transition.shared import mergeable
+    from understudy.correspondence.pairs import Pair
+    from understudy.recipe.map_file import is_plain, read_map
+    from understudy.transition.meta_skeleton import mergeable
 
     whole = read_map(path, first.skeleton, second.skeleton)
     if is_plain(whole):
@@ -129,7 +129,7 @@ def _clip(first: Loaded, found: Transition, output: str) -> Any:
     from understudy.io import Clip
     from understudy.io.files import format_of
 
-    if found.motion.offsets is not None and format_of(output).name != "bvh":
+    if found.motion.offsets is not None and not format_of(output).changing_bones:
         raise click.UsageError(f"A body that changes is written as BVH, not as `{output}`.")
     if found.meta is not None:
         return Clip.of(found.motion)

@@ -12,8 +12,8 @@ from understudy.app.options import FrameRange, json_option, reading_options
 from understudy.app.output import count_of, print_json
 
 if TYPE_CHECKING:
-    from understudy.contacts import Contact
-    from understudy.motion import Motion
+    from understudy.figure.contacts import Contact
+    from understudy.figure.motion import Motion
     from understudy.samples.scene import Scene
 
 
@@ -68,9 +68,9 @@ def video(
 
     FILE is a motion file, or a sample as sample:NAME. No window is needed.
     """
+    from understudy.app.output import Progress
     from understudy.app.picture import SAMPLE, load
-    from understudy.app.progress import Progress
-    from understudy.video import write_video
+    from understudy.show.video import write_video
 
     reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
     motions, names, contacts = [], [], []
@@ -104,7 +104,7 @@ def video(
 
 def _actors(found: Motion | Scene) -> list[tuple[str, Motion, tuple[Contact, ...] | None]]:
     """Who moves, named where there are several, and the contacts of each where they are known."""
-    from understudy.motion import Motion
+    from understudy.figure.motion import Motion
 
     if isinstance(found, Motion):
         return [("", found, None)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from understudy.base.plugins import scan
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
-from understudy.plugins import scan
 
 __all__ = ["Constraint", "Relation", "Rows", "Spot", "View", "kinds"]
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, cross
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, cross
 
 DOWN = np.array([[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]])
 """(2, 2, 3) how the depths of a capsule's two ends below a floor change as the ends move."""

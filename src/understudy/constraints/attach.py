@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import IDENTITY, Array, normalize, rotate
 from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere, world
 from understudy.constraints.course import check_clock, check_turns, check_values, read, read_turns
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import IDENTITY, Array, normalize, rotate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
-from understudy.mass import masses
-from understudy.skeleton import Point, Skeleton
+from understudy.figure.mass import masses
+from understudy.figure.skeleton import Point, Skeleton
 
 FLAT = [0, 2]
 """The two level axes."""

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
-from understudy.skeleton import Point
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import Point
 
 
 class Relation(StrEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, normalize, slerp
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, normalize, slerp
 
 
 def check_clock(times: ArrayLike | None, count: int, where: str) -> Array:

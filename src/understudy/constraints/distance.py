@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
-from understudy.errors import OptionError
 
 BOUNDS = ("equal", "at_least", "at_most")
 

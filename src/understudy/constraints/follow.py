@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
 from understudy.constraints.course import check_clock, check_values, read
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.autodiff import derive
+from understudy.base.autodiff import derive
+from understudy.base.errors import OptionError
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
-from understudy.errors import OptionError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

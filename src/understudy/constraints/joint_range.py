@@ -7,23 +7,295 @@ second has no gimbal and treats a shoulder as one thing, which limits on its sin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
+from understudy.base.records import remembered, unchecked
+from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
 from understudy.constraints.course import check_turns
-from understudy.constraints.limit_checks import checked_axes, checked_bone, checked_cone, checked_range, checked_ranges
-from understudy.constraints.ranges import beyond_cone, middle, near, outside, reaching, reaching_cone
-from understudy.constraints.reading import OneAngle, Reading, SwingTwist, ThreeAngles
 from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
-from understudy.records import remembered, unchecked
-from understudy.skeleton import NUM_AXES, Skeleton
+from understudy.figure.angles import SQUARE
+from understudy.figure.skeleton import NUM_AXES, Skeleton
+
+STILL = 1e-9
+"""Radians below which a swing has no direction."""
+
+
+def middle(ranges: Array) -> Array:
+    """(A,) the angles that wrapped ones are read next to: the middle of a range, inside one that is open."""
+    low, high = ranges[:, 0], ranges[:, 1]
+    low_open, high_open = np.isinf(low), np.isinf(high)
+    if not (low_open.any() or high_open.any()):
+        return 0.5 * (low + high)
+    low = np.where(low_open, np.where(high_open, 0.0, high - 3.0), low)
+    return 0.5 * (low + np.where(high_open, np.where(low_open, 0.0, low + 3.0), high))
+
+
+def near(angles: Array, centre: Array) -> Array:
+    """Angles without whole turns, next to the middle of their range."""
+    return centre + np.remainder(angles - centre + np.pi, 2.0 * np.pi) - np.pi
+
+
+def outside(angles: Array, by: Array, ranges: Array) -> tuple[Array, Array]:
+    """Rows for every finite limit: how far angles (N, A), with derivatives (N, A, 3), are outside."""
+    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
+    return how_far_outside(angles, ranges), np.concatenate([-by[:, low], by[:, high]], 1)
+
+
+def how_far_outside(angles: Array, ranges: Array) -> Array:
+    """For every finite limit, how far angles (N, A) are outside."""
+    if np.all(np.isfinite(ranges)):
+        return np.concatenate([ranges[:, 0] - angles, angles - ranges[:, 1]], -1)
+    low, high = np.flatnonzero(np.isfinite(ranges[:, 0])), np.flatnonzero(np.isfinite(ranges[:, 1]))
+    return np.concatenate([ranges[low, 0] - angles[:, low], angles[:, high] - ranges[high, 1]], -1)
+
+
+def beyond_cone(angles: Array, by: Array, cone: Array) -> tuple[Array, Array]:
+    """One row: how far a swing (N, 2) leans beyond the cone, measured straight away from its middle.
+
+    Well inside the cone next to its middle the row says how far away the nearest side is.
+    """
+    half, size, share, values = cone_edge(angles.T, cone[..., None])
+    by_size = angles / np.where(size < STILL, 1.0, size)[:, None]
+    by_share = angles / half.T**2 / share[:, None]
+    gradient = by_size * (1.0 - 1.0 / share)[:, None] + (size / share**2)[:, None] * by_share
+    return values[:, None], np.einsum("nk,nki->ni", gradient, by)[:, None]
+
+
+def cone_edge(leans: Array, cone: Array) -> tuple[Array, Array, Array, Array]:
+    """The half-angles (..., 2, N) of cones (..., 2, 2, 1) towards swings (..., 2, N), each swing's size (..., N), its
+    share (..., N) of the way to the cone's edge (1 for none), and how far (..., N) it leans beyond."""
+    half = np.where(leans < 0.0, -cone[..., 0, :], cone[..., 1, :])
+    parts = leans / half
+    size = np.hypot(leans[..., 0, :], leans[..., 1, :])
+    share = np.hypot(parts[..., 0, :], parts[..., 1, :])
+    still = size < STILL
+    if still.any():
+        share = np.where(still, 1.0, share)
+        return half, size, share, size - np.where(still, np.abs(cone).min(axis=(-3, -2)), size / share)
+    return half, size, share, size - size / share
+
+
+def reaching(ranges: Array, angles: Array, margin: float) -> Array:
+    """Ranges (A, 2) widened, where angles (F, A) leave them, to a margin beyond those."""
+    low, high = angles.min(0), angles.max(0)
+    below = np.where(low < ranges[:, 0], low - margin, ranges[:, 0])
+    return np.stack([below, np.where(high > ranges[:, 1], high + margin, ranges[:, 1])], -1)
+
+
+def reaching_cone(cone: Array, leans: Array, margin: float) -> Array:
+    """A cone (2, 2) widened so that swings (F, 2) keep to it: on the side they leave by, then as a whole if need be."""
+    half = np.where(leans < 0.0, -cone[:, 0], cone[:, 1])
+    parts = np.abs(leans) / half
+    shares = np.linalg.norm(parts, axis=-1)
+    if shares.max() <= 1.0:
+        return cone
+    out = cone.copy()
+    for way in (0, 1):
+        for side in (0, 1):
+            mine = (shares > 1.0) & (np.argmax(parts, -1) == way) & ((leans[:, way] >= 0.0) == bool(side))
+            out[way, side] *= shares[mine].max(initial=1.0)
+    half = np.where(leans < 0.0, -out[:, 0], out[:, 1])
+    out *= max(1.0, float(np.linalg.norm(leans / half, axis=-1).max()))
+    return np.where(out != cone, out + margin * np.array([-1.0, 1.0]), out)
+
+
+GIMBAL = 1e-9
+"""Sine of half an angle below which two turns about one line cannot be told apart."""
+
+BLOCK = 1024
+"""Frames worked on at a time, so that what is being computed stays in the processor's cache."""
+
+
+def _in_pieces(work: Callable[[Array], Array], turns: Array) -> Array:
+    """(L, A, N) what work makes of local rotations (L, 4, N)."""
+    if turns.shape[2] <= BLOCK:
+        return work(turns)
+    starts = range(0, turns.shape[2], BLOCK)
+    return np.concatenate([work(turns[..., start : start + BLOCK]) for start in starts], axis=2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reading(ABC):
+    """Joints of one sort, and the ranges that they are to keep."""
+
+    seen: Array
+    """(L, R, 4) what each joint's local rotation is multiplied by."""
+    centre: Array
+    """(L, A, 1) the angles that wrapped ones are read next to."""
+    low: Array
+    """(L, A, 1) radians: the least of each angle."""
+    high: Array
+    """(L, A, 1) radians: the greatest."""
+
+    @abstractmethod
+    def angles(self, turns: Array) -> Array:
+        """(L, A or more, N) radians, of local rotations (L, 4, N); those with a range come last."""
+
+    @abstractmethod
+    def beyond(self, angles: Array) -> Array:
+        """(L, R, N) how far such angles are outside their limits, one row for each limit that there could be."""
+
+    def read(self, turns: Array) -> Array:
+        """What `angles` gives, a piece at a time."""
+        return _in_pieces(self.angles, turns)
+
+    def outside(self, turns: Array) -> Array:
+        """(L, R, N) how far local rotations (L, 4, N) are outside their limits."""
+        return _in_pieces(lambda part: self.beyond(self.angles(part)), turns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneAngle(Reading):
+    """Joints that turn about one axis: sine and cosine of half the angle are seen."""
+
+    def angles(self, turns: Array) -> Array:
+        seen = self.seen @ turns
+        return near(2.0 * np.arctan2(seen[:, :1], seen[:, 1:]), self.centre)
+
+    def beyond(self, angles: Array) -> Array:
+        return np.concatenate([self.low - angles, angles - self.high], axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThreeAngles(OneAngle):
+    """Joints that turn about three axes a, b, c, seen as turning about a, b and a again.
+
+    What is seen are w and the parts along a, b and a x b. Angles repeat, and a ball has two triples of them: those that
+    break the ranges least are taken.
+    """
+
+    lean: Array
+    """(L, 1) radians: how far c leans from a about b."""
+
+    def angles(self, turns: Array) -> Array:
+        # Half the sums and differences of the first and the last turn stand apart in the quaternion.
+        w, x, y, z = (self.seen @ turns).swapaxes(0, 1)
+        outer, inner = np.hypot(y, z), np.hypot(w, x)
+        first, last = self.centre[:, 0], self.centre[:, 2]
+        total = np.where(inner > GIMBAL, 2.0 * np.arctan2(x, w), first + last)
+        apart = np.where(outer > GIMBAL, 2.0 * np.arctan2(z, y), first - last)
+        angles = np.empty((len(w), 3, w.shape[1]))
+        angles[:, 0] = 0.5 * (total + apart)
+        angles[:, 1] = 2.0 * np.arctan2(outer, inner) - self.lean
+        angles[:, 2] = 0.5 * (total - apart)
+        angles = near(angles, self.centre)
+        broken = self._broken(angles)
+        if not broken.any():
+            return angles
+        other = angles + np.pi
+        other[:, 1] = -angles[:, 1] - 2.0 * self.lean
+        other = near(other, self.centre)
+        return np.where((self._broken(other) < broken)[:, None], other, angles)
+
+    def _broken(self, angles: Array) -> Array:
+        """(L, N) radians by which angles leave their ranges, summed."""
+        return np.maximum(np.maximum(angles - self.high, self.low - angles), 0.0).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SwingTwist(Reading):
+    """Joints whose bone leans within a cone and turns about itself: two angles of swing, and the twist, are read.
+
+    What is seen are x, y, z and w with the bone along z and its reference along x.
+    """
+
+    cone: Array
+    """(L, 2, 2, 1) radians: how far the bone may lean each way, below zero and above."""
+
+    def angles(self, turns: Array) -> Array:
+        x, y, z, w = (self.seen @ turns).swapaxes(0, 1)
+        across, along = np.hypot(x, y), np.hypot(z, w)
+        angle, sine = 2.0 * np.arctan2(across, along), across * along
+        # The bone is taken to (2 (xz + wy), 2 (yz - wx), cosine); turned all the way round it leans the first way.
+        some = sine > 1e-12
+        ratio = angle / np.where(some, sine, 1.0)
+        out = np.empty((len(w), 3, w.shape[1]))
+        out[:, 0] = np.where(some, (w * x - y * z) * ratio, angle)
+        out[:, 1] = (x * z + w * y) * ratio
+        out[:, 2] = near(2.0 * np.arctan2(z, w), self.centre[:, 0])
+        return out
+
+    def beyond(self, angles: Array) -> Array:
+        out = np.empty_like(angles)
+        out[:, 0] = cone_edge(angles[:, :2], self.cone)[-1]
+        out[:, 1:2] = self.low - angles[:, 2:]
+        out[:, 2:] = angles[:, 2:] - self.high
+        return out
+
+
+def checked_axes(given: Any, where: str) -> Array:
+    """(1, 3) to (3, 3) unit axes to turn about."""
+    axes = np.array(given, float)
+    if axes.ndim != 2 or axes.shape[1] != 3 or len(axes) not in (1, 2, 3) or not np.all(np.isfinite(axes)):
+        raise OptionError(f"{where}: expected one to three axes of three finite numbers, got shape {axes.shape}")
+    size = np.linalg.norm(axes, axis=-1, keepdims=True)
+    if np.any(size < 1e-12):
+        raise OptionError(f"{where}: every axis must have a direction")
+    axes /= size
+    if len(axes) == 3 and max(abs(axes[1] @ axes[0]), abs(axes[1] @ axes[2])) > SQUARE:
+        raise OptionError(f"{where}: of three axes the second must be at right angles to both others")
+    if len(axes) == 2 and abs(axes[0] @ axes[1]) > 1.0 - 1e-6:
+        raise OptionError(f"{where}: two axes must not be parallel")
+    return axes
+
+
+def checked_ranges(given: Any, axes: int, where: str) -> Array:
+    """(A, 2) radians: the ranges of angles about so many axes."""
+    ranges = checked_range(given, (axes, 2), f"{where}: ranges")
+    if not np.any(np.isfinite(ranges)):
+        raise OptionError(f"{where}: expected at least one finite limit, got none")
+    return ranges
+
+
+def checked_range(given: Any, shape: tuple[int, ...], where: str) -> Array:
+    """Least and greatest angles, radians."""
+    out = np.array(np.full(shape, np.nan) if given is None else given, float)
+    if out.shape != shape or np.any(np.isnan(out)):
+        raise OptionError(f"{where}: expected a least and a greatest angle each, shape {shape}; got {out.tolist()}")
+    if np.any(out[..., 0] > out[..., 1]):
+        raise OptionError(f"{where}: the least angle is above the greatest: {out.tolist()}")
+    return out
+
+
+def checked_bone(axis: Any, reference: Any, where: str) -> tuple[Array, Array]:
+    """(3,) the unit direction of a bone, and (3,) one across it: any, if none is given."""
+    bone = world(axis, f"{where}: bone axis")
+    size = math.sqrt(bone @ bone)
+    if size < 1e-12:
+        raise OptionError(f"{where}: the bone axis must have a direction")
+    bone = bone / size
+    if reference is None:
+        return bone, across(bone)[0]
+    side = world(reference, f"{where}: reference")
+    side = side - (side @ bone) * bone
+    size = math.sqrt(side @ side)
+    if size < 1e-6:
+        raise OptionError(f"{where}: the reference must not be along the bone axis")
+    return bone, side / size
+
+
+def checked_cone(given: Any, where: str) -> Array:
+    """(2, 2) radians: a cone of swing, from one half-angle, two, or all four."""
+    cone = np.array(given, float)
+    if cone.shape in ((), (2,)):
+        half = cone * np.ones(2)
+        cone = np.array([-half, half]).T
+    if cone.shape != (2, 2) or not np.all(np.isfinite(cone)) or np.any(cone * [-1.0, 1.0] <= 0.0):
+        raise OptionError(
+            f"{where}: swing must reach to both sides of zero; expected half-angles above zero or (2, 2) "
+            f"least and greatest angles, got {np.array(given).tolist()}"
+        )
+    return cone
+
 
 ONE, TWO, THREE, SWING = "one angle", "two angles", "three angles", "swing and twist"
 """The sorts of range."""
@@ -293,4 +565,5 @@ def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
 
 PARTS = tuple(part.name for part in fields(JointRange))
 """What makes a range."""
+
 CONSTRAINT = JointRange

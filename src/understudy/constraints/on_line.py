@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Rows, Spot, View, world
 from understudy.constraints.turning import across
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, conjugate, log, multiply, normalize, right_jacobian_inverse
 from understudy.constraints.base import Constraint, Rows, Spot, View
 from understudy.constraints.course import check_clock, check_turns, read_turns
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array, conjugate, log, multiply, normalize, right_jacobian_inverse
-from understudy.motion import Motion
+from understudy.figure.motion import Motion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

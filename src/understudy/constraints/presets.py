@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from understudy.base.errors import OptionError
 from understudy.constraints.base import Constraint, Spot
 from understudy.constraints.follow import Follow
 from understudy.constraints.place import Place
-from understudy.errors import OptionError
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.skeleton import Point
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
 
 
 def original_position(motion: Motion, points: Sequence[Point | str], *, actor: str = "") -> list[Constraint]:

@@ -8,15 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
+from understudy.base.records import remembered
 from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
 from understudy.constraints.course import check_clock, check_values, read
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
-from understudy.records import remembered
 
 UP = np.array([0.0, 1.0, 0.0])
+
 SIDES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
 """(6, 1, 3) how far a point is beyond each side of a box, by its place."""
+
 SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
 
 

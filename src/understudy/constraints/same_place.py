@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from understudy.base.quaternion import Array
+from understudy.base.records import remembered
 from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere
-from understudy.geometry.quaternion import Array
-from understudy.records import remembered
 
 EACH = np.eye(3)[:, None]
 """(3, 1, 3) derivatives of a point's three coordinates."""
+
 ANYWHERE, AT_HEIGHT = np.array([True, True, True]), np.array([True, False, True])
 
 

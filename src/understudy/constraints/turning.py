@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, conjugate, cross, from_axis_angle, rotate, skew, to_matrix
+from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, rotate, skew, to_matrix
 
 NEAR_LOCK = 1e-4
 """Sine from gimbal lock, or from the opposite direction, below which derivatives grow no further."""

@@ -20,14 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import FileError, MissingPackageError
+from understudy.base.errors import FileError, MissingPackageError
 
 SECONDS = 120.0
 """How long a child may take."""
+
 MEMORY = 4 << 30
 """Bytes of address space that a child may have, where the system can limit it."""
+
 REFUSED = 3
 """The status a child ends with when it cannot make sense of the file; its message is on stderr."""
+
 LONGEST = 300
 """Letters of a child's message that are passed on."""
 

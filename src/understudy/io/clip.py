@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, BinaryIO
 
-from understudy.errors import MotionError, OptionError, UnknownNameError, nearest_names
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
-from understudy.skin import Mesh
+from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.skin import Mesh
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,7 +85,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A kind of file. A module of this folder that ends in `FORMAT = Format(...)` is found by itself."""
+    """A kind of file. A module or folder of `io` with a `FORMAT`, or with several in `FORMATS`, is found by itself."""
 
     name: str
     title: str
@@ -95,6 +96,23 @@ class Format:
     """Returns what the format could not hold, a sentence each."""
     meshes: bool = False
     """Whether files of this kind hold meshes."""
+    motions: bool = False
+    """Whether a file of this kind is taken for a motion where a folder is searched for motions."""
+    several: bool = False
+    """Whether a file of this kind can hold several animations."""
+    changing_bones: bool = False
+    """Whether bones may change their length from frame to frame."""
+    besides: tuple[str, ...] = ()
+    """Endings of files that a file of this kind may refer to."""
+
+
+def loaded_on_use(module: str, function: str) -> Callable[..., Any]:
+    """A function of a module that is imported when the function is first called: unused formats cost nothing."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), function)(*arguments)
+
+    return call
 
 
 def choose_clip(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from pkgutil import iter_modules
 
-from understudy.errors import FileError, OptionError
+from understudy.base.errors import FileError, OptionError
+from understudy.base.files import open_to_read, open_to_write
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip
 from understudy.io.units import parse_unit, parse_up
-from understudy.motion import Motion
-from understudy.plugins import scan
-from understudy.skeleton import Skeleton
+
+SHARED = ("clip", "child", "files", "guess", "matrices", "units")
+"""Modules of this folder that hold no format."""
 
 
 @cache
 def formats() -> dict[str, Format]:
     """Every known format by name."""
-    return {found.name: found for _, found in scan("understudy.io", "FORMAT")}
+    folder = import_module("understudy.io")
+    names = sorted(entry.name for entry in iter_modules(folder.__path__) if entry.name not in SHARED)
+    return {known.name: known for name in names for known in _formats_in(name)}
+
+
+def _formats_in(name: str) -> tuple[Format, ...]:
+    """The formats of one module or folder."""
+    module = import_module(f"understudy.io.{name}")
+    return (module.FORMAT,) if hasattr(module, "FORMAT") else tuple(module.FORMATS)
 
 
 def format_of(path: str | Path) -> Format:
     """The format of a file by its ending, or an error that lists the known ones."""
     suffix = Path(path).suffix.lower()
-    for found in formats().values():
-        if suffix in found.suffixes:
-            return found
-    known = ", ".join(s for found in formats().values() for s in found.suffixes)
+    # A format that is called as files of it end is found without loading the others.
+    likely = (
+        _formats_in(suffix[1:]) if (Path(__file__).parent / suffix[1:] / "__init__.py").is_file() and suffix else ()
+    )
+    for known in (*likely, *(() if any(suffix in each.suffixes for each in likely) else formats().values())):
+        if suffix in known.suffixes:
+            return known
+    endings = ", ".join(s for known in formats().values() for s in known.suffixes)
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
-    raise FileError(str(path), None, f"{ending}; known: {known}", hint=sample)
+    raise FileError(str(path), None, f"{ending}; known: {endings}", hint=sample)
 
 
 def _is_sample(path: str | Path) -> bool:
@@ -133,72 +145,3 @@ def _not_held(clip: Clip, found: Format) -> list[str]:
     elif others:
         said.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
     return said
-
-
-def open_to_read(path: str | Path) -> BinaryIO:
-    """A file opened for reading, or an error in words."""
-    try:
-        return open(path, "rb")
-    except FileNotFoundError:
-        raise FileError(str(path), None, "there is no such file") from None
-    except IsADirectoryError:
-        raise FileError(str(path), None, "is a folder, not a file") from None
-    except OSError as error:
-        raise FileError(str(path), None, f"cannot be opened: {error.strerror}") from None
-
-
-@contextmanager
-def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
-    """A stream into a temporary file beside the path, moved into place when all went well, removed if not.
-
-    A link stays a link: what it leads to is replaced. A device or pipe is no file to put another in place of: it is
-    written into as it is.
-    """
-    path = Path(path)
-    if path.is_symlink():
-        path = path.resolve()
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        with _open_special(path) as special:
-            yield special
-        return
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except OSError as error:
-        _remove(temporary)
-        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
-    except BaseException:
-        _remove(temporary)
-        raise
-
-
-@contextmanager
-def _open_special(path: Path) -> Iterator[BinaryIO]:
-    """A stream into a device or pipe."""
-    try:
-        with open(path, "wb") as stream:
-            yield stream
-    except OSError as error:
-        raise FileError(str(path), None, f"cannot be written: {error.strerror}") from None
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file being replaced, or those a new file would get."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)

@@ -11,24 +11,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, angle_between
+from understudy.base.quaternion import Array, angle_between
+from understudy.figure.kinematics import Pose, forward
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io.units import UNITS, UP_AXES, unit_name
-from understudy.kinematics import Pose, forward
-from understudy.motion import Motion, rest_motion
-from understudy.skeleton import Skeleton
 
 NUM_SAMPLES = 64
 """How many frames of a motion are looked at."""
 
 HUMAN_HEIGHT = 1.7
 """Metres along the bones from the foot to the top of the head, of a body that has both."""
+
 CREATURE_SIZE = 0.9
 """Metres of the longest side of any other body."""
+
 FEWEST_JOINTS = 10
 """A skeleton with fewer joints is not taken for a body."""
 
 FEWEST_ENDS = 3
 """Fewer ends on one level do not show that a body stands there."""
+
 FEWEST_FRAMES = 10
 """Fewer frames do not show where the floor is."""
 
@@ -39,8 +42,11 @@ _USUAL_UP = np.array([-0.2, 0.2, 0.0])
 """What speaks for X, Y and Z from the start: nearly all files have Y up, a good many Z, hardly any X."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
 _FEET = frozenset({"foot", "feet", "ankle", "toe", "toes", "paw", "hoof"})
+
 _HEADS = frozenset({"head"})
+
 _CMU = frozenset({"lhipjoint", "rhipjoint"})
 
 

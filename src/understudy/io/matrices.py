@@ -11,19 +11,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, conjugate, continuous, multiply, unrotate
-from understudy.io.gltf_nodes import affine, polar, turned
-from understudy.motion import Motion
-from understudy.skeleton import Point, Skeleton
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    continuous,
+    from_matrix,
+    multiply,
+    to_matrix,
+    unrotate,
+)
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
 
 FLAT = 1e-30
 """The determinant below which a matrix has no inverse worth the name."""
+
 UNEVEN = 1e-3
 """Relative difference of the scales along a joint's axes from which on its orientation is only nearly kept."""
+
 ROUNDING = 5e-6
 """Share of the body's size by which an animated joint may be off its bind place and still be meant there."""
+
 GROWING = 1e-2
 """Relative change of a joint's scale from which on it is said to grow."""
+
 LIKE_SIZE = 1.5
 """How many times longer or shorter the bones of a bind pose may be than those of the file's own pose."""
 
@@ -139,3 +150,51 @@ def differing(names: Sequence[str]) -> tuple[str, ...]:
         taken.add(fresh)
         wanted[i] = fresh
     return tuple(wanted)
+
+
+SKEW = 1e-3
+"""How far from right angles the axes of a matrix may be before the nearest rotation is searched."""
+
+
+def composed(translations: Array, rotations: Array, scales: Array) -> Array:
+    """(..., 4, 4) matrices that scale, then turn, then move."""
+    return affine(to_matrix(rotations) * scales[..., None, :], translations)
+
+
+def affine(linear: Array, places: Array) -> Array:
+    """(..., 4, 4) matrices of a linear part (..., 3, 3) and a place (..., 3)."""
+    out = np.zeros((*np.broadcast_shapes(linear.shape[:-2], places.shape[:-1]), 4, 4))
+    out[..., :3, :3] = linear
+    out[..., :3, 3] = places
+    out[..., 3, 3] = 1.0
+    return out
+
+
+def taken_apart(matrix: Array) -> tuple[Array, Array, Array]:
+    """Translation (3,), rotation (4,) and scale (3,) of a matrix, as nearly as they can make it."""
+    turn = polar(matrix[:3, :3])[0]
+    scale = np.einsum("ij,ij->j", to_matrix(turn), matrix[:3, :3])
+    return matrix[:3, 3].copy(), turn, scale
+
+
+def polar(linear: Array) -> tuple[Array, Array]:
+    """A linear part (..., 3, 3) as a rotation (..., 4) after what is left (..., 3, 3): scale, shear, mirroring."""
+    u, _, vt = np.linalg.svd(linear)
+    sign = np.where(np.linalg.det(u @ vt) < 0.0, -1.0, 1.0)
+    u = u.copy()
+    u[..., :, 2] *= sign[..., None]
+    turn = u @ vt
+    return from_matrix(turn), np.swapaxes(turn, -1, -2) @ linear
+
+
+def turned(linear: Array) -> Array:
+    """(..., 4) the rotations in linear parts (..., 3, 3) that are rotations but for a scale, and nearly so others."""
+    size = np.sqrt(np.einsum("...ij,...ij->...j", linear, linear))
+    straight = linear / np.where(size > 0.0, size, 1.0)[..., None, :]
+    square = np.einsum("...ki,...kj->...ij", straight, straight) - np.eye(3)
+    skewed = np.max(np.abs(square), axis=(-2, -1)) > SKEW
+    skewed |= np.linalg.det(straight) < 0.0
+    out = from_matrix(straight)
+    if np.any(skewed):
+        out[skewed] = polar(linear[skewed])[0]
+    return out

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.errors import OptionError
-from understudy.geometry.quaternion import Array
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
 
 UNITS = {
     "m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048, "cmu": 0.0254 / 0.45,
@@ -13,10 +13,12 @@ UNITS = {
 """Metres in a unit, by name; `cmu` is the unit of the CMU motion capture database."""
 
 UP_AXES = ("X", "Y", "Z")
+
 FASTEST = 10_000.0
 """Frames per second that are asked for at most."""
 
 _HALF = np.sqrt(0.5)
+
 _WORLD_FROM_FILE = {"X": [_HALF, 0.0, 0.0, _HALF], "Y": [1.0, 0.0, 0.0, 0.0], "Z": [_HALF, -_HALF, 0.0, 0.0]}
 
 

@@ -7,22 +7,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import BLOCK, Pose
-from understudy.mass import centre_of_mass
+from understudy.base.quaternion import Array
+from understudy.figure.kinematics import BLOCK, Pose
+from understudy.figure.mass import centre_of_mass
+from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.take import Take
-from understudy.skeleton import Point
+from understudy.metrics.comparison import Take
 
 FLAT = [0, 2]
+
 SOLE = 0.05
 """Leg lengths by which feet reach beyond their contact points, to every side: half an adult foot's width."""
+
 SLOW = 0.2
 """Leg lengths a second below which the centre of mass stands: then it must be over the support."""
+
 ENOUGH = 0.25
 """Seconds of standing from which on balance is judged."""
+
 WORDS = ("yes", "plausible", "unlikely", "no")
 """The words of [Lommers13, sec. 7.2] for how sure one is that a body is in balance."""
+
 TIERS = {"unbalanced_share": (0.05, 0.5, 1.0), "added_share": (0.0, 0.05, 0.2)}
 """Up to which shares of the standing frames each but the last of them is said: alone, and beyond the source's own."""
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from understudy.errors import UnknownNameError, nearest_names
-from understudy.geometry.quaternion import Array
+from understudy.base.errors import UnknownNameError, nearest_names
+from understudy.base.quaternion import Array
 
 if TYPE_CHECKING:
-    from understudy.metrics.take import Take
+    from understudy.metrics.comparison import Take
+
 
 ADULT = 0.85
 """Metres: the leg length that thresholds in metres are meant for; on other bodies they grow with the legs."""
 
 HOUSE = "house rule"
 """The source of thresholds that no study gives."""
-
 
 CAPTURED = "house rule: captured motions themselves, measured without a source, stay below it"
 

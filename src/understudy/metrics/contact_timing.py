@@ -8,15 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.contacts import Contact, detect_contacts
-from understudy.geometry.quaternion import Array
+from understudy.base.quaternion import Array
+from understudy.figure.contacts import Contact, detect_contacts
+from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.take import SLIDING, Plant, Take, tracks
-from understudy.skeleton import Point
+from understudy.metrics.comparison import SLIDING, Plant, Take, tracks
 
 NEAR = (0.02, 0.05)
 """Metres on an adult body within which a point is still in contact."""
-
 
 TOLERANCE = 0.05
 """Seconds by which a contact may be early or late, as is usual where the beginnings of notes are compared."""

@@ -8,15 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import Pose
+from understudy.base.quaternion import Array
+from understudy.figure.floor import Floor
+from understudy.figure.kinematics import Pose
+from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.take import Take, has_point, tracks
-from understudy.skeleton import Point
-from understudy.start import Floor
+from understudy.metrics.comparison import Take, has_point, tracks
 
 SUNK = 0.005
 """Metres on an adult body beyond which a point below the floor counts."""
+
 FIVE = "house rule: 5 mm below the floor count, as is usual in motion imitation; 2 cm is a sole's thickness"
 
 

@@ -8,15 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import Pose
+from understudy.base.quaternion import Array
+from understudy.figure.kinematics import Pose
+from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.take import Take, tracks
-from understudy.skeleton import Point
+from understudy.metrics.comparison import Take, tracks
 
 FLAT = [0, 2]
+
 SLIDES = 0.1
 """Metres a second on an adult body above which a planted point slides."""
+
 SEEN = "Prazak, Hoyet and O'Sullivan 2011: sliding below 21 mm is seen in most conditions; half of it is taken as good"
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.metrics.base import Figure, Grade, Measurement, Metric, millimetres
-from understudy.metrics.take import Take
+from understudy.metrics.comparison import Take
 
 REACHED = "Lommers13 sec. 7.1: constraints count as met within 1.5 cm"
 

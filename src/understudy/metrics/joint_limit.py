@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.body import rest_pose_kind
+from understudy.base.quaternion import Array
 from understudy.constraints.base import View
 from understudy.constraints.joint_range import JointRange
-from understudy.geometry.quaternion import Array
-from understudy.limits import human_limits, skeleton_limits
+from understudy.correspondence.carry import carry
+from understudy.correspondence.limits import human_limits, skeleton_limits
+from understudy.figure.measures import rest_pose_kind
+from understudy.figure.motion import Motion, rest_motion
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.take import Take
-from understudy.motion import Motion, rest_motion
-from understudy.transfer.carry import carry
+from understudy.metrics.comparison import Take
 
 OUTSIDE = np.radians(1.0)
 """Radians beyond which a frame counts as outside."""

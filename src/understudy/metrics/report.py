@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from understudy.contacts import Contact
-from understudy.errors import OptionError, UnknownNameError, nearest_names
+from understudy.base.errors import OptionError, UnknownNameError, nearest_names
+from understudy.base.plugins import scan
+from understudy.correspondence.pairs import Correspondence
+from understudy.figure.contacts import Contact
+from understudy.figure.motion import Motion
+from understudy.figure.skin import Mesh
 from understudy.metrics.base import Measurement, Metric, Verdict, worst
+from understudy.metrics.comparison import Take
 from understudy.metrics.guard import take_failures
-from understudy.metrics.take import Take
-from understudy.motion import Motion
-from understudy.plugins import scan
-from understudy.skin import Mesh
-from understudy.solvers.base import Outcome
-from understudy.transfer.correspondence import Correspondence
+from understudy.solve.solvers.base import Outcome
 
 
 @cache

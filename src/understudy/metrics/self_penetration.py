@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.body import is_humanoid
-from understudy.geometry.quaternion import Array
-from understudy.kinematics import Pose
+from understudy.base.quaternion import Array
+from understudy.figure.kinematics import Pose
+from understudy.figure.measures import is_humanoid
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.skin import Mesh
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.capsules import capsules, resting_depths
-from understudy.metrics.surface import Surface, surface
-from understudy.metrics.take import Take
-from understudy.skeleton import Skeleton
-from understudy.skin import Mesh
+from understudy.metrics.comparison import Take
+from understudy.metrics.surface import Surface, capsules, resting_depths, surface
 
 DEEP = 0.01
 """Metres on an adult body from which parts count as in each other: skin gives that much."""

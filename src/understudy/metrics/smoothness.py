@@ -7,17 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from understudy.bands import energy_above
-from understudy.body import leg_length
-from understudy.geometry.quaternion import Array
+from understudy.base.quaternion import Array
+from understudy.figure.bands import energy_above
+from understudy.figure.measures import leg_length
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres
-from understudy.metrics.take import Take
+from understudy.metrics.comparison import Take
 
 HERTZ = (4.0, 8.0, 12.0)
+
 SHAKING = 1
 """Which of them counts as shaking: 8 Hz, above nearly all that a body does by itself."""
+
 CALM = 2.0
 """Legs per second cubed of jerk below which a motion is smooth, however many times its source's that may be."""
+
 SEEN = "house rule: 0.2 degrees of added shaking is where it begins to show"
 
 

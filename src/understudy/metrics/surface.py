@@ -3,25 +3,252 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from understudy.body import height, is_humanoid
-from understudy.geometry.quaternion import Array, cross
-from understudy.kinematics import Pose
-from understudy.metrics.capsules import body_parts, joined_parts
-from understudy.metrics.enclosure import depth_inside
-from understudy.skeleton import Skeleton
-from understudy.skin import NUMBERS_AT_ONCE, Mesh, skinned
+from understudy.base.quaternion import Array, cross
+from understudy.constraints.apart import nearest
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.measures import height, is_humanoid, rest_pose_kind
+from understudy.figure.motion import rest_motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.skin import NUMBERS_AT_ONCE, Mesh, skinned
+
+RADII = {
+    "trunk": 0.065, "head": 0.050, "upper_leg": 0.040, "lower_leg": 0.028, "foot": 0.018,
+    "upper_arm": 0.025, "lower_arm": 0.020, "hand": 0.015,
+}  # fmt: skip
+"""Radii of a human's parts as shares of its height: slim, so that clothes and soft flesh may touch."""
+
+SLENDERNESS = 0.1
+"""Radius of a bone of another body as a share of its length."""
+
+SHORTEST = 0.03
+"""Body heights below which a bone is no part of its own."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Capsules:
+    """The bones of a body with their thickness."""
+
+    ends: tuple[tuple[Point, Point], ...]
+    radii: Array
+    """(C,) metres."""
+    parts: tuple[str, ...]
+    """What each belongs to; capsules of one part, and of parts that are joined, are not compared."""
+    joined: frozenset[tuple[str, str]]
+
+    def depths(self, pose: Pose) -> dict[tuple[str, str], Array]:
+        """(F,) metres for each two parts that ever meet: how deep they are in each other."""
+        starts = pose.points([a for a, _ in self.ends])
+        stops = pose.points([b for _, b in self.ends])
+        centres = 0.5 * (starts + stops)
+        reach = 0.5 * np.linalg.norm(stops - starts, axis=-1) + self.radii
+        found: dict[tuple[str, str], Array] = {}
+        for one in range(len(self.ends)):
+            for other in range(one + 1, len(self.ends)):
+                key = (min(self.parts[one], self.parts[other]), max(self.parts[one], self.parts[other]))
+                if key[0] == key[1] or key in self.joined:
+                    continue
+                apart = np.linalg.norm(centres[:, one] - centres[:, other], axis=-1)
+                close = np.flatnonzero(apart < reach[:, one] + reach[:, other])
+                if not len(close):
+                    continue
+                a, b, c, d = (
+                    each[close] for each in (starts[:, one], stops[:, one], starts[:, other], stops[:, other])
+                )
+                s, t = nearest(a, b, c, d)
+                gap = np.linalg.norm(a + s[:, None] * (b - a) - c - t[:, None] * (d - c), axis=-1)
+                depth = self.radii[one] + self.radii[other] - gap
+                whole = found.setdefault(key, np.zeros(len(apart)))
+                whole[close] = np.maximum(whole[close], depth)
+        return {key: depth for key, depth in found.items() if depth.max() > 0.0}
+
+
+@lru_cache(maxsize=64)
+def capsules(skeleton: Skeleton) -> Capsules:
+    """The capsules of a body: a human's by its parts, any other's by its bones."""
+    human, tall = is_humanoid(skeleton), height(skeleton)
+    parts = body_parts(skeleton)
+    bones = [(int(p), Point(name=skeleton.names[j], joint=skeleton.names[j])) for j, p in enumerate(skeleton.parents)]
+    bones = bones[1:] + [(skeleton.index[end.joint], end) for end in skeleton.ends]
+    lengths = [*skeleton.lengths[1:], *(np.linalg.norm(end.offset) for end in skeleton.ends)]
+    # What leads from a root on the ground to the hips is no part of the body.
+    above = set(skeleton.chain(roles(skeleton)["hips"])[:-1]) if human else set()
+    ends, radii, names = [], [], []
+    for (joint, far), length in zip(bones, lengths, strict=True):
+        if length > SHORTEST * tall and joint not in above:
+            part = parts[joint].partition(" ")[2] or parts[joint]
+            radii.append(RADII[part] * tall if human else SLENDERNESS * float(length))
+            # A capsule is round beyond the ends of its line, so where the body ends its line must end before.
+            inner = 1.0 - min(radii[-1] / float(length), 0.5)
+            far = replace(far, offset=inner * far.offset)
+            ends.append((Point(name=skeleton.names[joint], joint=skeleton.names[joint]), far))
+            names.append(parts[joint])
+    return Capsules(ends=tuple(ends), radii=np.array(radii), parts=tuple(names), joined=joined_parts(skeleton))
+
+
+@lru_cache(maxsize=64)
+def resting_depths(skeleton: Skeleton) -> dict[tuple[str, str], float]:
+    """Metres that parts are in each other in a rest pose that stands: thickness that is only guessed too large."""
+    if rest_pose_kind(skeleton) == "no pose":
+        return {}
+    found = capsules(skeleton).depths(fk(rest_motion(skeleton)))
+    return {key: float(depth[0]) for key, depth in found.items()}
+
+
+def body_parts(skeleton: Skeleton) -> tuple[str, ...]:
+    """The part of a body that each joint belongs to: of a human's the nearest one above it; else it is one itself."""
+    if not is_humanoid(skeleton):
+        return skeleton.names
+    found = roles(skeleton)
+    starts = {
+        found[f"{side}_{part}"]: f"{side} {part}"
+        for side in ("left", "right")
+        for part in RADII
+        if f"{side}_{part}" in found
+    }
+    starts[found.get("neck", found.get("head", -1))] = "head"
+    parts: list[str] = []
+    for joint, parent in enumerate(skeleton.parents):
+        parts.append(starts.get(joint, parts[parent] if parent >= 0 else "trunk"))
+    return tuple(parts)
+
+
+def joined_parts(skeleton: Skeleton) -> frozenset[tuple[str, str]]:
+    """Parts that hang from each other, or, for other bodies, whose bones are at most two joints apart."""
+    parts, human = body_parts(skeleton), is_humanoid(skeleton)
+    found: set[tuple[str, str]] = set()
+    for joint, parent in enumerate(skeleton.parents):
+        above = [int(parent), *([] if human or parent < 0 else [int(skeleton.parents[parent])])]
+        near = [p for p in above if p >= 0]
+        siblings = [] if human or parent < 0 else list(skeleton.children[parent])
+        found |= {(min(parts[joint], parts[p]), max(parts[joint], parts[p])) for p in (*near, *siblings)}
+    return frozenset(found)
+
+
+ENCLOSED = 0.5
+"""Winding number above which a place is inside: a skin that is cut open where a part hangs counts as closed there."""
+
+NEAREST = 32
+"""Triangles that are looked at exactly, of those that may be nearest."""
+
+AT_ONCE = 1 << 20
+"""Pairs of places and triangles worked on together."""
+
+
+def depth_inside(places: Array, triangles: Array) -> Array:
+    """(P,) metres from places (P, 3) inside a skin (T, 3, 3) to it; 0 for those outside.
+
+    The skin need not be closed: what it encloses is told by how often it winds around a place, which a hole changes
+    little but for places next to it.
+    """
+    depth = np.zeros(len(places))
+    step = max(AT_ONCE // max(len(triangles), 1), 1)
+    for start in range(0, len(places), step):
+        some = places[start : start + step]
+        sight = Sight.of(some, triangles)
+        inner = sight.winding() > ENCLOSED
+        depth[start : start + step][inner] = sight.distances(inner)
+    return depth
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sight:
+    """A skin as it is seen from places."""
+
+    places: Array
+    """(P, 3)"""
+    triangles: Array
+    """(T, 3, 3)"""
+    areas: Array
+    """(T, 3) normals as long as the triangles are large."""
+    centres: Array
+    """(T, 3)"""
+    square: Array
+    """(P, T) distances to the centres, squared."""
+    least: Array
+    """(P, T) metres: no closer than this is the triangle."""
+    close: np.ndarray
+    """(P, K) the triangles that may be nearest."""
+
+    @staticmethod
+    def of(places: Array, triangles: Array) -> Sight:
+        middle = places.mean(axis=0)
+        places, triangles = places - middle, triangles - middle
+        centres = triangles.mean(axis=1)
+        areas = 0.5 * cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+        reach = np.sqrt(np.square(triangles - centres[:, None]).sum(axis=-1).max(axis=1))
+        square = np.square(places).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2.0 * places @ centres.T
+        least = np.sqrt(np.maximum(square, 0.0)) - reach
+        count = min(NEAREST, len(triangles))
+        close = np.argpartition(least, count - 1, axis=1)[:, :count]
+        return Sight(
+            places=places, triangles=triangles, areas=areas, centres=centres, square=square, least=least, close=close
+        )
+
+    def winding(self) -> Array:
+        """(P,) how often the skin winds around the places: its solid angle in full spheres.
+
+        The solid angle of what is close is exact, that of any other triangle as if all of it were in its middle
+        [Barill and others 2018].
+        """
+        towards = np.einsum("ti,ti->t", self.centres, self.areas) - self.places @ self.areas.T
+        angles = towards / np.maximum(self.square, 1e-18) ** 1.5
+        rows = np.arange(len(self.places))[:, None]
+        exact = solid_angles(self.triangles[self.close] - self.places[:, None, None])
+        return np.asarray((angles.sum(axis=1) - angles[rows, self.close].sum(axis=1) + exact.sum(axis=1)) / (4 * np.pi))
+
+    def distances(self, chosen: np.ndarray) -> Array:
+        """(N,) metres from the chosen of the places to the skin."""
+        places, least = self.places[chosen], self.least[chosen]
+        found = _to_triangles(places[:, None], self.triangles[self.close[chosen]]).min(axis=1, initial=np.inf)
+        # Where more triangles than these may be nearer than the nearest found, all that may be are asked.
+        for row in np.flatnonzero(np.sum(least < found[:, None], axis=1) > self.close.shape[1]):
+            nearer = least[row] < found[row]
+            found[row] = min(found[row], float(_to_triangles(places[row], self.triangles[nearer]).min()))
+        return found
+
+
+def solid_angles(triangles: Array) -> Array:
+    """(...) the solid angles of triangles (..., 3, 3) seen from the origin: Van Oosterom and Strackee 1983."""
+    a, b, c = (triangles[..., corner, :] for corner in range(3))
+    sizes = np.linalg.norm(triangles, axis=-1)
+    volume = np.einsum("...i,...i->...", a, cross(b, c))
+    flat = sizes.prod(axis=-1)
+    for u, v, w in ((a, b, 2), (b, c, 0), (c, a, 1)):
+        flat = flat + np.einsum("...i,...i->...", u, v) * sizes[..., w]
+    return np.asarray(2.0 * np.arctan2(volume, flat))
+
+
+def _to_triangles(places: Array, triangles: Array) -> Array:
+    """(...) metres from places (..., 3) to triangles (..., 3, 3)."""
+    a, b, c = (triangles[..., corner, :] for corner in range(3))
+    normal = cross(b - a, c - a)
+    size = np.linalg.norm(normal, axis=-1)
+    height_over = np.abs(np.einsum("...i,...i->...", places - a, normal)) / np.maximum(size, 1e-20)
+    over = size > 1e-14
+    nearest = np.full(np.broadcast_shapes(places.shape[:-1], size.shape), np.inf)
+    for first, second in ((a, b), (b, c), (c, a)):
+        edge, way = second - first, places - first
+        over = over & (np.einsum("...i,...i->...", cross(edge, way), normal) >= 0.0)
+        along = np.einsum("...i,...i->...", way, edge) / np.maximum(np.einsum("...i,...i->...", edge, edge), 1e-20)
+        nearest = np.minimum(nearest, np.linalg.norm(way - np.clip(along, 0.0, 1.0)[..., None] * edge, axis=-1))
+    return np.where(over, height_over, nearest)
+
 
 PROBES = 400
 """Places on the skin of a part, spread over it, that are looked at; all of them where it has fewer."""
+
 SEAM = 0.03
 """Body heights from where the skins of two parts are sewn together within which they may fold into each other."""
+
 CLOSE = 3
 """Bones between two parts of a body that is not human, along the tree, up to which their skins may meet."""
+
 BEHIND = 0.5
 """Cosine, between the skin's normal and the way to a place, below which the place may be inside."""
 

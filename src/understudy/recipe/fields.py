@@ -16,9 +16,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from understudy.base.errors import UnderstudyError, nearest_names
 from understudy.constraints.base import Spot
-from understudy.errors import UnderstudyError, nearest_names
-from understudy.skeleton import Point
+from understudy.figure.skeleton import Point
 
 
 class FieldError(UnderstudyError):

@@ -7,25 +7,37 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.body import facing, leg_length
+from understudy.base.quaternion import from_axis_angle, multiply, rotate
 from understudy.constraints.joint_range import JointRange
-from understudy.contacts import contact_points, detect_contacts
-from understudy.geometry.quaternion import from_axis_angle, multiply, rotate
-from understudy.kinematics import fk
-from understudy.limits import joint_limits
+from understudy.correspondence.limits import joint_limits
+from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing, leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.naming import side
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT, percent
-from understudy.metrics.guard import LOST, NEAR, failures, frozen, off_limits, scattered, stands_of, uprooted
-from understudy.metrics.sides import UP, ahead_of, away_from, opposite
-from understudy.metrics.take import Take
-from understudy.motion import Motion
-from understudy.naming import side
-from understudy.problem import Actor, Problem
-from understudy.skeleton import Skeleton
-from understudy.solvers.base import solution
-from understudy.symmetry import partners
+from understudy.metrics.comparison import Take
+from understudy.metrics.guard import (
+    LOST,
+    NEAR,
+    UP,
+    ahead_of,
+    away_from,
+    failures,
+    frozen,
+    off_limits,
+    opposite,
+    scattered,
+    stands_of,
+    uprooted,
+)
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import solution
 
 if TYPE_CHECKING:
-    from understudy.eigenmotion.result import Analogy
+    from understudy.analogy.result import Analogy
     from understudy.transition import Transition
 
 

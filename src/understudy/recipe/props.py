@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import FileError, OptionError
-from understudy.geometry.quaternion import Array, normalize
-from understudy.io.files import open_to_read
-from understudy.recipe.loading import SAMPLE, sample_scene
-from understudy.recipe.model import PropEntry
+from understudy.base.errors import FileError, OptionError
+from understudy.base.files import open_to_read
+from understudy.base.quaternion import Array, normalize
+from understudy.retarget.actor import SAMPLE, sample_scene
+from understudy.retarget.model import PropEntry
 
 COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz")
 """Of a path in a CSV file: seconds, metres, and perhaps a rotation."""

@@ -10,24 +10,28 @@ from typing import Any
 
 import numpy as np
 
+from understudy.base.errors import FileError, UnderstudyError, nearest_names
+from understudy.base.files import open_to_read
 from understudy.constraints import Constraint, kinds
-from understudy.contacts import Contact, Detection
-from understudy.errors import FileError, UnderstudyError, nearest_names
-from understudy.io.files import open_to_read
-from understudy.pipeline import Options
+from understudy.figure.contacts import Contact, Detection
+from understudy.figure.skeleton import Point
 from understudy.recipe.fields import FieldError, build, convert, names_of, unknown_key
-from understudy.recipe.lines import Place, find_lines, line_of
-from understudy.recipe.model import AUTO, Cast, PropEntry, Reading, Recipe, parse_spacing
-from understudy.recipe.prepare import find_solver, solvers
 from understudy.recipe.props import Course, load_course
-from understudy.skeleton import Point
+from understudy.recipe.toml import Place, find_lines, line_of
+from understudy.retarget.model import AUTO, Cast, PropEntry, Reading, Recipe, parse_spacing
+from understudy.retarget.plan import Options
+from understudy.retarget.prepare import find_solver, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
+
 SHORT = ("source", "target", "scale")
 """Keys of the only actor, where there is one and nothing else to say of it."""
+
 OWN_OPTIONS = ("spacing", "contacts")
 """Keys of [options] that are not fields of `Options`."""
+
 CONTACT_KEYS = ("actor", "point", "joint", "offset", "start", "end", "place", "on", "other", "confidence")
+
 FROM_PROP = {"path": "positions", "rotations": "rotations", "times": "times", "centre": "middle", "size": "size"}
 """Fields of a constraint that a prop gives it, and what of the prop they are."""
 

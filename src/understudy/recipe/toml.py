@@ -5,14 +5,52 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
 from understudy.constraints.base import Spot
+from understudy.figure.skeleton import Point
 from understudy.recipe.fields import default_of, required, settable
-from understudy.skeleton import Point
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
+
+_KEY = re.compile(r"""^\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*(?:\.\s*[\w-]+\s*)*=""")
+
+Place = tuple[str | int, ...]
+"""Keys and numbers of entries, outermost first: ("contact", 2, "start")."""
+
+
+def find_lines(text: str) -> dict[Place, int]:
+    """The line, from 1, of every table and key that stands at the beginning of one."""
+    found: dict[Place, int] = {}
+    counts: dict[str, int] = {}
+    table: Place = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _HEADER.match(line)
+        if header:
+            name = header[2]
+            table = tuple(name.split("."))
+            if header[1] == "[[":
+                counts[name] = counts.get(name, -1) + 1
+                table = (*table, counts[name])
+            found.setdefault(table, number)
+            continue
+        key = _KEY.match(line)
+        if key:
+            found.setdefault((*table, key[1].strip("\"'")), number)
+    return found
+
+
+def line_of(lines: dict[Place, int], place: Sequence[str | int]) -> int | None:
+    """The line of a place, or of the nearest table around it."""
+    for length in range(len(place), 0, -1):
+        if tuple(place[:length]) in lines:
+            return lines[tuple(place[:length])]
+    return None
+
 
 WIDTH = 110
 """Columns that comments are wrapped at."""

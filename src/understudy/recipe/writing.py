@@ -8,21 +8,22 @@ from dataclasses import Field, replace
 from pathlib import Path
 from typing import Any
 
+from understudy.base.files import open_to_write
 from understudy.constraints import Constraint, kinds
-from understudy.contacts import Contact, Detection
-from understudy.io.files import open_to_write
-from understudy.pipeline import Options
+from understudy.figure.contacts import Contact, Detection
 from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
-from understudy.recipe.loading import SAMPLE
-from understudy.recipe.model import Cast, PropEntry, Reading, Recipe
-from understudy.recipe.prepare import find_solver, make_solver, solvers
 from understudy.recipe.toml import changed, comment, entry, example_entry, value_text
+from understudy.retarget.actor import SAMPLE
+from understudy.retarget.model import Cast, PropEntry, Reading, Recipe
+from understudy.retarget.plan import Options
+from understudy.retarget.prepare import find_solver, make_solver, solvers
 
 HEAD = (
     "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "
     "OUT`. Lengths are metres, times are seconds from the first frame kept, angles radians, Y is up. Files are named "
     "from this one's folder. A line such as `#key = value` is a key that is not given: take the # away to give it."
 )
+
 SHOWN = {
     "str": '"..."', "float": "1.0", "int": "1", "bool": "true", "Array": "[0.0, 0.0, 0.0]", "Spot": '{ point = "..." }',
     "tuple[Spot, ...]": '[{ point = "..." }]', "tuple[Spot, Spot]": '[{ point = "..." }, { point = "..." }]',

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from understudy.errors import UnknownNameError, nearest_names
-from understudy.plugins import scan
+from understudy.base.errors import UnknownNameError, nearest_names
+from understudy.base.plugins import scan
+from understudy.figure.skeleton import Skeleton
 from understudy.samples.scene import CharacterSample, MotionSample, Prop, Scene
-from understudy.skeleton import Skeleton
 
 __all__ = ["Prop", "Scene", "character", "characters", "motion", "motions"]
 

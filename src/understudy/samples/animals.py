@@ -1,4 +1,4 @@
-"""Bodies drawn in the rest pose: joints and ends given by their places in the world, sides mirrored."""
+"""Legs of many segments placed by formula: every joint below the hip turns about one common axis."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from understudy.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import Array, continuous, cross, from_axis_angle, multiply, rotate
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import forward
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
+from understudy.samples.limbs import bend, local, turned, unit
 
 Vector = tuple[float, float, float]
 
 X: Vector = (1.0, 0.0, 0.0)
+
 Y: Vector = (0.0, 1.0, 0.0)
+
 Z: Vector = (0.0, 0.0, 1.0)
 
 
@@ -106,3 +115,232 @@ def assemble(name: str, root: Part, parts: Sequence[Part], ends: Mapping[str, tu
 
 def _right(name: str) -> str:
     return name.replace("Left", "Right")
+
+
+def frame_times(fps: float, seconds: float) -> Array:
+    """(F,) seconds of the frames of a motion of that length, both ends included."""
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise OptionError(f"Expected frames per second above zero, got {fps}")
+    if not (np.isfinite(seconds) and seconds >= 0.0):
+        raise OptionError(f"Expected a length of zero or more seconds, got {seconds}")
+    return np.arange(int(np.floor(seconds * fps + 1e-6)) + 1) / fps
+
+
+def smooth(share: ArrayLike) -> Array:
+    """A step from 0 to 1 over shares 0 to 1 whose speed and acceleration are zero at both ends."""
+    s = np.clip(np.asarray(share, float), 0.0, 1.0)
+    return s**3 * (10.0 + s * (6.0 * s - 15.0))
+
+
+def arch(share: ArrayLike) -> Array:
+    """A rise from 0 to 1 and back over shares 0 to 1 whose speed and acceleration are zero at both ends."""
+    s = np.clip(np.asarray(share, float), 0.0, 1.0)
+    return 64.0 * (s * (1.0 - s)) ** 3
+
+
+def cycle_curve(keys: Mapping[float, float], phase: Array) -> Array:
+    """A periodic curve with continuous acceleration through values at phases in [0, 1)."""
+    from scipy.interpolate import CubicSpline
+
+    at = np.array(sorted(keys))
+    values = np.array([keys[phase] for phase in at])
+    spline = CubicSpline(np.append(at, at[0] + 1.0), np.append(values, values[0]), bc_type="periodic")
+    return spline(at[0] + (phase - at[0]) % 1.0)
+
+
+def ramps(phase: Array, *parts: tuple[float, float, float]) -> Array:
+    """A periodic sum of smooth steps, exactly zero where none has begun or all are done.
+
+    Args:
+        phase: (F,) shares of the cycle, in [0, 1).
+        parts: (start, end, rise) of each step; a step may end after 1. The rises add up to zero.
+    """
+    total = np.zeros(phase.shape)
+    for start, end, rise in parts:
+        # The second term is the same step begun a cycle ago, which may still be under way.
+        total += rise * (smooth((phase - start) / (end - start)) + smooth((phase + 1.0 - start) / (end - start)))
+    return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gait:
+    """A steady way of going along +Z."""
+
+    cycle: float
+    """Seconds from one footfall to the next of the same foot."""
+    stride: float
+    """Metres covered in a cycle."""
+    duty: float
+    """Share of the cycle that a foot stands."""
+
+    @property
+    def speed(self) -> float:
+        """Metres per second."""
+        return self.stride / self.cycle
+
+    def phase(self, part: float) -> float:
+        """The share of a foot's cycle at a part of it: 0 to 1 is standing, 1 to 2 is swinging."""
+        return self.duty * part if part < 1.0 else self.duty + (part - 1.0) * (1.0 - self.duty)
+
+    def keys(self, values: Mapping[float, float]) -> dict[float, float]:
+        """Values keyed by parts (0 to 1 standing, 1 to 2 swinging), keyed by shares of the cycle."""
+        return {self.phase(part): value for part, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foot:
+    """When and where one foot stands in a gait."""
+
+    gait: Gait
+    offset: float
+    """When it falls, as a share of the cycle."""
+    x: float
+    """Metres, to the side."""
+    z: float
+    """Metres ahead of the moving body's middle where it passes at half its stand."""
+    lift: float
+    """Metres, how high it is swung."""
+
+    def count(self, times: Array) -> tuple[Array, Array]:
+        """Which step it is at (F,) and the share of that step that has gone, in [0, 1)."""
+        cycles = times / self.gait.cycle - self.offset
+        step = np.floor(cycles)
+        return step, cycles - step
+
+    def place(self, step: ArrayLike) -> Array:
+        """(..., 3) metres, world: where the foot stands at a step."""
+        step = np.asarray(step, float)
+        middle = self.offset * self.gait.stride + 0.5 * self.gait.duty * self.gait.stride
+        z = self.z + middle + step * self.gait.stride
+        return np.stack([np.full(step.shape, self.x), np.zeros(step.shape), z], -1)
+
+    def swing(self, phase: Array) -> Array:
+        """(F,) the share of the swing that has gone: 0 while standing."""
+        return np.clip((phase - self.gait.duty) / (1.0 - self.gait.duty), 0.0, 1.0)
+
+    def path(self, times: Array) -> Array:
+        """(F, 3) metres, world: the point that stands, lifts, swings and stands again."""
+        step, phase = self.count(times)
+        swing = self.swing(phase)
+        out = self.place(step)
+        out[:, 2] += self.gait.stride * smooth(swing)
+        out[:, 1] += self.lift * arch(swing)
+        return out
+
+    def contacts(self, point: Point, offset: ArrayLike, times: Array, first: float, last: float) -> list[Contact]:
+        """The stands of a point of the foot within the motion.
+
+        Args:
+            point: The point that stands.
+            offset: (3,) metres from the foot's place to where the point stands.
+            times: (F,) seconds of the frames.
+            first: When in the step it comes down, as a share of the cycle.
+            last: When it leaves.
+        """
+        found = []
+        begin, end = float(times[0]), float(times[-1])
+        for step in range(int(np.floor(begin / self.gait.cycle - self.offset)) - 1, int(end / self.gait.cycle) + 2):
+            start, stop = (self.gait.cycle * (step + self.offset + share) for share in (first, last))
+            start, stop = max(start, begin), min(stop, end)
+            if start <= stop:
+                place = self.place(step) + np.asarray(offset, float)
+                found.append(Contact(point=point, start=start, end=stop, place=place))
+        return found
+
+
+STRETCH = 0.999
+"""Share of a limb's whole length that its target may be away: straighter, the middle joint would snap."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leg:
+    """A leg whose first two bones reach for where its last bones have been put."""
+
+    upper: str
+    """The thigh or upper arm: a ball, or in a plane figure a hinge."""
+    lower: str
+    """The shin or forearm."""
+    distal: tuple[str, ...]
+    """The joints below, from the ankle down to the foot."""
+    tip: str
+    """The end point that is led along a path."""
+    bend_to: float
+    """+1 where the middle joint points forward (a knee), -1 where it points back (an elbow)."""
+
+
+def bend_inside(start: Array, goal: Array, upper: float, lower: float, pole: Array, what: str) -> Array:
+    """The middle joint (F, 3) of a two-bone limb, or an error where the goal is out of its reach."""
+    reach = np.linalg.norm(goal - start, axis=-1)
+    worst = int(np.argmax(reach))
+    if reach[worst] > STRETCH * (upper + lower) or np.min(reach) < abs(upper - lower) / STRETCH:
+        raise MotionError(
+            f"`{what}` cannot reach its goal: it is {reach.min():.4f} to {reach.max():.4f} m away (farthest at frame "
+            f"{worst}), and the limb spans {abs(upper - lower):.4f} to {upper + lower:.4f} m"
+        )
+    return bend(start, goal, upper, lower, pole)[0]
+
+
+def place_leg(skeleton: Skeleton, leg: Leg, hip: Array, tip: Array, turns: Sequence[Array]) -> dict[str, Array]:
+    """World orientations of a leg's joints that put its tip on a path.
+
+    The leg lies in the plane through the hip, the tip and the way it goes (+Z); all hinges turn about its normal.
+
+    Args:
+        skeleton: The character; the leg's joints and tip share one x in the rest pose.
+        leg: Which joints.
+        hip: (F, 3) metres, world, where the leg begins.
+        tip: (F, 3) metres, world.
+        turns: (F,) radians for each distal joint: how far it is turned about the normal from the rest pose, in
+            the world.
+    """
+    across = unit(cross(hip - tip, Z))
+    plane = turned(Z, X, np.broadcast_to(Z, across.shape), across)
+    found = {}
+    at, below = tip, skeleton.point(leg.tip).offset
+    for name, turn in zip(reversed(leg.distal), reversed(turns), strict=True):
+        found[name] = multiply(plane, from_axis_angle(X, turn))
+        at = at - rotate(found[name], below)
+        below = skeleton.offsets[skeleton.joint(name)]
+    thigh, shin = (skeleton.offsets[skeleton.joint(name)] for name in (leg.lower, leg.distal[0]))
+    pole = np.broadcast_to(np.array([0.0, 0.0, leg.bend_to]), hip.shape)
+    middle = bend_inside(hip, at, float(np.linalg.norm(thigh)), float(np.linalg.norm(shin)), pole, leg.upper)
+    found[leg.upper] = turned(thigh, X, middle - hip, across)
+    found[leg.lower] = turned(shin, X, at - middle, across)
+    return found
+
+
+class Puppet:
+    """A character being posed: local rotations for all frames, set joint by joint from the root down."""
+
+    def __init__(self, skeleton: Skeleton, root: Array) -> None:
+        self.skeleton = skeleton
+        self.root = root
+        self.rotations = np.tile(skeleton.rest, (len(root), 1, 1))
+
+    def turn(self, joint: str, rotation: Array) -> None:
+        """Set a joint's local rotations (F, 4)."""
+        self.rotations[:, self.skeleton.joint(joint)] = rotation
+
+    def world(self, joint: str) -> tuple[Array, Array]:
+        """Where a joint is (F, 3) and how it is turned (F, 4), as posed so far."""
+        positions, rotations = forward(self.skeleton, self.root, self.rotations)
+        number = self.skeleton.joint(joint)
+        return positions[:, number], rotations[:, number]
+
+    def aim(self, joint: str, rotation: Array) -> None:
+        """Set a joint so that its world orientation is (F, 4), under its parent as posed so far."""
+        parent = self.skeleton.names[self.skeleton.parents[self.skeleton.joint(joint)]]
+        self.turn(joint, local(self.world(parent)[1], rotation))
+
+    def step(self, leg: Leg, tip: Array, turns: Sequence[Array]) -> None:
+        """Put a leg's tip on a path (F, 3), its distal joints turned as given (see `place_leg`)."""
+        found = place_leg(self.skeleton, leg, self.world(leg.upper)[0], tip, turns)
+        above = self.world(self.skeleton.names[self.skeleton.parents[self.skeleton.joint(leg.upper)]])[1]
+        for joint in (leg.upper, leg.lower, *leg.distal):
+            self.turn(joint, local(above, found[joint]))
+            above = found[joint]
+
+    def motion(self, fps: float, name: str) -> Motion:
+        """The motion as posed."""
+        rotations = continuous(self.rotations)
+        return Motion(skeleton=self.skeleton, fps=fps, root=self.root, rotations=rotations, name=name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import Part, assemble
 from understudy.samples.scene import CharacterSample
-from understudy.skeleton import Skeleton
 
 HEIGHT = 0.90
 """Metres. A real can is 0.122 m high; this one is as high as a person's hips, because feature driving needs

@@ -1,12 +1,38 @@
-"""A dog of a Labrador's size: a quadruped on its toes, its joints where a dog's are."""
+"""A dog walks and trots: paws planted exactly, back, head and tail moving with the steps."""
 
 from __future__ import annotations
 
-from understudy.samples.animals import Part, Vector, X, Y, assemble, ball, both_ends, both_sides, hinge, universal
-from understudy.samples.scene import CharacterSample
-from understudy.skeleton import Skeleton
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array, from_axis_angle, multiply
+from understudy.figure.contacts import Contact
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.animals import (
+    Foot,
+    Gait,
+    Leg,
+    Part,
+    Puppet,
+    Vector,
+    X,
+    Y,
+    assemble,
+    ball,
+    both_ends,
+    both_sides,
+    cycle_curve,
+    frame_times,
+    hinge,
+    ramps,
+    universal,
+)
+from understudy.samples.scene import CharacterSample, MotionSample, Scene
 
 SPINE = ("Spine", "Spine1", "Spine2", "Chest")
+
 TAIL = ("Tail", "Tail1", "Tail2", "Tail3", "Tail4")
 
 FORE_X, HIND_X = 0.075, 0.070
@@ -77,3 +103,182 @@ def _hind_leg() -> list[Part]:
 
 
 CHARACTERS = (CharacterSample(name="dog", about="A dog of a Labrador's size, on its toes, with a tail", make=make_dog),)
+
+
+def _leg(side: str, end: str, upper: str, lower: str, cannon: str, bend_to: float) -> Leg:
+    distal = (f"{side}{cannon}", f"{side}{end}Paw")
+    return Leg(upper=f"{side}{upper}", lower=f"{side}{lower}", distal=distal, tip=f"{side}{end}Toe", bend_to=bend_to)
+
+
+LEGS = {
+    "LeftHind": _leg("Left", "Hind", "Thigh", "Shin", "Metatarsus", 1.0),
+    "LeftFore": _leg("Left", "Fore", "UpperArm", "Forearm", "Metacarpus", -1.0),
+    "RightHind": _leg("Right", "Hind", "Thigh", "Shin", "Metatarsus", 1.0),
+    "RightFore": _leg("Right", "Fore", "UpperArm", "Forearm", "Metacarpus", -1.0),
+}
+
+PAD_OFF = 0.62
+"""Part of the stand after which the pad rises and the paw rolls over its toes."""
+
+# Degrees from the rest pose about the leg's axis, in the world, keyed by parts of the step: 0 to 1 standing, 1 to 2
+# swinging. Positive turns a hanging bone backward.
+METATARSUS = {0.0: -32.0, 0.3: -20.0, 0.65: 5.0, 1.0: 36.0, 1.25: 40.0, 1.55: 2.0, 1.85: -32.0}
+
+METACARPUS = {0.0: -16.0, 0.3: -6.0, 0.6: 2.0, 1.0: 40.0, 1.25: 78.0, 1.52: 54.0, 1.86: -6.0}
+
+SCAPULA = {0.0: -22.0, 0.5: 2.0, 1.0: 16.0, 1.45: 0.0, 1.85: -19.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How a dog goes."""
+
+    name: str
+    about: str
+    gait: Gait
+    falls: dict[str, float]
+    """When each foot falls, as a share of the cycle."""
+    height: float
+    """Metres, the hips' mean height."""
+    bob: float
+    """Metres, up and down, twice a cycle."""
+    bob_at: float
+    """Share of the cycle when the hips are highest."""
+    sway: float
+    """Metres, side to side, once a cycle."""
+    turn: float
+    """Radians, yaw of the hips, once a cycle."""
+    nod: float
+    """Radians, of the head, twice a cycle."""
+    hind_lift: float
+    fore_lift: float
+
+
+WALK = Style(
+    name="dog_walk",
+    about="A dog walks: four beats, each hind foot followed by the fore foot of its side",
+    gait=Gait(cycle=0.88, stride=0.78, duty=0.64),
+    falls={"LeftHind": 0.0, "LeftFore": 0.21, "RightHind": 0.5, "RightFore": 0.71},
+    height=0.514,
+    bob=0.006,
+    bob_at=0.05,
+    sway=0.012,
+    turn=0.075,
+    nod=0.045,
+    hind_lift=0.04,
+    fore_lift=0.055,
+)
+
+TROT = Style(
+    name="dog_trot",
+    about="A dog trots: opposite fore and hind feet together, a short hover between",
+    gait=Gait(cycle=0.50, stride=0.95, duty=0.45),
+    falls={"LeftHind": 0.0, "RightFore": 0.0, "RightHind": 0.5, "LeftFore": 0.5},
+    height=0.508,
+    bob=0.011,
+    bob_at=0.47,
+    sway=0.005,
+    turn=0.04,
+    nod=0.02,
+    hind_lift=0.055,
+    fore_lift=0.06,
+)
+
+
+def make_gait(style: Style, fps: float, seconds: float) -> Scene:
+    """A dog going steadily along +Z."""
+    skeleton, times = make_dog(), frame_times(fps, seconds)
+    cycle = 2.0 * np.pi * times / style.gait.cycle
+    puppet = Puppet(skeleton, _hips(style, times))
+    _pose_trunk(puppet, style, cycle)
+    contacts: list[Contact] = []
+    for name, leg in LEGS.items():
+        foot = _foot(style, name)
+        _step(puppet, leg, name, foot, times)
+        toe, pad = skeleton.point(leg.tip), skeleton.point(leg.tip.replace("Toe", "Pad"))
+        contacts += foot.contacts(toe, np.zeros(3), times, 0.0, style.gait.duty)
+        contacts += foot.contacts(pad, pad.offset - toe.offset, times, 0.0, style.gait.phase(PAD_OFF))
+    return Scene(
+        name=style.name,
+        actors={"dog": puppet.motion(fps, style.name)},
+        contacts=tuple(contacts),
+        about=style.about,
+        tags=("quadruped", style.name.removeprefix("dog_")),
+    )
+
+
+def _foot(style: Style, name: str) -> Foot:
+    """The track of a foot: the toe stands where the leg hangs from the body, a little inside of the shoulders."""
+    fore = name.endswith("Fore")
+    side = 1.0 if name.startswith("Left") else -1.0
+    return Foot(
+        gait=style.gait,
+        offset=style.falls[name],
+        x=side * (0.85 * FORE_X if fore else 0.9 * HIND_X),
+        z=0.485 if fore else -0.005,
+        lift=style.fore_lift if fore else style.hind_lift,
+    )
+
+
+def _step(puppet: Puppet, leg: Leg, name: str, foot: Foot, times: Array) -> None:
+    """Put one leg on its track, its lower bones turned by the step."""
+    gait, phase = foot.gait, foot.count(times)[1]
+    flip = np.radians(90.0 if name.endswith("Fore") else 70.0)
+    roll = ramps(
+        phase,
+        (gait.phase(PAD_OFF), gait.phase(1.35), flip),
+        (gait.phase(1.1), gait.phase(1.97), -flip),
+    )
+    if name.endswith("Fore"):
+        scapula = np.radians(cycle_curve(gait.keys(SCAPULA), phase))
+        puppet.turn(name.replace("Fore", "Scapula"), from_axis_angle(X, scapula))
+    cannon = np.radians(cycle_curve(gait.keys(METACARPUS if name.endswith("Fore") else METATARSUS), phase))
+    puppet.step(leg, foot.path(times), [cannon, roll])
+
+
+def _hips(style: Style, times: Array) -> Array:
+    """(F, 3) the hips: forward, up and down twice a cycle, over the standing hind foot once a cycle."""
+    share = times / style.gait.cycle
+    standing = style.falls["LeftHind"] + 0.5 * style.gait.duty
+    out = np.zeros((len(times), 3))
+    out[:, 0] = style.sway * np.cos(2.0 * np.pi * (share - standing))
+    out[:, 1] = style.height + style.bob * np.cos(4.0 * np.pi * (share - style.bob_at))
+    out[:, 2] = style.gait.speed * times
+    return out
+
+
+def _pose_trunk(puppet: Puppet, style: Style, cycle: Array) -> None:
+    """Hips and chest turn against each other, the head looks ahead and nods, the tail follows."""
+    lead = 2.0 * np.pi * style.falls["LeftFore"]
+    turn, after = style.turn, cycle - lead
+    hips = np.stack([0.02 * np.cos(2.0 * cycle - 0.6), -turn * np.cos(cycle), -0.5 * turn * np.sin(cycle)], -1)
+    chest = np.stack([0.015 * np.cos(2.0 * after), -0.7 * turn * np.cos(after), 0.3 * turn * np.sin(after)], -1)
+    puppet.turn("Hips", from_euler(hips, "XYZ"))
+    for joint in SPINE:
+        puppet.turn(joint, from_euler((chest - hips) / len(SPINE), "XYZ"))
+    nod = style.nod * np.cos(2.0 * after - 0.5)
+    for joint, share in (("Neck", 0.35), ("Neck1", 0.65)):
+        neck = np.stack([0.10 + share * nod, -0.4 * chest[:, 1], -0.4 * chest[:, 2]], -1)
+        puppet.turn(joint, from_euler(neck, "XYZ"))
+    puppet.aim("Head", from_euler(np.stack([0.10 + 0.35 * nod, 0.25 * chest[:, 1], 0.0 * nod], -1), "XYZ"))
+    puppet.turn("Jaw", from_axis_angle(X, 0.12 + 0.03 * np.cos(2.0 * cycle)))
+    for i, joint in enumerate(TAIL):
+        yaw = (0.10 + 0.03 * i) * np.sin(cycle - 0.55 * i)
+        pitch = 0.05 * np.cos(2.0 * cycle - 0.5 * i) + (0.10 if i < 2 else -0.03)
+        puppet.turn(joint, multiply(from_axis_angle(Y, yaw), from_axis_angle(X, pitch)))
+
+
+def make_dog_walk(fps: float, seconds: float) -> Scene:
+    """A dog walking."""
+    return make_gait(WALK, fps, seconds)
+
+
+def make_dog_trot(fps: float, seconds: float) -> Scene:
+    """A dog trotting."""
+    return make_gait(TROT, fps, seconds)
+
+
+MOTIONS = (
+    MotionSample(name=WALK.name, about=WALK.about, seconds=5.0, make=make_dog_walk),
+    MotionSample(name=TROT.name, about=TROT.about, seconds=4.0, make=make_dog_trot),
+)

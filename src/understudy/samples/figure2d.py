@@ -9,12 +9,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, from_axis_angle, rotate
-from understudy.samples.animal_gait import Foot, Gait, arch, cycle_curve, frame_times, ramps, smooth
-from understudy.samples.animal_limb import Leg, Puppet
-from understudy.samples.animals import Part, X, assemble, both_ends, both_sides, hinge
+from understudy.base.quaternion import Array, from_axis_angle, rotate
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.animals import (
+    Foot,
+    Gait,
+    Leg,
+    Part,
+    Puppet,
+    X,
+    arch,
+    assemble,
+    both_ends,
+    both_sides,
+    cycle_curve,
+    frame_times,
+    hinge,
+    ramps,
+    smooth,
+)
 from understudy.samples.scene import CharacterSample, MotionSample, Scene
-from understudy.skeleton import Skeleton
 
 GAIT = Gait(cycle=1.1, stride=1.34, duty=0.61)
 """A brisk walk: 1.22 m/s, 109 steps a minute."""
@@ -116,6 +130,7 @@ def _swing_arm(puppet: Puppet, side: str, phase: Array) -> None:
 CHARACTERS = (
     CharacterSample(name="figure2d", about="A plane figure of 14 freedoms, seen from the side", make=make_figure2d),
 )
+
 MOTIONS = (
     MotionSample(
         name="walk2d",

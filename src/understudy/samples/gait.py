@@ -6,14 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import Array
-from understudy.samples.human_body import Figure, Measures, highest_hips
-from understudy.samples.human_curves import frame_times
-from understudy.samples.human_footwork import Foot, FootPath, Plant, follow, foot_contacts, heading
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.human_body import (
+    Figure,
+    Foot,
+    FootPath,
+    Measures,
+    Plant,
+    follow,
+    foot_contacts,
+    frame_times,
+    heading,
+    highest_hips,
+)
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
-from understudy.skeleton import Skeleton
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +86,7 @@ WALK = Gait(
     name="walk", about="An easy walk", step=0.75, cadence=1.8, stance=0.6, flat=0.1, lift=0.37, under=0.24,
     touch_pitch=-20.0, leave_pitch=48.0, push=1.6, rise=0.085, peak=0.36, brake=18.0, bob=0.018, arm=-5.0, elbow=18.0,
 )  # fmt: skip
+
 RUN = Gait(
     name="run", about="A run with both feet off the floor between steps", step=1.2, cadence=2.8, stance=0.34,
     flat=0.06, lift=0.16, under=0.125, touch_pitch=-10.0, leave_pitch=52.0, rise=0.33, advance=0.12, peak=0.48,
@@ -84,12 +94,14 @@ RUN = Gait(
     lean=5.0, chest_turn=9.0, arm=4.0, arm_swing=38.0, arm_out=12.0, arm_in=14.0, elbow=95.0, elbow_swing=12.0,
     hand_curl=25.0,
 )  # fmt: skip
+
 MARCH = Gait(
     name="march", about="A parade march: high knees, arms swung straight", step=0.58, cadence=1.9, stance=0.56,
     flat=0.03, lift=0.38, under=0.25, touch_pitch=-3.0, leave_pitch=38.0, rise=0.36, advance=0.26, peak=0.5,
     bob=0.012, sway=0.02, pelvis_turn=3.0, pelvis_drop=2.0, pelvis_tilt=-1.0, lean=-3.0, chest_turn=5.0,
     toe_out=3.0, arm=8.0, arm_swing=48.0, arm_out=5.0, elbow=7.0, elbow_swing=3.0, knees_out=1.0, hand_curl=20.0,
 )  # fmt: skip
+
 SNEAK = Gait(
     name="sneak", about="Long slow stealthy steps on the toes, crouched, hands held up", step=0.72, cadence=0.85,
     stance=0.62, flat=0.1, lift=0.46, under=0.29, touch_pitch=32.0, stand_pitch=20.0, leave_pitch=42.0, rise=0.17,

@@ -7,16 +7,18 @@ from functools import cache
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array, from_axis_angle, from_matrix, multiply, rotate
+from understudy.base.quaternion import Array, from_axis_angle, from_matrix, multiply, rotate
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.samples.humans import FLEXION_FIRST, LIMB_LIMITS, SWING_FIRST, TRUNK_LIMITS
 from understudy.samples.limbs import frame
 from understudy.samples.scene import CharacterSample
-from understudy.skeleton import JointKind, Point, Skeleton
 
 ARM_DROP = 45.0
 """Degrees by which the arms of the A-pose hang below a T-pose's."""
+
 ELBOW_BEND = 10.0
 """Degrees by which the elbows of the A-pose are bent."""
+
 X, Y, Z = np.eye(3)
 
 

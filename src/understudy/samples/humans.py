@@ -7,13 +7,15 @@ from functools import cache
 
 import numpy as np
 
-from understudy.geometry.quaternion import Array
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.samples.scene import CharacterSample
-from understudy.skeleton import JointKind, Point, Skeleton
 
 SIDES = ("Left", "Right")
+
 FLEXION_FIRST = ((1, 0, 0), (0, 0, 1), (0, 1, 0))
 """Axes of a leg's balls: forwards and back, sideways, and the twist about the bone last."""
+
 SWING_FIRST = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 """Axes of trunk and arms; an arm that hangs is turned by -90 degrees about the last, far from gimbal lock."""
 
@@ -60,16 +62,19 @@ ADULT = Build(
     back=(0.07, 0.12, 0.13), shoulder=0.125, collar=0.03, clavicle=0.15, upper_arm=0.30, forearm=0.26,
     palm=0.085, hand=0.18, neck=0.17, nape=0.09, head=0.19,
 )  # fmt: skip
+
 CHILD = Build(
     thigh=0.225, shin=0.215, ankle=0.055, heel=0.042, ball=0.085, toes=0.045, hip=0.06, pelvis=0.035,
     back=(0.045, 0.075, 0.08), shoulder=0.075, collar=0.02, clavicle=0.09, upper_arm=0.175, forearm=0.155,
     palm=0.055, hand=0.115, neck=0.095, nape=0.06, head=0.175,
 )  # fmt: skip
+
 GIANT = Build(
     thigh=0.86, shin=0.84, ankle=0.11, heel=0.08, ball=0.18, toes=0.095, hip=0.13, pelvis=0.07,
     back=(0.09, 0.15, 0.16), shoulder=0.16, collar=0.04, clavicle=0.20, upper_arm=0.46, forearm=0.42,
     palm=0.12, hand=0.25, neck=0.21, nape=0.11, head=0.23,
 )  # fmt: skip
+
 STRETCHED = Build(
     thigh=0.20, shin=0.195, ankle=0.06, heel=0.045, ball=0.10, toes=0.055, hip=0.10, pelvis=0.06,
     back=(0.22, 0.36, 0.36), shoulder=0.20, collar=0.03, clavicle=0.15, upper_arm=0.155, forearm=0.14,
@@ -83,6 +88,7 @@ TRUNK_LIMITS = {
     "Neck": ((-50, 50), (-60, 60), (-40, 40)),
     "Head": ((-50, 50), (-60, 60), (-40, 40)),
 }
+
 LIMB_LIMITS = {
     "UpLeg": ((-135, 50), (-35, 60), (-60, 60)),
     "Leg": ((0, 155),),

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.contacts import Contact
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import Array, identity
-from understudy.samples.human_body import Figure, Measures, palm_facing
-from understudy.samples.human_curves import ease, frame_times, hump, through
-from understudy.samples.human_footwork import Foot, Plant, follow, foot_contacts
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array, identity
+from understudy.figure.contacts import Contact
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.human_body import (
+    Figure,
+    Foot,
+    Measures,
+    Plant,
+    ease,
+    follow,
+    foot_contacts,
+    frame_times,
+    hump,
+    palm_facing,
+    through,
+)
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Prop, Scene
-from understudy.skeleton import Skeleton
 
 ABOUT = "Climbs a ladder, a hand and the opposite foot at a time"
+
 THICK = 0.032
 """Of rungs and rails, in leg lengths."""
+
 HANDS = 0.83
 """How far apart the hands hold, in breadths of the shoulders."""
+
 BEAT = 0.8
 """Seconds from one move to the next, for an adult."""
+
 START = 0.5
 """Seconds before the first move."""
+
 FOOT_MOVE, HAND_MOVE = (0.06, 0.72), (0.12, 0.86)
 """From which to which share of a beat a foot and a hand move."""
 

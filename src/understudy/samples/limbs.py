@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.errors import MotionError
-from understudy.geometry.quaternion import Array, conjugate, cross, from_matrix, multiply
+from understudy.base.errors import MotionError
+from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply
 
 
 def unit(v: ArrayLike) -> Array:

@@ -6,20 +6,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.contacts import Contact
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import Array, identity, slerp
-from understudy.samples.human_body import Figure, Measures, highest_hips, palm_facing
-from understudy.samples.human_curves import frame_times, share_of, through
-from understudy.samples.human_footwork import Foot, FootPath, Plant, follow, foot_contacts
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array, identity, slerp
+from understudy.figure.contacts import Contact
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.human_body import (
+    Figure,
+    Foot,
+    FootPath,
+    Measures,
+    Plant,
+    follow,
+    foot_contacts,
+    frame_times,
+    highest_hips,
+    palm_facing,
+    share_of,
+    through,
+)
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.limbs import unit
 from understudy.samples.scene import MotionSample, Prop, Scene
-from understudy.skeleton import Skeleton
 
 ABOUT = "Walks up to a box, crouches, takes it by its sides and carries it away"
+
 WIDTH = 0.085
 """Half the distance between the ankles, in leg lengths."""
+
 STOP, GRIP, LIFT, RISEN, GO = 2.45, 3.5, 3.6, 4.7, 4.85
 """Seconds of an adult: feet together; hands on the box; box leaves the floor; upright again; the first step away."""
 

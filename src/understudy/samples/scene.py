@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from understudy.contacts import Contact
-from understudy.geometry.quaternion import Array
-from understudy.motion import Motion
-from understudy.skeleton import Skeleton
+from understudy.base.quaternion import Array
+from understudy.figure.contacts import Contact
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,10 +1,29 @@
-"""A shark: a body that is one bending chain, a tail fin of two lobes, and no legs at all."""
+"""A shark swims: a wave runs down its body, larger towards the tail."""
 
 from __future__ import annotations
 
-from understudy.samples.animals import Part, Vector, X, Y, Z, assemble, both_ends, both_sides, hinge, universal
-from understudy.samples.scene import CharacterSample
-from understudy.skeleton import Skeleton
+from itertools import pairwise
+
+import numpy as np
+
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array, from_axis_angle, multiply
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.animals import (
+    Part,
+    Puppet,
+    Vector,
+    X,
+    Y,
+    Z,
+    assemble,
+    both_ends,
+    both_sides,
+    frame_times,
+    hinge,
+    universal,
+)
+from understudy.samples.scene import CharacterSample, MotionSample, Scene
 
 DEPTH = 1.20
 """Metres above the floor at which it floats in the rest pose."""
@@ -44,3 +63,103 @@ def make_shark() -> Skeleton:
 
 
 CHARACTERS = (CharacterSample(name="shark", about="A shark: a bending chain with fins and no legs", make=make_shark),)
+
+BEAT = 0.95
+"""Seconds of one beat of the tail."""
+
+SPEED = 1.35
+"""Metres per second."""
+
+LENGTH = 2.40
+"""Metres from snout to tail, along which the wave is counted."""
+
+ENDS = ("Snout", "UpperLobe")
+"""The ends between which the body is measured."""
+
+WAVE = 0.95 * LENGTH
+"""Metres, the wave's length along the body."""
+
+
+def make_swim(fps: float, seconds: float) -> Scene:
+    """A shark swimming along +Z, rising and sinking and weaving slowly."""
+    skeleton, times = make_shark(), frame_times(fps, seconds)
+    course = _course(times)
+    stations = _stations(skeleton)
+    heading = {name: _bend(*station, times) for name, station in stations.items()}
+    root = course["place"]
+    root[:, 0] += _wave(stations["Body"][0], times)
+    puppet = Puppet(skeleton, root)
+    yaw = course["yaw"] + heading["Body"]
+    puppet.turn("Body", from_euler(np.stack([yaw, course["pitch"], course["roll"]], -1), "YXZ"))
+    puppet.turn("Head", _yaw_pitch(heading["Head"] - heading["Body"], 0.15 * course["pitch"]))
+    above = "Body"
+    for name in CHAIN:
+        puppet.turn(name, _yaw_pitch(heading[name] - heading[above], -0.12 * course["pitch"]))
+        above = name
+    slow = 2.0 * np.pi * times / (3.0 * BEAT)
+    puppet.turn("Jaw", from_axis_angle(X, 0.10 + 0.05 * np.sin(slow)))
+    puppet.turn("DorsalFin", from_axis_angle(Z, 0.08 * np.sin(2.0 * np.pi * times / BEAT - 1.5)))
+    for side, sign in (("Left", 1.0), ("Right", -1.0)):
+        flap = 0.10 * np.sin(slow) + sign * 0.6 * course["roll"]
+        tilt = -0.5 * course["pitch"] + 0.05 * np.cos(slow)
+        axes = skeleton.axes[skeleton.joint(f"{side}PectoralFin")]
+        fin = multiply(from_axis_angle(axes[0], flap), from_axis_angle(axes[1], tilt))
+        puppet.turn(f"{side}PectoralFin", fin)
+    return Scene(
+        name="swim",
+        actors={"shark": puppet.motion(fps, "swim")},
+        contacts=(),
+        about=MOTIONS[0].about,
+        tags=("swim", "shark"),
+    )
+
+
+def _course(times: Array) -> dict[str, Array]:
+    """The slow way of the body: where it is and how it heads, climbs and leans into its turns."""
+    weave, climb = 2.0 * np.pi / 7.6, 2.0 * np.pi / 9.5
+    sideways, upward = 0.22 * np.sin(weave * times), 0.18 * np.sin(climb * times)
+    place = np.stack([sideways, 1.20 + upward, 0.30 + SPEED * times], -1)
+    yaw = np.arctan2(0.22 * weave * np.cos(weave * times), SPEED)
+    pitch = -np.arctan2(0.18 * climb * np.cos(climb * times), SPEED)
+    roll = 0.12 * np.sin(weave * times)
+    return {"place": place, "yaw": yaw, "pitch": pitch, "roll": roll}
+
+
+def _stations(skeleton: Skeleton) -> dict[str, tuple[float, float]]:
+    """For each joint of the body, how far behind the snout its piece begins and ends, metres."""
+    snout, tip = (skeleton.rest_ends[[end.name for end in skeleton.ends].index(name), 2] for name in ENDS)
+    behind = {name: float(snout - skeleton.rest_world[0][skeleton.joint(name), 2]) for name in ("Head", "Body", *CHAIN)}
+    behind["Tip"] = float(snout - tip)
+    stations = {a: (behind[a], behind[b]) for a, b in pairwise(("Body", *CHAIN, "Tip"))}
+    stations["Head"] = (0.0, behind["Head"])
+    return stations
+
+
+def _wave(behind: float, times: Array) -> Array:
+    """(F,) metres to the side of the body's middle line, that far behind the snout.
+
+    The swing is least just behind the head and grows to a tenth of the length at the tail, as measured on fish
+    that swim with the rear of the body.
+    """
+    share = behind / LENGTH
+    size = LENGTH * (0.025 - 0.085 * share + 0.160 * share**2)
+    return size * np.sin(2.0 * np.pi * (times / BEAT - behind / WAVE))
+
+
+def _bend(front: float, back: float, times: Array) -> Array:
+    """(F,) radians, the yaw of the piece of the body between two distances behind the snout."""
+    return np.arctan2(_wave(front, times) - _wave(back, times), back - front)
+
+
+def _yaw_pitch(yaw: Array, pitch: Array) -> Array:
+    return multiply(from_axis_angle(Y, yaw), from_axis_angle(X, pitch))
+
+
+MOTIONS = (
+    MotionSample(
+        name="swim",
+        about="A shark swims: a wave runs down its body, larger towards the tail",
+        seconds=6.0,
+        make=make_swim,
+    ),
+)

@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import Array
-from understudy.samples.human_body import Figure, Measures, highest_hips
-from understudy.samples.human_curves import frame_times
-from understudy.samples.human_footwork import Foot, FootPath, Plant, follow, foot_contacts, heading
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.human_body import (
+    Figure,
+    Foot,
+    FootPath,
+    Measures,
+    Plant,
+    follow,
+    foot_contacts,
+    frame_times,
+    heading,
+    highest_hips,
+)
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
-from understudy.skeleton import Skeleton
 
 ABOUT = "Skips along: a step and a hop on the left, a step and a hop on the right"
 
 PERIOD = 0.7
 """Seconds from the left foot's step to the right's, for an adult: a step and a hop."""
+
 TRAVEL = 1.05
 """Leg lengths gone in that time."""
+
 STEP = (0.0, 0.06, 0.14, 0.3)
 """When a step's foot touches, is flat, lifts its heel and leaves, in shares of the period; then it is in the air."""
+
 HOP = (0.58, 0.64, 0.82, 1.06)
 """The same for the landing of the hop; the other foot has stepped a moment before it leaves."""
+
 FLIGHT = 0.5 * (STEP[3] + HOP[0])
 """The middle of the flight, when the body is highest."""
+
 WIDTH, BOB, SWAY = 0.05, 0.055, 0.014
 """Half the distance between the feet, the hips' rise and fall, and their sway to the side, each way, leg lengths."""
+
 BENT = 0.02
 """Leg lengths by which the hips stay below where a leg would be straight."""
+
 LEAN, PELVIS_TURN, PELVIS_DROP, CHEST_TURN, ARM_SWING, ELBOW = 4.0, 6.0, 3.0, 8.0, 42.0, 55.0
 """Degrees."""
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.geometry.euler import from_euler
-from understudy.geometry.quaternion import Array
-from understudy.samples.human_body import Figure, Measures, standing
-from understudy.samples.human_curves import frame_times, through
-from understudy.samples.human_footwork import Foot, follow, foot_contacts
+from understudy.base.euler import from_euler
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import Skeleton
+from understudy.samples.human_body import Figure, Foot, Measures, follow, foot_contacts, frame_times, standing, through
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
-from understudy.skeleton import Skeleton
 
 PERIOD = 2.6
 """Seconds from one squat to the next, for an adult."""
+
 ABOUT = "Squats with the feet planted and the arms brought forward"
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from understudy.casting import same_names, same_structure
-from understudy.errors import UnderstudyError, nearest_names
-from understudy.motion import Motion
+from understudy.base.errors import UnderstudyError, nearest_names
+from understudy.correspondence.pairs import Correspondence, Pair, same_names, same_structure
+from understudy.correspondence.suggest import suggest
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.recipe.fields import FieldError, convert, unknown_key
-from understudy.recipe.mapping import PAIR_KEYS
-from understudy.skeleton import Skeleton
-from understudy.transfer.correspondence import Correspondence, Pair
-from understudy.transfer.suggest import suggest
+from understudy.recipe.map_file import PAIR_KEYS
 
 Table = dict[str, Any]
 

@@ -6,21 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from understudy.errors import nearest_names
-from understudy.studio import giving
+from understudy.base.errors import nearest_names
+from understudy.studio import export as giving
 from understudy.studio.document import changed, fresh
 from understudy.studio.messages import RequestError, json_text, parse_request
 from understudy.studio.opening import detected, opened, stem
-from understudy.studio.pages import Page
 from understudy.studio.session import Session
-from understudy.studio.show import told
+from understudy.studio.show import Page, told
 
 VIEW = 1 << 16
 """Letters of a view that is remembered, at most."""
+
 LABEL = 200
 """Letters of a step's label that are kept."""
+
 CHANGING = ("edit", "undo", "redo", "open", "fresh", "detect", "suggest")
 """Requests that change the document: one after the other."""
+
 SHAPES = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 Arguments = dict[str, Any]

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import FileError, UnderstudyError, nearest_names
+from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.io import formats
 from understudy.io.files import split_clip
-from understudy.recipe.loading import SAMPLE
+from understudy.retarget.actor import SAMPLE
 from understudy.studio.document import CLIPS, Document
 from understudy.studio.messages import Place, RequestError
 
 MOST = 2000
 """Entries of a folder that are listed."""
+
 KINDS = {".toml": "recipe", ".asf": "character", ".urdf": "character", ".xml": "character"}
 """What files of an ending are, where they hold no motion."""
 

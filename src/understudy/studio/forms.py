@@ -12,23 +12,26 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from understudy.analogy.preparation import Settings
 from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, Spot
-from understudy.contacts import Detection
-from understudy.eigenmotion.settings import Settings
+from understudy.figure.contacts import Detection
 from understudy.io import formats as known_formats
-from understudy.pipeline import Options
 from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
-from understudy.recipe.model import Cast, Reading
-from understudy.recipe.prepare import solvers
+from understudy.retarget.model import Cast, Reading
+from understudy.retarget.plan import Options
+from understudy.retarget.prepare import solvers
 
 QUOTED = re.compile(r"`([a-z_]+)`")
+
 VECTORS = {"direction": "direction", "normal": "direction", "size": "size"}
 """What a vector by such a name is on the stage; any other of three numbers in the world is a place."""
+
 SPACING = {
     "name": "spacing", "type": "text", "required": False, "default": "auto",
     "note": "How far apart keys are: auto, seconds, or frames at 30 Hz as in `4 frames`.",
 }  # fmt: skip
+
 CONTACTS = {
     "name": "contacts", "type": "choice", "required": False, "default": "detect", "choices": ["listed", "detect"],
     "note": "listed: those of the timeline and no others; detect: found anew each time.",

@@ -8,40 +8,259 @@ of the legs, is solved over the whole motion at a lower rate. When the drag ends
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from understudy.constraints.base import Constraint, Spot
+from understudy.base.quaternion import Array, slerp
+from understudy.base.records import remembered
+from understudy.base.splines import Basis, Knots, every_frame
+from understudy.constraints.base import Constraint, Relation, Spot
+from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.geometry.quaternion import Array, slerp
-from understudy.kinematics import Pose, fk
-from understudy.motion import Motion
-from understudy.plan import Plan, shifted
-from understudy.problem import Problem
-from understudy.recipe.loading import Loaded
-from understudy.recipe.model import Recipe
-from understudy.recipe.prepare import Prepared, make_solver
-from understudy.records import remembered
-from understudy.solvers.base import Watch
-from understudy.solvers.spacetime import Spacetime
-from understudy.studio.changes import Change, compare, moved_in_time
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.motion import Motion
+from understudy.retarget.actor import Loaded
+from understudy.retarget.model import Recipe
+from understudy.retarget.plan import Plan, shifted
+from understudy.retarget.prepare import Prepared, make_solver
+from understudy.solve.coordinates import Body
+from understudy.solve.evaluation import Sample, merged
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.dual import Curves
+from understudy.solve.solvers.newton import AHEAD, Descent, Keys, sampled_frames, worst_violation
+from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
 from understudy.studio.performance import Performance
-from understudy.studio.quick import Known, hurry
+
+TIMING = ("start", "end", "instants", "pauses")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Change:
+    """How new constraints differ from old ones."""
+
+    common: tuple[int, ...]
+    """Those of the new that were there before."""
+    span: tuple[int, int] | None
+    """The first frame at which anything differs, and the one behind the last; None if nothing does."""
+
+
+def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> Change:
+    """What differs between constraints on frames at given times (F,)."""
+    known = {id(constraint) for constraint in old}
+    left: dict[Hashable, list[Constraint]] = {}
+    same = known & {id(constraint) for constraint in new}
+    for constraint in old:
+        if id(constraint) not in same:
+            left.setdefault(signature(constraint), []).append(constraint)
+    common, fresh = [], []
+    for number, constraint in enumerate(new):
+        if id(constraint) in same:
+            common.append(number)
+        elif left.get(signature(constraint)):
+            left[signature(constraint)].pop()
+            common.append(number)
+        else:
+            fresh.append(constraint)
+    gone = [constraint for group in left.values() for constraint in group]
+    touched = _touched(gone, fresh, times)
+    frames = np.flatnonzero(touched)
+    return Change(common=tuple(common), span=(int(frames[0]), int(frames[-1]) + 1) if len(frames) else None)
+
+
+def _touched(gone: list[Constraint], fresh: list[Constraint], times: Array) -> np.ndarray:
+    """(F,) the frames at which one of the constraints that come or go holds.
+
+    A bound that only holds at other times than before differs only there; what has a place differs all along.
+    """
+    touched = np.zeros(len(times), bool)
+    partners: dict[Hashable, list[Constraint]] = {}
+    for constraint in gone:
+        if constraint.relation is Relation.AT_MOST:
+            partners.setdefault(signature(constraint, timed=False), []).append(constraint)
+    for constraint in fresh:
+        before = partners.get(signature(constraint, timed=False)) if constraint.relation is Relation.AT_MOST else None
+        if before:
+            partner = before.pop()
+            gone = [each for each in gone if each is not partner]
+            touched[np.setxor1d(constraint.frames(times), partner.frames(times))] = True
+        else:
+            touched[constraint.frames(times)] = True
+    for constraint in gone:
+        touched[constraint.frames(times)] = True
+    return touched
+
+
+def signature(constraint: Constraint, *, timed: bool = True) -> Hashable:
+    """What a constraint asks for, and when; its name apart."""
+    leave = ("name",) if timed else ("name", *TIMING)
+    values = [_plain(getattr(constraint, each.name)) for each in fields(constraint) if each.name not in leave]
+    return constraint.kind, *values
+
+
+def _plain(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if isinstance(value, tuple | list):
+        return tuple(_plain(each) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(_plain(getattr(value, each.name)) for each in fields(value))
+    if callable(value):
+        # A function of the user's is read anew with every recipe, and is the same for all that.
+        return getattr(value, "__module__", ""), getattr(value, "__qualname__", repr(value))
+    found: Hashable = value
+    return found
+
+
+def moved_in_time(constraint: Constraint, begin: float, end: float) -> Constraint:
+    """A constraint on the clock of a window from one second to another."""
+    values: dict[str, Any] = {
+        "start": max(constraint.start, begin) - begin,
+        "end": min(constraint.end, end) - begin,
+        "instants": tuple(t - begin for t in constraint.instants if begin - 1e-6 <= t <= end + 1e-6),
+        "pauses": tuple((a - begin, b - begin) for a, b in constraint.pauses if b >= begin and a <= end),
+    }
+    if constraint.instants:
+        values |= {"start": -np.inf, "end": np.inf}
+    times = getattr(constraint, "times", None)
+    if times is not None:
+        values["times"] = times - begin
+    if isinstance(constraint, Function) and constraint.timed:
+        function = constraint.function
+        values["function"] = lambda points, clock: function(points, clock + begin)
+    return replace(constraint, **values)
+
+
+MARGIN = 1e-4
+"""Metres or radians below zero from which on one-sided residuals take part."""
+
+FAR = 3.0
+"""Times what was left before at which known keys may be no good any more."""
+
+SETTLED = 0.005
+"""Gain below which a step from known keys is the last: they are nearly right, and are to be quite so."""
+
+COLD, WARM, LAST = 8, 3, 2
+"""Steps at most of the band-limited level, from nothing and from known keys, and of the last level."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Known:
+    """What one update tells the next."""
+
+    keys: Keys
+    merit: float
+    """Change and violation that were left with them."""
+    watched: tuple[int, ...]
+    """The constraints that had to be looked at."""
+    size: tuple[int, ...]
+    """How many constraints, coordinates and keys there were: of another problem nothing is known."""
+
+
+def hurry(
+    problem: Problem, spacing: float, watch: Watch, *, hold: float, until: float, known: Known | None = None
+) -> tuple[tuple[Body, ...], Known | None]:
+    """The bodies of a problem moved nearly as well as a finished solve would, and what the next update may start from.
+
+    Args:
+        problem: What is asked for.
+        spacing: Seconds between the keys of the band-limited level.
+        watch: Told how far it is, and may stop it.
+        hold: Seconds up to which the motion stays as it is.
+        until: Seconds from which on it does.
+        known: What the update before found.
+    """
+    if not problem.constraints or len(problem.metric) == 0:
+        return problem.bodies, None
+    moved, found = _band_limited(problem, spacing, (hold, until), known)
+    watch("solving", 0.5)
+    seen = Sample(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
+    worst = worst_violation(seen)
+    watched = tuple(sorted({*found.watched, *newly_broken(problem, found.watched, worst, MARGIN)}))
+    # What cannot be reached yet is not chased from frame to frame.
+    most = allowed(problem, BROKEN)
+    bodies = _finished(problem, moved, tuple(i for i in watched if worst[i] <= most[i]), (hold, until))
+    return bodies, replace(found, watched=watched)
+
+
+def _band_limited(
+    problem: Problem, spacing: float, ends: tuple[float, float], known: Known | None
+) -> tuple[tuple[Body, ...], Known]:
+    """The bodies after the band-limited level, and what was found on the way."""
+    level = levels(spacing, problem.actors[0].motion.fps)[0]
+    knots = Knots.uniform(problem.times[-1], spacing)
+    everywhere = _curves(problem, knots.basis(problem.times, *ends))
+    size = len(problem.constraints), len(problem.metric), everywhere.bases[0].num_keys
+    if known is not None and known.size != size:
+        known = None
+    watched = near_broken(problem, problem.bodies, AHEAD * MARGIN) if known is None else known.watched
+    frames = sampled_frames(problem, level.rate, watched)
+    frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
+    sample = Sample(problem=problem, bodies=problem.bodies, frames=frames, only=watched)
+    descent = Descent(
+        sample=sample,
+        curves=_curves(problem, knots.basis(sample.times, *ends)),
+        stiffness=level.stiffness,
+        weights=np.ones(len(watched)),
+        margin=MARGIN,
+        gain=level.gain if known is None else SETTLED,
+    )
+    begin = None if known is None else _better(descent, known)
+    keys, reached, _ = descent.run(COLD if begin is None else WARM, begin)
+    found = Known(keys=keys, merit=descent.merit(reached, keys), watched=watched, size=size)
+    return merged(problem.bodies, sample, everywhere.values(keys)), found
+
+
+def _finished(
+    problem: Problem, bodies: tuple[Body, ...], holding: tuple[int, ...], ends: tuple[float, float]
+) -> tuple[Body, ...]:
+    """The bodies after the last level, whose keys are the frames, with the constraints that can be met."""
+    level = levels(1.0, problem.actors[0].motion.fps)[1]
+    every = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=holding)
+    descent = Descent(
+        sample=every,
+        curves=_curves(problem, every_frame(problem.times, *ends)),
+        stiffness=level.stiffness,
+        weights=np.ones(len(holding)),
+        margin=MARGIN,
+        gain=level.gain,
+        exact=True,
+    )
+    return descent.run(LAST)[1].bodies()
+
+
+def _better(descent: Descent, known: Known) -> Keys | None:
+    """Keys that were found before, unless something was moved so far away that none are a better beginning."""
+    merit = descent.merit(descent.sample.measure(descent.curves.values(known.keys)), known.keys)
+    if merit < FAR * known.merit:
+        return known.keys
+    none = tuple(np.zeros_like(group) for group in known.keys)
+    return known.keys if merit < descent.merit(descent.sample.measure(descent.curves.values(none)), none) else None
+
+
+def _curves(problem: Problem, basis: Basis) -> Curves:
+    return Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
+
 
 Planning = Callable[[Recipe], Prepared]
 
 SHOWN, WHOLE = 60.0, 30.0
 """Frames a second at most that are worked at while something is dragged: in a window, and over the whole motion."""
+
 AROUND = 1.5
 """Seconds before and after what is dragged that may change with it."""
+
 EASE = 0.4
 """Seconds over which a window's start goes over from what is shown to what it would be without what is dragged."""
+
 STEPS = 24
 """Steps at most of the solve that a drag begins with: what cannot be reached is not tried for long."""
+
 PATIENCE = 0.12
 """Seconds after which another solver than the usual one stops trying."""
 

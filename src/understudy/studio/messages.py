@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import UnderstudyError
+from understudy.base.errors import UnderstudyError
 
 TYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "uint32": np.dtype("<u4"), "uint16": np.dtype("<u2")}
 """The types of numbers that arrays are sent as, little-endian."""
+
 PARTS = ("mode", "recipe", "pairs", "transition", "analogy")
 """The outermost keys of a document."""
+
 LARGEST = 1 << 20
 """Letters of a request at most."""
 
 Header = dict[str, Any]
+
 Arrays = Mapping[str, np.ndarray]
+
 Place = tuple[str | int, ...]
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import UnderstudyError
+from understudy.base.errors import UnderstudyError
 from understudy.recipe import read_recipe
-from understudy.recipe.loading import SAMPLE, sample_scene
 from understudy.recipe.writing import named_from
+from understudy.retarget.actor import SAMPLE, sample_scene
 from understudy.studio.document import CLIPS, Document, check, fresh, tables_of
 from understudy.studio.folders import Folders
 from understudy.studio.messages import RequestError
@@ -18,6 +18,7 @@ from understudy.studio.workshop import Workshop
 
 ROLES = ("source", "target", "actor", "recipe", *(clip for clips in CLIPS.values() for clip in clips))
 """What a file can be opened as."""
+
 OF_FILE = {
     "source": (("source_reference", "map", "align"), ("unit", "up", "skeleton", "frames")),
     "target": (("target_reference", "map", "align", "scale"), ("target_unit", "target_up", "target_skeleton")),

@@ -4,27 +4,285 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from understudy.contacts import Contact
-from understudy.errors import OptionError
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, slerp
+from understudy.base.records import remembered
+from understudy.correspondence.pairs import Correspondence
+from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
-from understudy.motion import Motion
-from understudy.problem import Problem
-from understudy.recipe.loading import Loaded, clip_of
-from understudy.recipe.model import ALL, AUTO
-from understudy.recipe.prepare import Prepared, has_keys
-from understudy.recipe.quality import advice, measure
-from understudy.records import remembered
+from understudy.metrics import Curve, Measurement, evaluate
+from understudy.recipe.props import load_course
+from understudy.retarget.actor import SAMPLE, Loaded, clip_of, sample_scene
+from understudy.retarget.driver import naive
+from understudy.retarget.model import ALL, AUTO, RATE, SPACINGS, PropEntry
+from understudy.retarget.plan import Plan
+from understudy.retarget.prepare import Prepared, has_keys, make_solver
+from understudy.retarget.quality import advice, measure
 from understudy.samples import Prop
-from understudy.solvers.base import Solution, Watch
-from understudy.studio.figures import quality_table
-from understudy.studio.props import carried
-from understudy.studio.scene import Message, Performer, standing_of
-from understudy.studio.tracks import Held, look, make_tracks, standing_points
-from understudy.studio.variants import Variant, solve_variants, variant_figures
-from understudy.studio.work import Table, Work, empty_result
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
+from understudy.studio.scene import Message, Performer, Table, Work, empty_result, shown_frames, standing_of
+from understudy.studio.tracks import Held, look, make_tracks, moved_bodies, standing_points
+
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+
+SIZE = 0.1
+"""Metres: how large a thing is shown that has no size."""
+
+
+def stage_props(cast: Sequence[Loaded], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
+    """Everything that stands or moves around, by the frames of the first actor's motion; each name once."""
+    found: dict[str, Prop] = {}
+    for entry in entries:
+        found[entry.name] = _of_recipe(entry, folder, cast[0].motion.times)
+    for loaded in cast:
+        for prop in loaded.props:
+            if prop.name not in found:
+                found[prop.name] = _of_sample(prop, loaded)
+    return tuple(found.values())
+
+
+def _of_sample(prop: Prop, loaded: Loaded) -> Prop:
+    """A sample's thing, on the clock of the motion as it was cut and resampled."""
+    if prop.positions.ndim == 2 or not loaded.cast.source.startswith(SAMPLE):
+        return prop
+    times = np.arange(len(prop.positions)) / _fps(loaded.cast.source)
+    places, turns = at_times(times, prop.positions, prop.rotations, loaded.start + loaded.motion.times)
+    return Prop(name=prop.name, sizes=prop.sizes, positions=places, rotations=turns)
+
+
+@lru_cache(maxsize=64)
+def _fps(source: str) -> float:
+    """Frames a second of a sample as it is made, before anybody resamples it."""
+    return sample_scene(source)[0].motion.fps
+
+
+def _of_recipe(entry: PropEntry, folder: Path, clock: Array) -> Prop:
+    """A thing of the recipe: its boxes where they stay, or its first box on its way."""
+    sizes = np.atleast_2d(np.full(3, SIZE) if entry.sizes is None else entry.sizes)
+    if entry.path is None:
+        places = np.atleast_2d(entry.positions)  # type: ignore[arg-type]
+        turns = np.broadcast_to(IDENTITY, (len(places), 4)) if entry.rotations is None else entry.rotations
+        return Prop(
+            name=entry.name,
+            sizes=np.broadcast_to(sizes, places.shape) if len(sizes) == 1 else sizes[: len(places)],
+            positions=places,
+            rotations=np.broadcast_to(np.atleast_2d(turns), (len(places), 4)),
+        )
+    course = load_course(entry, folder)
+    times = np.zeros(1) if course.times is None else course.times
+    turns = np.broadcast_to(IDENTITY, (len(times), 4)) if course.rotations is None else course.rotations
+    places, turned = at_times(times, course.positions[:, None], turns[:, None], clock)
+    return Prop(name=entry.name, sizes=sizes[:1], positions=places, rotations=turned)
+
+
+def carried(
+    props: Sequence[Prop], contacts: Sequence[Contact], problem: Problem, source: Motion, result: Motion
+) -> tuple[Prop, ...]:
+    """Things that move, as the result carries them: with its hands while it does, and where it left them after that.
+
+    Args:
+        props: Things on the clock of the source, or of one of which every so many frames are left.
+        contacts: What carries them: contacts without a place of their own.
+        problem: What was solved, whose constraints name the result's points.
+        source: What the source does.
+        result: What the target does, at the same frames.
+    """
+    found = []
+    for prop in props:
+        if prop.positions.ndim == 2:
+            continue
+        step = max(round((len(prop.positions) - 1) / max(source.num_frames - 1, 1)), 1)
+        places, turns = prop.positions[::step][: source.num_frames], prop.rotations[::step][: source.num_frames]
+        holding = [c for c in contacts if c.on == prop.name and c.place is None and c.other is None]
+        shift = _shift(holding, problem, source, result)[: len(places)]
+        found.append(Prop(name=prop.name, sizes=prop.sizes, positions=places + shift[:, None], rotations=turns))
+    return tuple(found)
+
+
+def _shift(holding: Sequence[Contact], problem: Problem, source: Motion, result: Motion) -> Array:
+    """(F, 3) metres by which a thing is elsewhere than with the source: as the hands on it are, on average."""
+    total, count = np.zeros((source.num_frames, 3)), np.zeros(source.num_frames)
+    poses = fk(source), fk(result)
+    for contact in holding:
+        name = f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s"
+        grasp = next((c for c in problem.constraints if c.name == name), None)
+        frames = contact.frames(source.fps, source.num_frames)
+        if grasp is None or len(frames) == 0:
+            continue
+        _, point = problem.resolve(grasp, grasp.spots()[0])
+        away = poses[1].points([point])[frames, 0] - poses[0].points([contact.point])[frames, 0]
+        total[frames] += away
+        count[frames] += 1
+    held = np.flatnonzero(count)
+    if len(held) == 0:
+        return total
+    shift = total[held] / count[held, None]
+    # Before anybody takes it a thing stands where it stood; put down, it stays where it was left.
+    last = np.searchsorted(held, np.arange(source.num_frames), side="right") - 1
+    return np.where(last[:, None] >= 0, shift[np.maximum(last, 0)], 0.0)
+
+
+def at_times(times: Array, places: Array, turns: Array, clock: Array) -> tuple[Array, Array]:
+    """Places (T, B, 3) and rotations (T, B, 4) read at other times (F,), held outside their own."""
+    after = np.clip(np.searchsorted(times, clock, side="right"), 1, max(len(times) - 1, 1))
+    before, after = np.minimum(after - 1, len(times) - 1), np.minimum(after, len(times) - 1)
+    gap = np.maximum(times[after] - times[before], 1e-9)
+    share = np.clip((clock - times[before]) / gap, 0.0, 1.0)[:, None]
+    mixed = places[before] + share[..., None] * (places[after] - places[before])
+    return mixed, slerp(turns[before], turns[after], share)
+
+
+LOW = ("margin",)
+"""Curves whose worst is their least."""
+
+
+def quality_table(
+    which: str,
+    motion: Motion,
+    *,
+    source: Motion | None = None,
+    correspondence: Correspondence | None = None,
+    contacts: Sequence[Contact] | None = None,
+    outcomes: Sequence[Outcome] = (),
+) -> dict[str, Any]:
+    """A motion measured, against its source where there is one."""
+    report = evaluate(motion, source, correspondence=correspondence, contacts=contacts, outcomes=outcomes)
+    frames = shown_frames(motion)
+    return {
+        "which": which,
+        "measurements": [_table(each, motion, frames) for each in report.measurements],
+        "faults": list(report.failures),
+    }
+
+
+def _table(measurement: Measurement, motion: Motion, frames: np.ndarray) -> dict[str, Any]:
+    time, joint = _where(measurement, motion)
+    return {
+        "metric": measurement.metric,
+        "title": measurement.title,
+        "verdict": str(measurement.verdict),
+        "words": measurement.words,
+        "figures": [
+            {"name": each.name, "value": each.value, "unit": each.unit, "about": each.about}
+            for each in measurement.figures
+        ],
+        "time": time,
+        "joint": joint,
+        "curves": [
+            {"name": each.name, "unit": each.unit, "values": _values(each, frames)} for each in measurement.curves
+        ],
+    }
+
+
+def _values(curve: Curve, frames: np.ndarray) -> list[float | None]:
+    """A curve at the frames that are shown; the page draws one value for each."""
+    return [float(v) if np.isfinite(v) else None for v in np.asarray(curve.values)[frames]]
+
+
+def _where(measurement: Measurement, motion: Motion) -> tuple[float | None, str | None]:
+    """The time and the joint of the worst, as far as the metric tells; else where its first curve is worst."""
+    facts = {**measurement.facts, **(measurement.facts.get("worst") or {})}
+    named = facts.get("joint") or facts.get("point") or next(iter(facts.get("parts") or ()), None)
+    time = facts.get("time", facts.get("start"))
+    if time is None and measurement.curves:
+        values = np.asarray(measurement.curves[0].values, float)
+        if np.isfinite(values).any():
+            low = measurement.curves[0].name in LOW
+            time = float((np.nanargmin(values) if low else np.nanargmax(np.abs(values))) / motion.fps)
+    return None if time is None else float(time), _joint(motion.skeleton, named)
+
+
+def _joint(skeleton: Skeleton, name: str | None) -> str | None:
+    """The joint or end that a name means: itself, or the joint that a point of that name is on."""
+    if name is None or name in skeleton.index or any(end.name == name for end in skeleton.ends):
+        return name
+    near = [joint for joint in skeleton.names if joint in name or name in joint]
+    return max(near, key=len) if near else None
+
+
+WAYS = ("ik", "ik_lowpass", "naive")
+"""Other ways to solve, besides the spacings of keys."""
+
+LABELS = {"ik": "frame by frame", "ik_lowpass": "frame by frame, smoothed", "naive": "copied"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variant:
+    """Another way to solve the same, and what came of it."""
+
+    name: str
+    motions: tuple[Motion, ...]
+    data: Table
+    """What `measure` says."""
+
+    @property
+    def label(self) -> str:
+        return LABELS.get(self.name) or f"keys every {self.name} frames"
+
+
+def solve_variants(
+    prepared: Prepared,
+    plan: Plan,
+    problem: Problem,
+    spacing: float,
+    names: Sequence[str],
+    known: dict[str, Variant],
+    watch: Watch,
+) -> tuple[Variant, ...]:
+    """Solve a plan in other ways by name, those that are known apart."""
+    allowed = (*(str(each) for each in SPACINGS), *WAYS)
+    made = dict(known)
+    for number, name in enumerate(names):
+        if name not in allowed:
+            raise OptionError(f"There is no other way to solve called `{name}`", hint=f"known: {', '.join(allowed)}")
+        if name not in made:
+            share = number / len(names)
+            watch(f"solving {LABELS.get(name, f'with keys every {name} frames')}", share)
+            keys = spacing if name in WAYS else int(name) / RATE
+            found = _solved(plan, problem, name, keys, _within(watch, share, 1.0 / len(names)))
+            made[name] = Variant(name=name, motions=found.motions, data=measure(prepared, found, keys))
+    return tuple(made[name] for name in names)
+
+
+def _solved(plan: Plan, problem: Problem, name: str, spacing: float, watch: Watch) -> Solution:
+    if name == "naive":
+        copied = tuple(
+            naive(part.motion, part.target) if part.alignment is None and part.share is None else start
+            for part, start in zip(plan.parts, plan.starts, strict=True)
+        )
+        found = solution(problem, moved_bodies(problem, copied), solver=name, steps=0, seconds=0.0)
+        return replace(found, motions=copied)
+    return plan.solve(make_solver(name if name in WAYS else "spacetime", {}, spacing), watch)
+
+
+def variant_figures(data: Table) -> dict[str, float | None]:
+    """What variants are compared by."""
+    smooth: dict[str, Any] = (data["smoothness"] or [{"jerk": None, "energy": {}}])[0]
+    return {
+        "unmet": float(len(data["unmet"])),
+        "contacts_m": float(data["contacts"]["worst"]),
+        "floor_m": float(data["floor"]["worst"]),
+        "limits_rad": float(data["limits"]["worst"]),
+        "asked": float(data["asked"]["worst"]),
+        "jerk": smooth["jerk"],
+        "above_4_hz": smooth["energy"].get("4"),
+        "above_8_hz": smooth["energy"].get("8"),
+    }
+
+
+def _within(watch: Watch, start: float, length: float) -> Watch:
+    """A watch that is told of a part of the work."""
+    return lambda text, share: watch(text, start + length * share)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

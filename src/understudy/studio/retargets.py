@@ -7,28 +7,25 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from understudy.body import leg_length
-from understudy.casting import same_names
-from understudy.contacts import Contact
-from understudy.errors import MotionError
+from understudy.base.errors import MotionError
+from understudy.correspondence.pairs import CorrespondenceError, same_names
+from understudy.figure.contacts import Contact
+from understudy.figure.floor import find_floor
+from understudy.figure.measures import leg_length
 from understudy.io import Clip
 from understudy.io.files import format_of
-from understudy.plan import Part
 from understudy.recipe import Cast, Prepared, Reading, Recipe, prepare, recipe_from
 from understudy.recipe.fields import FieldError
-from understudy.recipe.loading import SAMPLE, Loaded
-from understudy.recipe.prepare import Casting, Loading, find_contacts
-from understudy.solvers.base import Watch
-from understudy.start import find_floor
+from understudy.retarget.actor import SAMPLE, Loaded
+from understudy.retarget.plan import Part
+from understudy.retarget.prepare import Casting, Loading, find_contacts
+from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggested
+from understudy.studio.cache import Shelf, content
 from understudy.studio.document import tables_of
 from understudy.studio.live import SHOWN, WHOLE, Memory, Rehearsal, sketch, thinned, thinning, update
-from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, source_label
-from understudy.studio.props import stage_props
-from understudy.studio.scene import body_table, prop_tables
-from understudy.studio.shelf import Shelf, content
-from understudy.studio.work import EMPTY, Table, Work
-from understudy.transfer.correspondence import CorrespondenceError
+from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, source_label, stage_props
+from understudy.studio.scene import EMPTY, Table, Work, body_table, prop_tables
 
 ALONE = {
     "actor": ("actors", ()),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import filecmp
+import hmac
 import mimetypes
 import os
+import re
+import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -18,16 +25,201 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from understudy.errors import UnderstudyError
+from understudy.base.errors import FileError, UnderstudyError
+from understudy.io import formats
 from understudy.studio.commands import answer
 from understudy.studio.messages import RequestError, pack, trouble
-from understudy.studio.pages import Page
-from understudy.studio.security import Guard
 from understudy.studio.session import Session
-from understudy.studio.uploads import LARGEST, TooLargeError, receive, upload_name
+from understudy.studio.show import Page
+
+Scope = MutableMapping[str, Any]
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+"""What this machine is called in addresses that reach it alone."""
+
+OPEN = "/assets/"
+"""What may be fetched without a token: files of the page, the same for everybody."""
+
+REFUSALS = {
+    400: "The request is not addressed to this studio.\n",
+    403: "This address lacks the token. Open the one that `understudy studio` printed when it started.\n",
+}
+
+
+class Guard:
+    """Refuses requests from elsewhere, and adds to every answer what keeps the page to itself.
+
+    Args:
+        app: What answers those that are let through.
+        port: Where the studio listens.
+        token: What a page must show: in its address, a cookie or a header.
+    """
+
+    def __init__(self, app: App, *, port: int, token: str) -> None:
+        self.app, self.port, self.token = app, port, token
+        self.hosts = tuple(f"{name}:{port}" for name in NAMES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        status = self.refusal(scope)
+        if status and scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": REFUSALS[status].strip()[:120]})
+        elif status:
+            await _answer(status, self._guarded(send))
+        else:
+            await self.app(scope, receive, self._guarded(send, lasting=_is_open(scope["path"])))
+
+    def refusal(self, scope: Scope) -> int:
+        """The status that a request is refused with; 0 for one that is let through."""
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        # A name that somebody else's server resolves to this machine must not get in.
+        if headers.get("host", "").lower() not in self.hosts:
+            return 400
+        origin = headers.get("origin")
+        changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        if origin is None and scope["type"] == "websocket":
+            # Browsers always say where a websocket comes from; programs need not, but then show the token themselves.
+            return 0 if self._shown(scope, {**headers, "cookie": ""}) else 403
+        if origin is not None and changes and origin.lower() not in {f"http://{host}" for host in self.hosts}:
+            return 400
+        if _is_open(scope["path"]) and not changes:
+            return 0
+        return 0 if self._shown(scope, headers) else 403
+
+    def _shown(self, scope: Scope, headers: dict[str, str]) -> bool:
+        """Whether the token is in the address, a header or a cookie."""
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        given.append(headers.get("x-understudy-token", ""))
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            cookie = None
+        if cookie is not None:
+            given.append(cookie.value)
+        return any(hmac.compare_digest(each.encode(), self.token.encode()) for each in given)
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name: browsers send cookies to every port of a host, so that each studio has its own."""
+        return f"understudy_studio_{self.port}"
+
+    def _guarded(self, send: Send, *, lasting: bool = False) -> Send:
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                lasts = lasting and message["status"] == 200
+                message = {**message, "headers": [*message.get("headers", []), *self._headers(lasts)]}
+            await send(message)
+
+        return guarded
+
+    def _headers(self, lasting: bool) -> list[tuple[bytes, bytes]]:
+        # Policies know no addresses in brackets; `self` stands for those too where browsers have sockets in it.
+        sockets = " ".join(f"ws://{host}" for host in self.hosts if not host.startswith("["))
+        policy = (
+            f"default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self' {sockets}; "
+            "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        headers = {
+            "content-security-policy": policy,
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(), microphone=(), geolocation=()",
+            # The page's own files are named by what is in them; nothing else may be found in a cache.
+            "cache-control": "max-age=31536000, immutable" if lasting else "no-store",
+        }
+        return [(key.encode(), value.encode()) for key, value in headers.items()]
+
+
+def _is_open(path: str) -> bool:
+    return path.startswith(OPEN) and ".." not in path.split("/")
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+async def _answer(status: int, send: Send) -> None:
+    body = REFUSALS[status].encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+LARGEST = 256 << 20
+"""Bytes of a file at most."""
+
+BESIDES = (".toml", ".json", ".csv", ".bin")
+"""Endings of files that go with motions and characters: recipes and maps, contacts, paths of props, buffers."""
+
+
+class TooLargeError(FileError):
+    """A file that is larger than what is taken."""
+
+
+def upload_name(name: str) -> str:
+    """The name that a file is kept by: without folders, of plain letters, with an ending that the studio knows."""
+    plain = re.sub(r"[^\w .()+-]", "_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    suffix = Path(plain).suffix.lower()
+    known = dict.fromkeys([*(s for found in formats().values() for s in found.suffixes if found.read), *BESIDES])
+    if suffix not in known:
+        raise FileError(plain or "?", None, f"the studio takes no such files; known: {', '.join(known)}")
+    return Path(plain).stem[:100] + suffix
+
+
+async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, largest: int) -> Path:
+    """Take a file in; one of the same name and other content gets a number, the same file is the same file.
+
+    Args:
+        chunks: What it holds.
+        name: As `upload_name` gives it.
+        folder: Where it goes.
+        largest: Bytes at most.
+    """
+    size = 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > largest:
+                        problem = f"is larger than the {largest / (1 << 20):g} MB that the studio takes"
+                        raise TooLargeError(name, None, problem, hint="put it into an open folder instead")
+                    stream.write(chunk)
+            return await asyncio.to_thread(_settle, Path(part), folder / name)
+        finally:
+            Path(part).unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(name, None, f"cannot be kept: {error.strerror}") from None
+
+
+def _settle(part: Path, path: Path) -> Path:
+    number, found = 2, path
+    while found.exists():
+        if filecmp.cmp(part, found, shallow=False):
+            return found
+        found, number = path.with_name(f"{path.stem}-{number}{path.suffix}"), number + 1
+    os.replace(part, found)
+    return found
+
 
 MESSAGE = 16 << 20
 """Bytes of a websocket message from which on the connection is cut; smaller ones that are too large are answered."""
+
 AT_ONCE = 64
 """Requests of one page that are worked on at the same time."""
 

@@ -5,26 +5,82 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from understudy.errors import UnderstudyError
-from understudy.studio.bench import Bench, StoppedError, Wish
+from understudy.base.errors import UnderstudyError
 from understudy.studio.document import is_ready
 from understudy.studio.messages import Arrays, json_text, pack, trouble
-from understudy.studio.scene import Message
-from understudy.studio.work import Work, empty_result
+from understudy.studio.scene import Message, Work, empty_result
+from understudy.studio.solve_thread import Bench, StoppedError, Wish
 from understudy.studio.workshop import Workshop
+
+FULL = 256 << 20
+"""Bytes that may wait for a page; one that takes nothing any more is given up, and asks anew when it is back."""
+
+
+class Page:
+    """One tab of a browser.
+
+    Args:
+        send: Sends one message; returns when there is room for the next.
+    """
+
+    def __init__(self, send: Callable[[str | bytes], Awaitable[None]]) -> None:
+        self._send = send
+        self._waiting: deque[str | bytes] = deque()
+        self._size = 0
+        self._more = asyncio.Event()
+        self._done = asyncio.Event()
+        self._done.set()
+        self.closed = False
+
+    def tell(self, message: str | bytes) -> None:
+        """Send a message after those that wait already."""
+        if self.closed:
+            return
+        self._waiting.append(message)
+        self._size += len(message)
+        self._done.clear()
+        self._more.set()
+        if self._size > FULL:
+            self.close()
+
+    def close(self) -> None:
+        """Tell it nothing any more."""
+        self.closed = True
+        self._waiting.clear()
+        self._more.set()
+        self._done.set()
+
+    async def told(self) -> None:
+        """Wait until everything is sent."""
+        await self._done.wait()
+
+    async def run(self) -> None:
+        """Send what there is, until the page is closed."""
+        while not self.closed:
+            await self._more.wait()
+            while self._waiting:
+                message = self._waiting.popleft()
+                await self._send(message)
+                self._size -= len(message)
+            self._more.clear()
+            self._done.set()
+
 
 EVERY = 0.1
 """Seconds between two words on how far work is."""
+
 NOTHING: dict[str, Any] = {
     "fps": 30.0, "duration": 0.0, "bodies": [], "props": [], "floor": 0.0, "correspondence": None, "notes": [],
 }  # fmt: skip
 """What follows from a document that holds nothing."""
+
 OVER = {"on": "progress", "text": "", "share": 1.0, "busy": False}
 
 Tell = Callable[[str | bytes], None]

@@ -9,23 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
-from understudy.contacts import Contact
-from understudy.coordinates import Body
-from understudy.evaluation import Sample
-from understudy.geometry.quaternion import Array
-from understudy.motion import Motion
-from understudy.plants import contact_name
-from understudy.problem import Problem
-from understudy.skeleton import Point
-from understudy.solvers.base import Outcome
+from understudy.figure.contacts import Contact
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
+from understudy.retarget.plants import contact_name
+from understudy.solve.coordinates import Body
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import Outcome
 
 BINS = 120
 """Pieces that the motion's time is cut into for the strips of errors."""
+
 RATE = 30.0
 """Frames a second that are looked at while something is dragged."""
+
 TIMED = re.compile(r" -?\d+\.\d\d--?\d+\.\d\d s$")
 """What stands at the end of the name of a contact's constraint."""
+
 JOINERS = (">", " picks up ", " and ")
 """What stands behind the point's name in names of constraints that a contact gives rise to."""
 

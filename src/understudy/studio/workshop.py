@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.solvers.base import Watch
-from understudy.studio.clips import ClipWork
+from understudy.solve.solvers.base import Watch
+from understudy.studio.analogies import ClipWork
+from understudy.studio.cache import Shelf
 from understudy.studio.forms import formats, forms
 from understudy.studio.retargets import Retargets
-from understudy.studio.shelf import Shelf
-from understudy.studio.work import Table, Work
+from understudy.studio.scene import Table, Work
 
 __all__ = ["Work", "Workshop", "formats", "forms"]
 

@@ -8,12 +8,11 @@ is only turned about the vertical and shifted over the floor [Gleicher98, sec. 5
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from understudy.body import facing
-from understudy.geometry.quaternion import (
+from understudy.base.quaternion import (
     Array,
     between,
     conjugate,
@@ -24,16 +23,69 @@ from understudy.geometry.quaternion import (
     multiply,
     rotate,
 )
-from understudy.motion import Motion, frame_offsets
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion, frame_offsets
 from understudy.transition.timing import Match
 
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """The largest over all joints and frames. Lengths are leg lengths, so that bodies of different sizes compare."""
+
+    turn: float
+    """Radians a joint turns from one frame to the next."""
+    turn_change: float
+    """Radians by which that differs from the frame before."""
+    move: float
+    """Leg lengths a joint moves through the world from one frame to the next."""
+    move_change: float
+    """Leg lengths by which that differs from the frame before."""
+
+    def over(self, other: Steps) -> float:
+        """The largest of these as a multiple of another's: at most 1 if none is larger. No step is no multiple."""
+        pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
+        return max((mine / theirs if theirs > 0.0 else np.inf for mine, theirs in pairs if mine > 1e-9), default=0.0)
+
+
+def worst_steps(motion: Motion, legs: Array | float) -> Steps:
+    """The largest steps of any joint in a motion.
+
+    Args:
+        motion: At least three frames.
+        legs: Metres, one number or (F,): the body's leg length at each frame.
+    """
+    size = np.broadcast_to(legs, (motion.num_frames,))[:, None, None]
+    moves = np.diff(fk(motion).positions, axis=0)
+    turns = log(multiply(conjugate(motion.rotations[:-1]), motion.rotations[1:]))
+    return Steps(
+        turn=_largest(turns),
+        turn_change=_largest(np.diff(turns, axis=0)),
+        move=_largest(moves / size[1:]),
+        move_change=_largest(np.diff(moves, axis=0) / size[1:-1]),
+    )
+
+
+def larger(a: Steps, b: Steps) -> Steps:
+    """The larger of each of two."""
+    return Steps(**{key: max(value, getattr(b, key)) for key, value in asdict(a).items()})
+
+
+def _largest(steps: Array) -> float:
+    return float(np.linalg.norm(steps, axis=-1).max(initial=0.0))
+
+
 UP = np.array([0.0, 1.0, 0.0])
+
 SMOOTH = 0.15
 """Share of a blend over which the pace of corresponding frames is smoothed."""
+
 PACES = (0.4, 2.5)
 """Least and greatest pace of the second motion against the first."""
+
 SUBSTEPS = 8
 """Steps a frame in which the clocks are added up."""
+
 SHORT = 1e-9
 """Metres below which a bone has no direction."""
 

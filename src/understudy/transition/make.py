@@ -12,34 +12,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.bands import choose_spacing
-from understudy.body import leg_length
-from understudy.contacts import Contact, detect_contacts
-from understudy.errors import MotionError
-from understudy.geometry.quaternion import Array
-from understudy.motion import Motion, frame_offsets
-from understudy.problem import Actor, Problem
-from understudy.solvers.base import Solution, Watch
-from understudy.solvers.levels import Level, levels
-from understudy.solvers.spacetime import Spacetime
-from understudy.transfer.alignment import Alignment
-from understudy.transfer.correspondence import Correspondence
-from understudy.transition.blending import Blend, blend, passage
-from understudy.transition.features import compare
-from understudy.transition.holding import constraints, settled
-from understudy.transition.limbs import limb_name, standing_points
-from understudy.transition.meta_skeleton import SIDES, Meta
-from understudy.transition.planting import Footing, Plant, plants
-from understudy.transition.shared import Shared, share
-from understudy.transition.steps import Steps, larger, worst_steps
-from understudy.transition.timing import Match, find_match
+from understudy.base.errors import MotionError
+from understudy.base.quaternion import Array
+from understudy.correspondence.alignment import Alignment
+from understudy.correspondence.pairs import Correspondence
+from understudy.figure.bands import choose_spacing
+from understudy.figure.contacts import Contact, detect_contacts
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion, frame_offsets
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.base import Solution, Watch
+from understudy.solve.solvers.spacetime import Level, Spacetime, levels
+from understudy.transition.blending import Blend, Steps, blend, larger, passage, worst_steps
+from understudy.transition.meta_skeleton import SIDES, Meta, Shared, share
+from understudy.transition.plants import Footing, Plant, constraints, plants, settled
+from understudy.transition.timing import Match, compare, find_match, limb_name, standing_points
 
 LEAST = (0.8, 1.2)
 """Seconds of a blend at least, if nobody says: of one body, and where a body turns into another."""
+
 KEYS = 12
 """Spaces between keys over a blend at least."""
+
 STIFF = 1e4
 """Stiffness of a second band-limited level."""
+
 KEPT = 2e-3
 """Metres by which a contact may be off its place and count as kept."""
 

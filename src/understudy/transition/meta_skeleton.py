@@ -1,27 +1,157 @@
-"""The meta-skeleton: one body that holds two, on which the motions of both live [Hsieh05, sec. 4.1].
-
-A motion of either body is put on it with offsets for each frame: bones that the body lacks have no length and rest.
-The joints' frames are the source's; the target's are turned so that both agree in the aligned reference poses, so
-that blending local rotations blends like with like. End points become joints that do not turn: only joints' offsets
-can change over time, and a tail's tip has to.
-"""
+"""One skeleton for two motions: the body itself where both are of one, else the meta-skeleton of their bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from understudy.errors import MotionError
-from understudy.geometry.quaternion import Array, conjugate, identity, multiply, rotate, unrotate
-from understudy.kinematics import fk
-from understudy.motion import Motion
-from understudy.records import remembered
-from understudy.skeleton import JointKind, Point, Skeleton
-from understudy.transfer.alignment import Alignment
-from understudy.transfer.correspondence import Correspondence
-from understudy.transition.union import Union, unite
+from understudy.base.errors import MotionError, OptionError
+from understudy.base.quaternion import Array, conjugate, identity, multiply, rotate, unrotate
+from understudy.base.records import remembered
+from understudy.correspondence.alignment import Alignment, align
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, is_chain
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.figure.symmetry import partners
+
+Node = tuple[int, int]
+"""The joint of the source and the joint of the target that a joint of the union stands for; -1 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Union:
+    """The joints of both bodies as one tree."""
+
+    nodes: tuple[Node, ...]
+    """Parents before children."""
+    parents: tuple[int, ...]
+    loose: tuple[int, ...]
+    """The merged joints that the two bodies hang from different merged ones: here they hang from what both agree on."""
+
+
+def unite(whole: Correspondence) -> Union:
+    """Put two bodies together by their map."""
+    merged = sorted(
+        (whole.source.index[a], whole.target.index[b]) for pair in whole.pairs for a, b in matched(whole, pair)
+    )
+    above = {node: _shared_above(whole, merged, node) for node in merged}
+    carried = _carried(whole, merged, above)
+    parent: dict[Node, Node | None] = {}
+    for node in merged:
+        top = above[node]
+        line = [*([] if top is None else [top]), *_in_series(whole, node, carried), node]
+        parent.setdefault(line[0], None)
+        parent.update(dict(zip(line[1:], line[:-1], strict=True)))
+    for side, skeleton in enumerate((whole.source, whole.target)):
+        image = {node[side]: node for node in merged}
+        for joint in range(skeleton.num_joints):
+            own = image.setdefault(joint, _single(side, joint))
+            if own not in parent:
+                parent[own] = image[int(skeleton.parents[joint])]
+    nodes = _in_order(parent)
+    number = {node: i for i, node in enumerate(nodes)}
+    up = [parent[node] for node in nodes]
+    return Union(
+        nodes=tuple(nodes),
+        parents=tuple(-1 if each is None else number[each] for each in up),
+        loose=tuple(number[node] for node in merged if _is_loose(whole, merged, above, node)),
+    )
+
+
+def matched(whole: Correspondence, pair: Pair) -> list[tuple[str, str]]:
+    """The bones of a pair that become one, (source, target) each."""
+    for side in ("source", "target"):
+        bones = getattr(pair, side)
+        if not is_chain(getattr(whole, side), bones):
+            said = ", ".join(f"`{bone}`" for bone in bones)
+            raise CorrespondenceError(
+                f"{pair} is ambiguous for a skeleton that is both bodies: {said} of the {side} do not follow each "
+                "other, so that no one of them is the bone they correspond to",
+                hint="pair one of them and leave the others without a partner, or list a chain from the body outwards",
+            )
+    long, short = max(len(pair.source), len(pair.target)), min(len(pair.source), len(pair.target))
+    spread = [(2 * i * (long - 1) + short - 1) // (2 * (short - 1)) if short > 1 else 0 for i in range(short)]
+    even = list(range(short))
+    a, b = (even, spread) if len(pair.source) == short else (spread, even)
+    return [(pair.source[i], pair.target[j]) for i, j in zip(a, b, strict=True)]
+
+
+def _single(side: int, joint: int) -> Node:
+    return (joint, -1) if side == 0 else (-1, joint)
+
+
+def _chains(whole: Correspondence, node: Node) -> tuple[list[int], list[int]]:
+    """The joints above a merged one on each body, from the root."""
+    return whole.source.chain(node[0])[:-1], whole.target.chain(node[1])[:-1]
+
+
+def _shared_above(whole: Correspondence, merged: list[Node], node: Node) -> Node | None:
+    """The lowest merged joint that carries a merged joint on both bodies."""
+    a, b = (set(chain) for chain in _chains(whole, node))
+    found = [other for other in merged if other[0] in a and other[1] in b]
+    return max(found, key=lambda other: int(whole.source.depths[other[0]]), default=None)
+
+
+def _is_loose(whole: Correspondence, merged: list[Node], above: dict[Node, Node | None], node: Node) -> bool:
+    """Whether either body has a merged joint between this one and what both hang it from."""
+    for side, chain in enumerate(_chains(whole, node)):
+        lowest = next((other for joint in reversed(chain) for other in merged if other[side] == joint), None)
+        if lowest != above[node]:
+            return True
+    return False
+
+
+def _carried(whole: Correspondence, merged: list[Node], above: dict[Node, Node | None]) -> dict[Node, frozenset[Node]]:
+    """For each joint of one body only that leads from a merged joint to others: those others."""
+    found: dict[Node, set[Node]] = {}
+    for node in merged:
+        for side, chain in enumerate(_chains(whole, node)):
+            top = above[node]
+            between = chain[chain.index(top[side]) + 1 :] if top is not None else chain
+            # Behind a merged joint that only this body has here, what follows leads to that one and not to this.
+            stops = [i for i, joint in enumerate(between) if any(joint == other[side] for other in merged)]
+            for joint in between[: stops[0]] if stops else between:
+                found.setdefault(_single(side, joint), set()).add(node)
+    return {node: frozenset(leads) for node, leads in found.items()}
+
+
+def _in_series(whole: Correspondence, node: Node, carried: dict[Node, frozenset[Node]]) -> list[Node]:
+    """The joints of one body only that lead to a merged joint, highest first."""
+    mine = [each for each, leads in carried.items() if node in leads]
+    mine.sort(key=lambda each: (-len(carried[each]), each[0] < 0, each))
+    for upper, lower in pairwise(mine):
+        if not carried[upper] >= carried[lower]:
+            a, b = (_named(whole, each) for each in (upper, lower))
+            raise CorrespondenceError(
+                f"The map is ambiguous: {a} and {b} both lead to `{whole.source.names[node[0]]}`, and each to bones "
+                "that the other does not lead to, so that neither can hang from the other",
+                hint="pair these two, or leave some of the bones that hang from them without a partner",
+            )
+    return mine
+
+
+def _named(whole: Correspondence, node: Node) -> str:
+    side = "source" if node[0] >= 0 else "target"
+    skeleton: Skeleton = getattr(whole, side)
+    return f"`{skeleton.names[max(node)]}` of the {side}"
+
+
+def _in_order(parent: dict[Node, Node | None]) -> list[Node]:
+    """The joints with parents before children, those of the source in its own order first."""
+    children: dict[Node | None, list[Node]] = {}
+    for node, above in parent.items():
+        children.setdefault(above, []).append(node)
+    out, pending = [], sorted(children[None], reverse=True)
+    while pending:
+        out.append(pending.pop())
+        below = children.get(out[-1], [])
+        pending += sorted(below, key=lambda node: (node[0] < 0, node), reverse=True)
+    return out
+
 
 SIDES = ("source", "target")
 
@@ -286,3 +416,117 @@ def _bones(meta: Meta, alignment: Alignment) -> Array:
     offsets = np.where(lacks[:, None], second[0], first[0])
     offsets[0] = whole.source.offsets[0]
     return offsets
+
+
+SAME = 1e-6
+"""Metres, or parts of a unit quaternion, below which two bodies are the same."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shared:
+    """How the motions of two bodies come to be on one skeleton."""
+
+    correspondence: Correspondence
+    meta: Meta | None
+    """None where both are of one body, on which they are already."""
+    notes: tuple[str, ...] = ()
+
+    def home(self, which: int, motion: Motion) -> Motion:
+        """A motion of the first (0) or second (1) body on the skeleton of both."""
+        if self.meta is None:
+            return motion
+        return (self.meta.from_source, self.meta.from_target)[which](motion)
+
+    def point(self, which: int, point: Point) -> Point:
+        """A point of the first or second body on the skeleton of both."""
+        return point if self.meta is None else self.meta.point(SIDES[which], point)
+
+
+def share(first: Motion, second: Motion, given: Correspondence | None, alignment: Alignment | None) -> Shared:
+    """Find the skeleton for two motions.
+
+    Args:
+        first: The one.
+        second: The other.
+        given: Which bones correspond; by name where all joints are the same, else suggested if not given.
+        alignment: The reference poses in which joint frames agree; found if not given.
+    """
+    a, b = first.skeleton, second.skeleton
+    notes: tuple[str, ...] = ()
+    if given is not None and (given.source.names != a.names or given.target.names != b.names):
+        raise OptionError(
+            f"The map is from `{given.source.name}`, {given.source.num_joints} joints, to `{given.target.name}`, "
+            f"{given.target.num_joints}; the transition goes from `{a.name}`, {a.num_joints}, to `{b.name}`, "
+            f"{b.num_joints}, and their joints differ",
+            hint="a map made for the other direction is turned round by `correspondence.reversed()`",
+        )
+    if given is None and a.names == b.names and np.array_equal(a.parents, b.parents):
+        pairs = tuple(Pair(source=(name,), target=(name,)) for name in a.names)
+        given = Correspondence(source=a, target=b, pairs=pairs)
+        if one_body(a, b):
+            return Shared(correspondence=given, meta=None)
+    if given is None:
+        from understudy.correspondence.suggest import suggest
+
+        given, notes = mergeable(suggest(a, b, source_motion=first, target_motion=second))
+    alignment = alignment or standing_alignment(given, first, second)
+    return Shared(correspondence=given, meta=meta_skeleton(given, alignment), notes=notes)
+
+
+def one_body(a: Skeleton, b: Skeleton) -> bool:
+    """Whether two skeletons are of one body: the same joints, resting alike, bones and end points alike."""
+    return (
+        a.names == b.names
+        and np.array_equal(a.parents, b.parents)
+        and np.allclose(a.rest, b.rest, atol=SAME)
+        and np.allclose(a.offsets[1:], b.offsets[1:], atol=SAME)
+        and [(end.name, end.joint) for end in a.ends] == [(end.name, end.joint) for end in b.ends]
+        and all(np.allclose(x.offset, y.offset, atol=SAME) for x, y in zip(a.ends, b.ends, strict=True))
+    )
+
+
+def mergeable(whole: Correspondence) -> tuple[Correspondence, tuple[str, ...]]:
+    """A map without what cannot become one bone, and what was left out, a sentence each.
+
+    Of bones side by side (two toes against one) the first is kept; a pair of the body's two sides (two legs against a
+    tail fin) goes, since neither side is more that one than the other.
+    """
+    kept: list[Pair] = []
+    notes = []
+    for pair in whole.pairs:
+        if all(is_chain(getattr(whole, side), getattr(pair, side)) for side in SIDES):
+            kept.append(pair)
+            continue
+        first = {side: getattr(pair, side) for side in SIDES}
+        mirrored = False
+        for side in SIDES:
+            body: Skeleton = getattr(whole, side)
+            if not is_chain(body, first[side]):
+                other = partners(body)
+                numbers = {body.index[bone] for bone in first[side]}
+                mirrored |= any(int(other[j]) != j and int(other[j]) in numbers for j in numbers)
+                first[side] = first[side][:1]
+        if mirrored and pair is not whole.root:
+            notes.append(f"{pair}: bones of two sides cannot become one and are kept apart")
+            continue
+        kept.append(replace(pair, **first))
+        notes.append(f"{pair}: bones side by side cannot become one; only the first is shared")
+    return replace(whole, pairs=tuple(kept)), tuple(notes)
+
+
+def standing_alignment(whole: Correspondence, first: Motion, second: Motion) -> Alignment:
+    """Reference poses for a blend: those of `align`; of bodies that stand differently, limbs stand and trunks align.
+
+    A trunk that is turned down by its joints stays straight, and limbs that hang stay hanging.
+    """
+    found = align(whole, source_motion=first, target_motion=second)
+    if not found.stance:
+        return found
+    other = partners(whole.target)
+    middle = {name for joint, name in enumerate(whole.target.names) if other[joint] == joint}
+    pairs = [
+        replace(pair, align="direction") if pair.align is None and middle.issuperset(pair.target) else pair
+        for pair in whole.pairs
+    ]
+    mixed = replace(whole, pairs=tuple(pairs))
+    return replace(align(mixed, source_motion=first, target_motion=second, mode="stance"), correspondence=whole)

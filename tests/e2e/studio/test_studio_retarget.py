@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from understudy import read
-from understudy.kinematics import fk
+from understudy.figure.kinematics import fk
 
 pytestmark = pytest.mark.xdist_group("studio")
 

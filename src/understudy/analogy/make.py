@@ -1,0 +1,250 @@
+"""Analogies: A walks, B walks; A marches; how does B march? From examples to a finished motion [Analogies].
+
+The motions are studied, markers matched, B's coordinations solved for; then B is put on A's way, its steps are timed by
+A's and cleaned by the spacetime solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.analogy.attempt import AnalogyError, Attempt
+from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.matching import MarkerPair
+from understudy.analogy.preparation import Preparation, Settings, jumping, prepare
+from understudy.analogy.result import Analogy
+from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
+from understudy.analogy.study import Course, Study
+from understudy.base.quaternion import Array, continuous
+from understudy.figure.contacts import Contact, contact_points, detect_contacts
+from understudy.figure.floor import Floor, find_floor
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.retarget.plan import Options, Part, plan
+from understudy.solve.solvers.base import Solution, Watch
+
+__all__ = ["Analogy", "AnalogyError", "MarkerAt", "MarkerPair", "PoseAt", "Settings", "Tempo", "analogy"]
+
+LOW = 0.1
+"""Leg lengths above the floor up to which a foot of A stands on it."""
+
+LITTLE = 0.5
+"""Coverage, likeness or score below which a user is warned."""
+
+
+def analogy(
+    a_example: Motion | None,
+    b_example: Motion | None,
+    a_new: Motion,
+    *,
+    target: Skeleton | None = None,
+    pairs: Sequence[MarkerPair] = (),
+    mean_pose: Array | None = None,
+    poses: Sequence[PoseAt] = (),
+    places: Sequence[MarkerAt] = (),
+    markers: tuple[Sequence[Point], Sequence[Point]] = ((), ()),
+    contacts: Sequence[Contact] | None = None,
+    tempo: Tempo | None = None,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+) -> Analogy:
+    """B's version of a new motion of A, by analogy with one example of each.
+
+    Args:
+        a_example: Something that A does; not needed if marker pairs are given.
+        b_example: The same behaviour by B; None if there is none.
+        a_new: What A does that B is to do.
+        target: B, where it has no example.
+        pairs: Which markers of B move with which of A, in place of finding them [Analogies, sec. 5.4].
+        mean_pose: (J, 4) local rotations to start B's mean pose from; needed without an example, where the rest pose is
+            taken if it is not given.
+        poses: Poses that B must have at frames of the new motion.
+        places: Places that points of B must be at.
+        markers: Markers of A and of B; spread by themselves where none are given.
+        contacts: Contacts of A's new motion; found by themselves if not given.
+        tempo: Another timing of the new motion.
+        settings: What to choose otherwise than by itself.
+        watch: Told how far the work is.
+    """
+    chosen = settings or Settings()
+    tell = watch or (lambda _text, _share: None)
+    tell("studying the motions", 0.0)
+    ready = prepare(
+        a_example, b_example, a_new, target=target, pairs=pairs, mean_pose=mean_pose, markers=markers, settings=chosen
+    )
+    levelled = tuple(replace(pose, rotations=ready.level_pose(pose.rotations)) for pose in poses)
+    tell("matching and solving", 0.1)
+    tried = ready.attempts(levelled, tuple(places))
+    best = max(tried, key=lambda each: each.score)
+    tell("planting feet", 0.6)
+    seen = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
+    return _finished(
+        ready, tried, best, _Timed.of(ready.study_new(best.components), best, seen, tempo), levelled, places
+    )
+
+
+def _finished(
+    ready: Preparation,
+    tried: Sequence[Attempt],
+    best: Attempt,
+    timed: _Timed,
+    poses: tuple[PoseAt, ...],
+    places: Sequence[MarkerAt],
+) -> Analogy:
+    """The result of the best attempt: B on its way, its feet planted, and everything that is said of it."""
+    level = Motion(
+        skeleton=ready.body,
+        fps=timed.source.fps,
+        root=np.zeros((len(timed.course.root), 3)),
+        rotations=continuous(ready.chart.rotations(timed.coordinates)),
+        name=ready.body.name,
+    )
+    stepping = _stepped(ready, level, timed, best)
+    solution = _cleaned(stepping, timed.floor, ready.settings) if ready.settings.clean else None
+    return Analogy(
+        motion=stepping.motion if solution is None else replace(solution.motion, name=ready.body.name),
+        raw=stepping.motion,
+        level=level,
+        new=timed.new,
+        a=ready.a,
+        b=ready.b,
+        markers=ready.b_markers,
+        points=ready.points,
+        attempt=best,
+        attempts=tuple(tried),
+        stepping=stepping,
+        wanted=best.goal.wanted(timed.marker_course),
+        solution=solution,
+        # At another tempo the frames that poses were asked for at are other frames.
+        poses=() if timed.warped else poses,
+        places=() if timed.warped else tuple(places),
+        likeness=ready.likeness,
+        seconds=sum(each.outcome.seconds for each in tried),
+        warnings=tuple(_warnings(ready, best, solution)),
+        notes=stepping.notes,
+    )
+
+
+def _stepped(ready: Preparation, level: Motion, timed: _Timed, best: Attempt) -> Stepping:
+    """B on its way, its contacts timed."""
+    goal = best.goal
+    wanted = goal.wanted(timed.marker_course)
+    asked: dict[str, Array] = {}
+    for row, joint in enumerate(goal.joints):
+        # Of several markers on a joint the outermost is nearest to what stands on the floor.
+        asked[ready.body.names[joint]] = wanted[:, row]
+    return step(
+        timed.course.on(level),
+        timed.source,
+        timed.contacts,
+        points=ready.points,
+        level=(level, timed.course.off(timed.source)),
+        wanted=asked,
+        floor=timed.floor,
+        rises=ready.rises,
+        travel=ready.settings.travel,
+    )
+
+
+def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> list[str]:
+    """What a user should doubt about a result, a sentence each."""
+    said = []
+    for what, motion in (("A's new motion", ready.a_new), ("B's example", None if ready.b is None else ready.b.motion)):
+        flips = [] if motion is None else [name for name in jumping(motion) if name not in ready.settings.without]
+        if flips:
+            named = ", ".join(f"`{name}`" for name in flips[:4])
+            said.append(
+                f"{what}: {named} flips from one frame to the next; leave it out (without, --without {flips[0]}) "
+                "or mend the clip."
+            )
+    if best.coverage < LITTLE:
+        said.append(
+            f"The examples share little: matched markers hold {100 * best.coverage:.0f} % of B's movement. "
+            "Use examples of one behaviour, more markers, or marker pairs."
+        )
+    if ready.likeness is not None and ready.likeness < LITTLE:
+        said.append(
+            f"The examples are performed differently (likeness {ready.likeness:.2f}): they may not show one behaviour."
+        )
+    if best.score < LITTLE:
+        said.append(
+            f"The score is low ({best.score:.2f}: coverage {best.coverage:.2f}, fidelity {best.fidelity:.2f}, "
+            f"mean pose {np.degrees(best.strangeness):.0f} degrees from B's own): look at the result before using it."
+        )
+    if best.outcome.violation > 0.02:
+        said.append(
+            f"Poses, places or limits are missed by up to {best.outcome.violation:.2f} (radians or leg lengths); "
+            "orthonormal=False, or fewer of them, may help."
+        )
+    if solution is not None and solution.unmet:
+        said.append(f"Planting feet: {solution.result}.")
+    return said
+
+
+def _cleaned(stepping: Stepping, height: float, settings: Settings) -> Solution:
+    """B's motion with its feet planted where they come down, on a floor of some height."""
+    floor = Floor(height=height, slope=np.zeros(2))
+    part = Part(motion=stepping.motion, target=stepping.motion.skeleton)
+    options = Options(limits=settings.limits)
+    return plan([part], contacts=stepping.contacts, options=options, floor=floor).solve()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Timed:
+    """A's new motion as the result is timed."""
+
+    new: Study
+    course: Course
+    """Its way, in the time of the result."""
+    source: Motion
+    """A's motion, in the time of the result."""
+    coordinates: Array
+    """(F, D) B's."""
+    marker_course: Array
+    """(F, K) its eigenmotion in marker space."""
+    contacts: tuple[Contact, ...]
+    """A's."""
+    floor: float
+    """Metres."""
+    warped: bool = False
+    """Whether that is another time than A's own."""
+
+    @staticmethod
+    def of(new: Study, best: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _Timed:
+        motion = new.motion
+        leg = leg_length(motion.skeleton)
+        ground = find_floor(contacts, leg)
+        standing = list({c.point.name: c.point for c in contacts if c.on == "floor"}.values())
+        floor = ground.height - min(rises(motion, standing).values(), default=0.0)
+        # A foot may hang still in the air at the top of a step: B's would be put down there.
+        contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < LOW * leg]
+        if tempo is None:
+            return _Timed(
+                new=new,
+                course=new.course,
+                source=motion,
+                coordinates=best.coordinates,
+                marker_course=new.marker.course,
+                contacts=tuple(contacts),
+                floor=floor,
+            )
+        times = tempo.sources(tempo.times(motion.fps))
+        course = read_course(best.course, motion.fps, times)
+        way = Course(
+            root=read_course(new.course.root, motion.fps, times),
+            heading=read_course(new.course.heading, motion.fps, times),
+        )
+        return _Timed(
+            new=new,
+            warped=True,
+            course=way,
+            source=replace(motion.at(times, fps=motion.fps), root=way.root),
+            coordinates=best.outcome.table[0] + course @ best.outcome.table[1:],
+            marker_course=read_course(new.marker.course, motion.fps, times),
+            contacts=tempo.contacts(contacts),
+            floor=floor,
+        )

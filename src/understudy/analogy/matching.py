@@ -1,0 +1,353 @@
+"""Marker pairs given by hand, for bodies without an example motion [Analogies, sec. 5.4], and their file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.base.errors import FileError, OptionError, UnknownNameError, nearest_names
+from understudy.base.quaternion import Array
+from understudy.figure.skeleton import Point, Skeleton
+
+STEPS = 20_000
+"""Branches tried at most; the best set found by then is taken."""
+
+
+def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
+    """The members, in rising order, of the largest set of which every two are linked.
+
+    Args:
+        linked: (N, N) bool, symmetric.
+        worth: (N,) of sets of one size the one with the greatest sum is taken.
+
+    Branch and bound: things are painted so that linked ones differ in colour; a set cannot have more members than
+    there are colours among what may still join it.
+    """
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(linked)]
+    best: list[int] = []
+    value = (0, -np.inf)
+    steps = 0
+
+    def grow(members: list[int], candidates: list[int]) -> None:
+        nonlocal best, value, steps
+        steps += 1
+        reached = (len(members), float(worth[members].sum()))
+        if reached > value:
+            best, value = list(members), reached
+        order, colours = _painted(candidates, neighbours, worth)
+        for i in range(len(order) - 1, -1, -1):
+            if len(members) + colours[i] < value[0] or steps > STEPS:
+                return
+            joined = order[i]
+            grow([*members, joined], [c for c in order[:i] if c in neighbours[joined]])
+
+    grow([], sorted(range(len(linked)), key=lambda i: worth[i]))
+    return np.array(sorted(best), dtype=np.intp)
+
+
+def _painted(candidates: list[int], neighbours: list[set[int]], worth: Array) -> tuple[list[int], list[int]]:
+    """Candidates in order of their colour, counted from 1; the worthiest of a colour come last."""
+    order: list[int] = []
+    colours: list[int] = []
+    left = sorted(candidates, key=lambda c: (-len(neighbours[c]), -worth[c]))
+    colour = 0
+    while left:
+        colour += 1
+        free = left
+        left = []
+        painted: list[int] = []
+        for c in free:
+            if any(p in neighbours[c] for p in painted):
+                left.append(c)
+            else:
+                painted.append(c)
+        order += sorted(painted, key=lambda c: worth[c])
+        colours += [colour] * len(painted)
+    return order, colours
+
+
+THRESHOLDS = (0.9, 0.85, 0.8)
+"""The match scores tried from the strictest on, the range that the paper gives."""
+
+ENOUGH = 0.6
+"""Share of a body's movement that is to be matched before the threshold is not lowered further."""
+
+SIMILAR = 0.8
+"""The paper's threshold of similarity in refinement, T_s."""
+
+LIKE_SIZE = 0.5
+"""Width, in logarithms of scale, of the preference for partners that move as far as the marker itself."""
+
+STILL = 0.03
+"""Share of the largest movement in an eigenvector below which a marker stands still and its direction is chance."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Match:
+    """One marker of B and the markers of A that it moves with."""
+
+    marker: int
+    """B's marker."""
+    partners: np.ndarray
+    """(N,) A's markers."""
+    scales: Array
+    """(N,) how much B's marker moves for each one's movement; below zero the opposite way [eq. 2]."""
+    scores: Array
+    """(N,) match scores, from -1 to 1 [eq. 1]."""
+    shares: Array
+    """(N,) how much each counts in their mean; their sum is 1."""
+    eigenvector: int = 0
+    """By which eigenvector they were matched."""
+    weight: float = 1.0
+    """How heavily it counts among matches by other eigenvectors."""
+
+
+def match_scores(b: Array, a: Array) -> Array:
+    """(I, J) cosines between parts of eigenvectors (I, 3) and (J, 3); zero for markers that stand still [eq. 1].
+
+    Parts of several eigenvectors at once, (I, 3 L) and (J, 3 L), are compared as one direction.
+    """
+    sizes = [np.linalg.norm(part, axis=-1) for part in (b, a)]
+    moving = [size > STILL * size.max(initial=0.0) for size in sizes]
+    units = [part / np.where(m, s, 1.0)[:, None] * m[:, None] for part, s, m in zip((b, a), sizes, moving, strict=True)]
+    return np.clip(units[0] @ units[1].T, -1.0, 1.0)
+
+
+def match_scales(b: Array, a: Array) -> Array:
+    """(I, J) how much the markers (I, 3) move for the movement of the others (J, 3), sign included [eq. 2]."""
+    sizes = [np.linalg.norm(part, axis=-1) for part in (b, a)]
+    return sizes[0][:, None] / np.where(sizes[1] > 0.0, sizes[1], np.inf) * match_scores(b, a)
+
+
+def find_correspondence(scores: Array, threshold: float) -> list[np.ndarray]:
+    """For each marker of B the markers of A whose match score reaches a threshold: FINDCORRESPONDENCE."""
+    if not 0.0 < threshold <= 1.0:
+        raise OptionError(f"Expected a match threshold above 0 and up to 1, got {threshold}")
+    return [np.flatnonzero(np.abs(row) >= threshold) for row in scores]
+
+
+def choose_threshold(scores: Array, b: Array, wanted: Sequence[float] = THRESHOLDS) -> float:
+    """The strictest threshold at which enough of B's movement (I, 3) is matched, else the loosest."""
+    energy = np.einsum("ic,ic->i", b, b)
+    for threshold in wanted:
+        matched = np.abs(scores).max(axis=1, initial=0.0) >= threshold
+        if energy[matched].sum() >= ENOUGH * energy.sum():
+            return threshold
+    return wanted[-1]
+
+
+def similarity(example: Array, new: Array) -> Array:
+    """(J, J) how alike pairs of A's markers move in its example and in its new motion, at most 1 [eq. 3].
+
+    Args:
+        example: (J, 3) parts of an eigenvector of the example.
+        new: (J, 3) parts of the eigenvector of the new motion.
+
+    A pair that turns from moving together to moving against each other has no similarity: the paper's scale score,
+    which takes absolute values, would not see it.
+    """
+    before, after = match_scales(example, example), match_scales(new, new)
+    low, high = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
+    ratio = np.where(high > 0.0, low / np.where(high > 0.0, high, 1.0), 0.0)
+    return match_scores(new, new) * ratio * (before * after > 0.0)
+
+
+def refine(found: np.ndarray, scores: Array, alike: Array, threshold: float = SIMILAR) -> np.ndarray:
+    """Of the markers of A that one marker of B matched, the most that are similar to each other.
+
+    Args:
+        found: (N,) the matched markers of A.
+        scores: (J,) the match scores of B's marker with A's.
+        alike: (J, J) similarity of A's markers.
+        threshold: From which similarity on two are similar.
+
+    A set that moves as B's marker does is preferred to one that moves against it: lifting a foot would otherwise be
+    matched with putting another down. Of sets of one size the one that matches better is taken.
+    """
+    same = found[scores[found] > 0.0]
+    pool = same if len(same) else found
+    near = alike[np.ix_(pool, pool)]
+    linked = (np.minimum(near, near.T) >= threshold) & ~np.eye(len(pool), dtype=bool)
+    return pool[largest_clique(linked, np.abs(scores[pool]))]
+
+
+def partner_shares(scales: Array, proportion: float, width: float | None) -> Array:
+    """(N,) how much partners of some scales (N,) count in their mean.
+
+    The paper takes them alike. But a thigh that moves a quarter as far as a foot in a walk, scaled by four, throws the
+    foot up when the new motion lifts the knee; so partners count by how near their scale is to the proportion of the
+    bodies' movement.
+    """
+    if width is None:
+        return np.full(len(scales), 1.0 / len(scales))
+    off = np.log(np.maximum(np.abs(scales), 1e-9) / max(proportion, 1e-9)) / width
+    near = np.exp(-0.5 * (off**2 - np.min(off**2)))
+    return near / near.sum()
+
+
+def match(
+    b: Array,
+    a: Array,
+    new: Array | None = None,
+    *,
+    threshold: float | None = None,
+    similar: float = SIMILAR,
+    like_size: float | None = LIKE_SIZE,
+    eigenvector: int = 0,
+    weight: float = 1.0,
+) -> tuple[list[Match], float]:
+    """Match B's markers with A's by one eigenvector of each.
+
+    Args:
+        b: (I, 3) B's example, each marker's part times the spread of its course.
+        a: (J, 3) A's example.
+        new: (J, 3) A's new motion, to refine by; no refinement if not given.
+        threshold: The match score that counts; adapted to how much matches if not given.
+        similar: T_s of the refinement.
+        like_size: Width, in logarithms of scale, of the preference for partners that move as far as B's marker does,
+            seen in the proportions of the bodies; None for the paper's plain mean.
+        eigenvector: Its number, for the record.
+        weight: How heavily these matches count.
+
+    Returns:
+        The matches, one for each marker of B that has any, and the threshold.
+    """
+    scores, scales = match_scores(b, a), match_scales(b, a)
+    used = choose_threshold(scores, b) if threshold is None else threshold
+    alike = None if new is None else similarity(a, new)
+    proportion = float(np.sqrt(np.mean(np.sum(b * b, axis=1)) / np.mean(np.sum(a * a, axis=1))))
+    matches = []
+    for marker, found in enumerate(find_correspondence(scores, used)):
+        if len(found) == 0:
+            continue
+        kept = found if alike is None else refine(found, scores[marker], alike, similar)
+        matches.append(
+            Match(
+                marker=marker,
+                partners=kept,
+                scales=scales[marker, kept],
+                scores=scores[marker, kept],
+                shares=partner_shares(scales[marker, kept], proportion, like_size),
+                eigenvector=eigenvector,
+                weight=weight,
+            )
+        )
+    return matches, used
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkerPair:
+    """A marker of B and the markers of A that it moves with, as somebody says."""
+
+    b: str
+    """A marker, joint or end of B, by name."""
+    a: tuple[str, ...]
+    """Markers, joints or ends of A."""
+    scale: float = 1.0
+    """How much B's moves for each movement of A's; below zero the opposite way."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "a", (self.a,) if isinstance(self.a, str) else tuple(self.a))
+        if not self.a:
+            raise OptionError(f"Marker `{self.b}` is paired with nothing")
+        if not np.isfinite(self.scale) or self.scale == 0.0:
+            raise OptionError(f"Marker `{self.b}`: expected a finite scale other than zero, got {self.scale}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarkerFile:
+    """What a file of markers says; empty where it says nothing."""
+
+    a: tuple[Point, ...] = ()
+    b: tuple[Point, ...] = ()
+    pairs: tuple[MarkerPair, ...] = ()
+
+
+def with_named(markers: Sequence[Point], skeleton: Skeleton, names: Sequence[str]) -> tuple[Point, ...]:
+    """Markers and, after them, the named joints and ends that are not among them."""
+    known = {marker.name for marker in markers}
+    missing = dict.fromkeys(name for name in names if name not in known)
+    found = []
+    for name in missing:
+        try:
+            found.append(skeleton.point(name))
+        except UnknownNameError:
+            names_known = [*known, *skeleton.names, *(end.name for end in skeleton.ends)]
+            raise UnknownNameError(
+                f"Marker `{name}` is neither a marker nor a joint or end of `{skeleton.name}`; "
+                f"{nearest_names(name, names_known)}"
+            ) from None
+    return (*markers, *found)
+
+
+def pair_matches(pairs: Sequence[MarkerPair], b: Sequence[Point], a: Sequence[Point]) -> list[Match]:
+    """Pairs as matches between markers of B and of A, all of them counted as certain."""
+    mine, theirs = ({marker.name: i for i, marker in enumerate(markers)} for markers in (b, a))
+    return [
+        Match(
+            marker=mine[pair.b],
+            partners=np.array([theirs[name] for name in pair.a], dtype=np.intp),
+            scales=np.full(len(pair.a), pair.scale),
+            scores=np.full(len(pair.a), np.sign(pair.scale)),
+            shares=np.full(len(pair.a), 1.0 / len(pair.a)),
+        )
+        for pair in pairs
+    ]
+
+
+def read_markers(path: str | Path) -> MarkerFile:
+    """Read markers and pairs from a TOML or JSON file.
+
+    Tables `a` and `b` list markers (`name`, `joint`, and `offset` in metres in the joint's frame); `pair` lists pairs
+    (`b`, a name; `a`, a name or several; `scale`).
+    """
+    name = str(path)
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise FileError(name, None, f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise FileError(name, None, "is not a text file") from None
+    try:
+        data = json.loads(text) if Path(path).suffix.lower() == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FileError(name, None, f"is not well formed: {error}") from None
+    if not isinstance(data, dict) or not set(data) <= {"a", "b", "pair"}:
+        found = ", ".join(f"`{key}`" for key in data) if isinstance(data, dict) else "no tables"
+        raise FileError(name, None, f"expected tables `a`, `b` and `pair`; got {found}")
+    return MarkerFile(
+        a=tuple(_point(row, name) for row in _rows(data, "a", name)),
+        b=tuple(_point(row, name) for row in _rows(data, "b", name)),
+        pairs=tuple(_pair(row, name) for row in _rows(data, "pair", name)),
+    )
+
+
+def _rows(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any]]:
+    rows = data.get(key, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise FileError(name, None, f"`{key}` must be a list of tables", hint=f"write each as [[{key}]]")
+    return rows
+
+
+def _point(row: Mapping[str, Any], name: str) -> Point:
+    offset = row.get("offset", [0.0, 0.0, 0.0])
+    numbers = isinstance(offset, list) and len(offset) == 3 and all(isinstance(x, int | float) for x in offset)
+    if not isinstance(row.get("joint"), str) or not numbers or set(row) - {"name", "joint", "offset"}:
+        raise FileError(name, None, f"expected a marker with `joint` and perhaps `name` and `offset`; got {dict(row)}")
+    return Point(name=str(row.get("name", row["joint"])), joint=row["joint"], offset=np.array(offset, float))
+
+
+def _pair(row: Mapping[str, Any], name: str) -> MarkerPair:
+    partners = row.get("a")
+    partners = [partners] if isinstance(partners, str) else partners
+    good = isinstance(row.get("b"), str) and isinstance(partners, list) and all(isinstance(a, str) for a in partners)
+    scale = row.get("scale", 1.0)
+    if not good or not isinstance(scale, int | float) or set(row) - {"a", "b", "scale"}:
+        raise FileError(name, None, f"expected a pair with `b`, `a` and perhaps `scale`; got {dict(row)}")
+    return MarkerPair(b=row["b"], a=tuple(partners or ()), scale=float(scale))

@@ -1,0 +1,231 @@
+"""The result of an analogy: B's new motion, what matched what, and how well everything went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.analogy.attempt import Attempt
+from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.solving import Goal
+from understudy.analogy.stepping import Stepping, feet_of
+from understudy.analogy.study import Study, period
+from understudy.base.quaternion import Array, angle_between, rotate
+from understudy.base.records import remembered
+from understudy.figure.contacts import contact_points
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
+from understudy.solve.solvers.base import Solution
+
+
+def correlation(goal: Goal, level: Motion, wanted: Array) -> float:
+    """How alike the matched markers' movement and the wanted one are, from -1 to 1, weighted by how far they move.
+
+    Args:
+        goal: The matched markers.
+        level: B's motion without its course.
+        wanted: (F, P, 3) metres about the mean: what A's markers, scaled, ask for.
+    """
+    pose = fk(level)
+    made = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
+    made = made - made.mean(axis=0)
+    wanted = wanted - wanted.mean(axis=0)
+    sizes = [np.sqrt(np.einsum("fpc,fpc->p", each, each)) for each in (made, wanted)]
+    product = np.einsum("fpc,fpc->p", made, wanted)
+    safe = np.maximum(sizes[0] * sizes[1], 1e-12)
+    return float(np.average(product / safe, weights=np.maximum(sizes[1], 1e-12)))
+
+
+def lifts(motion: Motion, points: Sequence[Point]) -> Array:
+    """(N,) metres: how high each foot is lifted over a motion, from where it stands to the top of its swing."""
+    feet = feet_of(motion.skeleton, points)
+    pose = fk(motion)
+    heights = [pose.points(foot)[..., 1].mean(axis=1) for foot in feet]
+    return np.array([np.percentile(h, 98) - np.percentile(h, 5) for h in heights])
+
+
+def pose_error(level: Motion, frame: int, rotations: Array, joints: Sequence[int]) -> float:
+    """Radians: the largest angle between a pose and that of a frame, over some joints."""
+    return float(angle_between(level.rotations[frame, list(joints)], rotations[list(joints)]).max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Analogy:
+    """B's new motion and how it came about."""
+
+    motion: Motion
+    """What B does: on its way, feet planted."""
+    raw: Motion
+    """The same before its feet were planted."""
+    level: Motion
+    """What was solved for: B without a way of its own, headed along +Z."""
+    new: Study
+    """A's new motion."""
+    a: Study | None
+    """A's example; None where marker pairs were given."""
+    b: Study | None
+    """B's example; None where there is none."""
+    markers: tuple[Point, ...]
+    """B's markers."""
+    points: tuple[Point, ...]
+    """What B stands on."""
+    attempt: Attempt
+    """The attempt that was kept."""
+    attempts: tuple[Attempt, ...]
+    """All that were made, in order."""
+    stepping: Stepping
+    wanted: Array
+    """(F, P, 3) metres about the mean: what matched markers are to do at every frame of the result."""
+    solution: Solution | None
+    """How the feet were planted; None if not asked for."""
+    poses: tuple[PoseAt, ...] = ()
+    """As they were asked for, headed along +Z."""
+    places: tuple[MarkerAt, ...] = ()
+    likeness: float | None = None
+    """How alike the two examples are performed, from 0 to 1."""
+    seconds: float = 0.0
+    """Time that solving for the coordinations took, all attempts together."""
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """How good the attempt is, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
+        return self.attempt.score
+
+    @remembered
+    def measures(self) -> dict[str, Any]:
+        """Measures of success, in metres, seconds and radians."""
+        feet = feet_of(self.motion.skeleton, self.points)
+        own = fk(self.level).points([foot[0] for foot in feet]) if feet else np.zeros((len(self.level), 1, 3))
+        example = None if self.b is None else lifts(self.b.motion, self.points)
+        return {
+            "correlation": correlation(self.attempt.goal, self.level, self.wanted),
+            "fidelity": self.attempt.fidelity,
+            "coverage": self.attempt.coverage,
+            "period_source": self._source_period(),
+            "period_result": period(own, self.level.fps),
+            "lift": float(np.mean(lifts(self.raw, self.points))) if feet else 0.0,
+            "lift_example": None if example is None or not len(example) else float(np.mean(example)),
+            "pose_error": max((self._pose_error(pose) for pose in self.poses), default=0.0),
+            "place_error": max((self._place_error(place) for place in self.places), default=0.0),
+            "orthonormality": self.attempt.outcome.skew if self.attempt.orthonormal else None,
+            "contacts": self._contacts(),
+            "steps": self.attempt.outcome.steps,
+            "solve_seconds": self.attempt.outcome.seconds,
+        }
+
+    def _source_period(self) -> float | None:
+        """Seconds after which the feet of A's new motion repeat what they do, in the time of the result."""
+        level = self.new.course.off(self.new.motion)
+        feet = feet_of(level.skeleton, contact_points(self.new.motion))
+        found = period(fk(level).points([foot[0] for foot in feet]), level.fps) if feet else None
+        return None if found is None else found * self.motion.duration / level.duration
+
+    def _pose_error(self, pose: PoseAt) -> float:
+        skeleton = self.level.skeleton
+        joints = range(skeleton.num_joints) if pose.joints is None else [skeleton.joint(n) for n in pose.joints]
+        return pose_error(self.level, pose.frame, pose.rotations, list(joints))
+
+    def _place_error(self, place: MarkerAt) -> float:
+        at = fk(self.level[place.frame : place.frame + 1]).points([place.point])[0, 0]
+        return float(np.linalg.norm(at - place.place))
+
+    def _contacts(self) -> dict[str, Any]:
+        """How well feet stand, metres: the farthest a planted point strays before the clean-up, and what is left."""
+        made = fk(self.raw).points([c.point for c in self.stepping.contacts]) if self.stepping.contacts else None
+        before = 0.0
+        for column, contact in enumerate(self.stepping.contacts):
+            assert made is not None
+            frames = contact.frames(self.raw.fps, self.raw.num_frames)
+            stray = np.linalg.norm(made[frames, column] - np.median(made[frames, column], axis=0), axis=-1)
+            before = max(before, float(stray.max(initial=0.0)))
+        after = None
+        if self.solution is not None:
+            kept = [o.worst for o in self.solution.outcomes if not o.constraint.angular]
+            after = max(kept, default=0.0)
+        return {"count": len(self.stepping.contacts), "before": before, "after": after}
+
+    def matched(self) -> list[dict[str, Any]]:
+        """What matched what: for each marker of B its partners, with scores and scales."""
+        return [
+            {
+                "b": self.markers[match.marker].name,
+                "a": [self.new.markers[j].name for j in match.partners],
+                "scores": [round(float(score), 3) for score in match.scores],
+                "scales": [round(float(scale), 3) for scale in match.scales],
+                "eigenvector": match.eigenvector + 1,
+            }
+            for match in self.attempt.matches
+        ]
+
+    def data(self) -> dict[str, Any]:
+        """Everything that a report says, for JSON."""
+        return {
+            "score": self.score,
+            "threshold": self.attempt.threshold,
+            "components": self.attempt.components,
+            "orthonormal": self.attempt.orthonormal,
+            "likeness": self.likeness,
+            "ratio": self.stepping.ratio,
+            "feet": self.stepping.partners,
+            "seconds": self.seconds,
+            "measures": self.measures,
+            "attempts": [
+                {"threshold": a.threshold, "components": a.components, "score": a.score, "coverage": a.coverage,
+                 "fidelity": a.fidelity, "strangeness": a.strangeness, "seconds": a.outcome.seconds}
+                for a in self.attempts
+            ],
+            "matches": self.matched(),
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    def report(self) -> str:
+        """What matched what and how well it went, in lines to read."""
+        m, kept = self.measures, self.attempt
+        found = sorted({match.marker for match in kept.matches})
+        by = "pairs given" if kept.threshold is None else f"threshold {kept.threshold:g}"
+        head = (
+            f"{len(found)} of {len(self.markers)} markers matched ({by}), {100 * kept.coverage:.0f} % of the movement"
+        )
+        lines = [
+            f"{head}; {kept.components} components, score {self.score:.2f}",
+            f"  movement: correlation {m['correlation']:.3f} with the source's, {100 * m['fidelity']:.0f} % of it made",
+            f"  period: {_seconds(m['period_result'])}, the source's {_seconds(m['period_source'])}",
+            f"  lift of the feet: {100 * m['lift']:.1f} cm"
+            + ("" if m["lift_example"] is None else f", in the example {100 * m['lift_example']:.1f} cm"),
+            f"  way: {self.stepping.ratio:.2f} m for each metre of the source",
+            f"  contacts: {m['contacts']['count']}, strayed {1000 * m['contacts']['before']:.0f} mm"
+            + ("" if m["contacts"]["after"] is None else f", after cleaning {1000 * m['contacts']['after']:.2f} mm"),
+        ]
+        if self.poses or self.places:
+            turned, off = np.degrees(m["pose_error"]), 1000 * m["place_error"]
+            lines.append(f"  poses within {turned:.2f} degrees, places within {off:.1f} mm")
+        lines += [f"  {foot} steps with {theirs}" for foot, theirs in self.stepping.partners.items()]
+        lines += [f"  {line}" for line in self._limbs()]
+        return "\n".join(lines)
+
+    def _limbs(self) -> list[str]:
+        """A line for each joint of B that has matched markers: with which joints of A, and how well."""
+        rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for match in self.attempt.matches:
+            mine = rows.setdefault(self.markers[match.marker].joint, {})
+            for j, score, scale in zip(match.partners, match.scores, match.scales, strict=True):
+                mine.setdefault(self.new.markers[j].joint, []).append((float(score), float(scale)))
+        said = []
+        for joint, partners in rows.items():
+            parts = [
+                f"{name} {np.mean([s for s, _ in each]):+.2f} x {np.mean([c for _, c in each]):.2f}"
+                for name, each in partners.items()
+            ]
+            said.append(f"{joint} moves with {', '.join(parts)}")
+        return said
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2f} s"

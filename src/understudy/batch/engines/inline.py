@@ -1,0 +1,32 @@
+"""Clips done in this process, one after another: nothing is isolated. For looking for faults, and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.batch.clip_job import perform
+from understudy.batch.engines.base import Engine
+from understudy.batch.model import Answer, Job, StopError, failed_row
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inline(Engine):
+    """Does clips in this process; limits of time and memory do not hold."""
+
+    name: ClassVar[str] = "inline"
+    processes: ClassVar[bool] = False
+
+    def run(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Answer], None, None]:
+        for job in jobs:
+            try:
+                answer = perform(self.order, job)
+            except StopError as error:
+                answer = Answer(stop=str(error))
+            except MemoryError:
+                answer = Answer(row=failed_row(job, "needs more memory than there is"))
+            yield job, answer
+
+
+ENGINE = Inline

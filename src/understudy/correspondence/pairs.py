@@ -1,0 +1,215 @@
+"""Correspondence: which bones of one character play which bones of another [Hsieh05, sec. 3.1].
+
+A bone is named by the joint that turns it. Most pairs are one to one; a pair of two chains (three spine bones against
+five) shares the movement out along them; a pair of bones that do not follow each other (two legs against a tail fin)
+takes their mean. Bones in no pair have no correspondence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from understudy.base.errors import UnderstudyError, UnknownNameError, nearest_names
+from understudy.base.records import remembered
+from understudy.figure.skeleton import Skeleton
+
+ALIGNMENTS = ("direction", "stance")
+"""How the bones of a pair are aligned: `direction`: the target's bone points as the source's does; `stance`: each
+moves from how it stands by itself."""
+
+
+class CorrespondenceError(UnderstudyError):
+    """A map of bones contradicts itself, the skeletons, or leaves out what is needed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Bones of the source and the bones of the target that they move."""
+
+    source: tuple[str, ...]
+    """One bone; or a chain of them from the body outwards; or several that do not follow each other."""
+    target: tuple[str, ...]
+    confidence: float = 1.0
+    """How sure it is that these correspond: 1 for what a user says."""
+    reason: str = "given"
+    """Why they are paired, in words."""
+    align: str | None = None
+    """One of ALIGNMENTS, or None to choose by how the two characters stand."""
+    twist: float = 0.0
+    """Radians to turn the target's bones about their own length, where the rest poses leave it wrong."""
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            bones = getattr(self, side)
+            object.__setattr__(self, side, (bones,) if isinstance(bones, str) else tuple(bones))
+        if not (self.source and self.target):
+            raise CorrespondenceError(f"A pair needs bones on both sides; got {self.source} and {self.target}")
+        if self.align is not None and self.align not in ALIGNMENTS:
+            raise CorrespondenceError(f"{self}: expected alignment, one of {', '.join(ALIGNMENTS)}; got `{self.align}`")
+        if not np.isfinite(self.twist) or not 0.0 <= self.confidence <= 1.0:
+            raise CorrespondenceError(f"{self}: expected a finite twist and a confidence from 0 to 1")
+
+    def __str__(self) -> str:
+        return f"{_said(self.source)} -> {_said(self.target)}"
+
+
+def _said(bones: Sequence[str]) -> str:
+    return f"`{bones[0]}`" if len(bones) == 1 else "[" + ", ".join(f"`{bone}`" for bone in bones) + "]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointPair:
+    """A point of the target (an end or joint, by name) and the one of the source that it follows or lands with."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Correspondence:
+    """A whole map from one character to another, checked: it has a root, nothing is claimed twice or turned over."""
+
+    source: Skeleton
+    target: Skeleton
+    pairs: tuple[Pair, ...]
+    points: tuple[PointPair, ...] = ()
+    """Points that correspond although no pair of bones says so: where contacts go, what a can follows."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(self.pairs))
+        object.__setattr__(self, "points", tuple(self.points))
+        for side, skeleton in (("source", self.source), ("target", self.target)):
+            for pair in self.pairs:
+                for bone in getattr(pair, side):
+                    if bone not in skeleton.index:
+                        raise UnknownNameError(
+                            f"{pair}: the {side} has no bone `{bone}`; {nearest_names(bone, skeleton.names)}"
+                        )
+            for points in self.points:
+                skeleton.point(getattr(points, side))
+            self._check_claims(side)
+        self._check_order()
+        self._check_root()
+
+    def _check_claims(self, side: str) -> None:
+        taken: dict[str, Pair] = {}
+        for pair in self.pairs:
+            bones = getattr(pair, side)
+            if len(set(bones)) < len(bones):
+                raise CorrespondenceError(f"{pair}: a bone of the {side} is named twice")
+            for bone in bones:
+                if bone in taken:
+                    raise CorrespondenceError(
+                        f"The map is ambiguous: `{bone}` of the {side} is in two pairs, {taken[bone]} and {pair}",
+                        hint="take it out of one of them, or join them into one pair that lists all their bones",
+                    )
+                taken[bone] = pair
+
+    def _check_order(self) -> None:
+        """Refuse what would hang a bone from one that hangs from it: the two trees must agree on who carries whom."""
+        over, under = (self._carrying(side) for side in ("source", "target"))
+        for first, second in np.argwhere(over & under.T):
+            pair, other = self.pairs[first], self.pairs[second]
+            a, b = next((a, b) for a in pair.source for b in other.source if carries(self.source, a, b))
+            c, d = next((c, d) for c in pair.target for d in other.target if carries(self.target, d, c))
+            raise CorrespondenceError(
+                f"The map is cyclic: `{a}` carries `{b}` on the source, but their partners "
+                f"`{c}` and `{d}` hang the other way round on the target",
+                hint=f"exchange the partners of {pair} and {other}, or take one of them out",
+            )
+
+    def _carrying(self, side: str) -> np.ndarray:
+        """(P, P) whether a bone of the row's pair carries one of the column's."""
+        skeleton: Skeleton = getattr(self, side)
+        held = np.zeros((len(self.pairs), skeleton.num_joints), bool)
+        for row, pair in enumerate(self.pairs):
+            held[row, [skeleton.index[bone] for bone in getattr(pair, side)]] = True
+        found = (held.astype(np.int32) @ hanging(skeleton) @ held.T) > 0
+        np.fill_diagonal(found, False)
+        return found
+
+    def _check_root(self) -> None:
+        if not self.pairs:
+            raise CorrespondenceError(
+                "The map has no pairs: nothing of the source moves anything of the target",
+                hint="give the pairs in a map file; `understudy map SOURCE TARGET -o map.toml` writes one to edit",
+            )
+        if self.root is None:
+            tops = [pair for pair in self.pairs if not any(_above(self, other, pair) for other in self.pairs)]
+            raise CorrespondenceError(
+                "The map has no root: no pair carries all the others on both characters; "
+                f"the topmost are {', '.join(str(pair) for pair in tops[:4])}",
+                hint="add a pair of the bones that everything hangs from, such as the hips of both",
+            )
+
+    @remembered
+    def root(self) -> Pair | None:
+        """The pair whose bones carry those of every other pair; None in a map that has none."""
+        for pair in self.pairs:
+            if all(other is pair or _above(self, pair, other) for other in self.pairs):
+                return pair
+        return None
+
+    @remembered
+    def ordered(self) -> tuple[Pair, ...]:
+        """The pairs in an order in which the target's bones are met from the root outwards."""
+        return tuple(sorted(self.pairs, key=lambda pair: min(self.target.index[bone] for bone in pair.target)))
+
+    def pair_of(self, side: str, bone: str) -> Pair | None:
+        """The pair that a bone of one side ("source" or "target") is in."""
+        return next((pair for pair in self.pairs if bone in getattr(pair, side)), None)
+
+    def unmatched(self, side: str) -> tuple[str, ...]:
+        """The bones of one side that are in no pair."""
+        taken = {bone for pair in self.pairs for bone in getattr(pair, side)}
+        return tuple(bone for bone in getattr(self, side).names if bone not in taken)
+
+    def reversed(self) -> Correspondence:
+        """The same map the other way round."""
+        pairs = [replace(pair, source=pair.target, target=pair.source, twist=-pair.twist) for pair in self.pairs]
+        points = [PointPair(source=p.target, target=p.source) for p in self.points]
+        return Correspondence(source=self.target, target=self.source, pairs=tuple(pairs), points=tuple(points))
+
+
+@lru_cache(maxsize=16)
+def hanging(skeleton: Skeleton) -> np.ndarray:
+    """(J, J) True where the joint of the column hangs from that of the row, or is it."""
+    found = np.eye(skeleton.num_joints, dtype=bool)
+    for joint in range(1, skeleton.num_joints):
+        found[:, joint] |= found[:, skeleton.parents[joint]]
+    found.setflags(write=False)
+    return found
+
+
+def carries(skeleton: Skeleton, upper: str, lower: str) -> bool:
+    """Whether one bone hangs, at any distance, from another."""
+    return upper != lower and bool(hanging(skeleton)[skeleton.index[upper], skeleton.index[lower]])
+
+
+def is_chain(skeleton: Skeleton, bones: Iterable[str]) -> bool:
+    """Whether bones follow each other outwards, each hanging from the one before."""
+    names = list(bones)
+    return all(carries(skeleton, a, b) for a, b in pairwise(names))
+
+
+def _above(whole: Correspondence, pair: Pair, other: Pair) -> bool:
+    """Whether a pair's first bones carry all of another's, on both sides."""
+    return all(carries(whole.source, pair.source[0], b) for b in other.source) and all(
+        carries(whole.target, pair.target[0], b) for b in other.target
+    )
+
+
+def same_structure(source: Skeleton, target: Skeleton) -> bool:
+    """Whether two skeletons have the same joints, hung together in the same way."""
+    return source.names == target.names and np.array_equal(source.parents, target.parents)
+
+
+def same_names(source: Skeleton, target: Skeleton) -> Correspondence:
+    """The map of two skeletons of the same joints: each to its namesake."""
+    pairs = [Pair(source=(name,), target=(name,), reason="the same joint") for name in source.names]
+    return Correspondence(source=source, target=target, pairs=tuple(pairs))

@@ -1,1 +1,0 @@
-"""Eigenmotion: motions taken apart into coordinations, matched between bodies and put together anew [Analogies]."""

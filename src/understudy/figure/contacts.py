@@ -1,0 +1,295 @@
+"""Contacts: what touches what, when; told by the user or found where a point of the body stays still."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.base.arrays import median, percentile
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, unrotate
+from understudy.figure.kinematics import Pose, pose_of
+from understudy.figure.measures import feet, hands, is_humanoid, leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.naming import words
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point, Skeleton
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Contact:
+    """A point of a body touching something from one time to another, both included."""
+
+    point: Point
+    start: float
+    """Seconds."""
+    end: float
+    """Seconds."""
+    place: Array | None = None
+    """(3,) metres, world, where the point stays; None where what it touches moves."""
+    actor: str = ""
+    """Whose point it is, where there are several characters."""
+    on: str = "floor"
+    """What is touched: "floor", a prop's name or another actor's name."""
+    other: Point | None = None
+    """The point touched on the other actor."""
+    confidence: float = 1.0
+    """How sure it is that this is a contact: 1 for what a user or a sample says."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start) and math.isfinite(self.end) and self.start <= self.end):
+            raise OptionError(f"A contact must end after it starts; got {self.start} to {self.end} s")
+
+    def frames(self, fps: float, num_frames: int) -> np.ndarray:
+        """The frames of a motion during which it holds."""
+        first = max(int(np.ceil(self.start * fps - 1e-6)), 0)
+        last = min(int(np.floor(self.end * fps + 1e-6)), num_frames - 1)
+        return np.arange(first, last + 1)
+
+
+STEP = 3.0
+"""Radii between two places at least for a point to have stepped from one to the other."""
+
+LOW = 5.0
+"""Percent of its frames in which the ball of a foot is lower than where it stands."""
+
+FAST = 95.0
+"""Percent of its frames in which a point is slower than it is when it is fast."""
+
+PLACES = 32
+"""How many of the places that a point passes are tried as the one it stays in."""
+
+ASIDE = np.cos(np.radians(60.0))
+"""Cosine of the angle between the ways from the ankle to the ball of the foot and to its heel, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """How still is still. Lengths are shares of the body's leg length, so that one setting fits every body."""
+
+    speed: float = 0.12
+    """Leg lengths a second below which a point is at rest."""
+    share: float = 0.04
+    """Share of its own fast movement below which a point is at rest too: a running foot never stands quite still."""
+    release: float = 2.0
+    """Times the speed of rest that a point may reach between two moments at rest without having left."""
+    radius: float = 0.012
+    """Leg lengths a point may stray from its place and still stay there."""
+    window: float = 0.06
+    """Seconds over which speed is measured."""
+    shortest: float = 0.06
+    """Seconds a contact lasts at least."""
+    gap: float = 0.12
+    """Seconds between two contacts of a point at least; closer ones are joined or cut back."""
+
+
+def contact_points(motion: Motion) -> tuple[Point, ...]:
+    """The points worth watching: heel and ball of each foot, or whatever else a body stands on."""
+    return _stood_on(motion)[0]
+
+
+def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
+    """What `contact_points` gives, and where the joints of the feet are, if there are any."""
+    points, pose = _stood_on(motion)
+    if pose is None and points:
+        pose = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points])
+    return points, pose
+
+
+def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
+    """What `contact_points` gives, and where the joints of the feet are, if that had to be found out.
+
+    A foot without a heel of its own gets one: straight below the ankle, at the height of the ball of the foot, as
+    the foot stands when it is stillest.
+    """
+    skeleton = motion.skeleton
+    found = roles(skeleton)
+    ankles = [found[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in found]
+    if not is_humanoid(skeleton):
+        if not ankles or any(point in skeleton.ends for point in feet(skeleton)[:1]):
+            return feet(skeleton), None
+        # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
+        ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
+    standing: list[list[Point]] = []
+    bare: list[tuple[int, str, Point]] = []
+    toe_joints = [found[f"{s}_toe"] for s in ("left", "right") if f"{s}_toe" in found]
+    for ankle in ankles:
+        below = skeleton.below(ankle)
+        # Between the ankle and the ball of the foot there may be bones of the instep.
+        balls = [j for j in toe_joints if below[j]] or [j for j in np.flatnonzero(below).tolist() if j != ankle]
+        ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+        soles = [end for end in ends if "sole" in words(end.name)]
+        if soles:
+            # A robot's file tells what its feet stand on.
+            standing.append(soles)
+            continue
+        heels = [end for end in ends if "heel" in end.name.lower()]
+        heels = heels or [end for end in ends if balls and _behind(skeleton, end, ankle, int(balls[0]))]
+        toes = [skeleton.point(skeleton.names[balls[0]])] if balls else [e for e in ends if e not in heels][:1]
+        if not heels and toes:
+            bare.append((len(standing), skeleton.names[ankle], toes[0]))
+        standing.append((heels + toes) or [skeleton.point(skeleton.names[ankle])])
+    pose: Pose | None = None
+    if bare:
+        pose = pose_of(motion, [int(j) for a in ankles for j in np.flatnonzero(skeleton.below(a))])
+        heels = _heels(pose, [name for _, name, _ in bare], [ball for _, _, ball in bare])
+        for (number, _, _), heel in zip(bare, heels, strict=True):
+            standing[number].insert(0, heel)
+    return tuple(point for points in standing for point in points), pose
+
+
+def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
+    """Whether an end of an ankle is its heel by shape: a file such as BVH has ends without names."""
+    lengths = np.linalg.norm(end.offset), np.linalg.norm(skeleton.offsets[ball])
+    if end.joint != skeleton.names[ankle] or skeleton.parents[ball] != ankle or min(lengths) < 1e-6:
+        return False
+    return bool(end.offset @ skeleton.offsets[ball] < ASIDE * lengths[0] * lengths[1])
+
+
+def _heels(pose: Pose, names: Sequence[str], balls: Sequence[Point]) -> list[Point]:
+    """A heel for each of some feet that have none, by the names of their ankles and their balls."""
+    ankles = [pose.skeleton.index[name] for name in names]
+    place = pose.points(balls)
+    step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(place.shape[:2])
+    low = percentile(place[..., 1], LOW)
+    still = np.argsort(step + np.abs(place[..., 1] - low), axis=0)[: max(len(place) // 10, 1)]
+    each = np.arange(len(ankles))
+    up = unrotate(pose.rotations[still, ankles], np.array([0.0, 1.0, 0.0])).mean(axis=0)
+    drop = median(pose.positions[still, ankles, 1] - place[still, each, 1])
+    offsets = -np.maximum(drop, 0.0)[:, None] * up / _length(up)[:, None]
+    return [Point(name=f"{name}_heel", joint=name, offset=offset) for name, offset in zip(names, offsets, strict=True)]
+
+
+def detect_contacts(
+    motion: Motion,
+    points: Sequence[Point] | None = None,
+    how: Detection | None = None,
+    *,
+    pose: Pose | None = None,
+) -> tuple[Contact, ...]:
+    """The contacts of a motion: where points stay still.
+
+    Feet that stay still above the floor stand on something; hands that stay still hold something.
+
+    Args:
+        motion: What is looked at.
+        points: The points; heels, toes and hands if not given.
+        how: How still is still.
+        pose: Where the points' joints are, if that is known.
+    """
+    how = how or Detection()
+    watched = list(points) if points is not None else [*contact_points(motion), *hands(motion.skeleton)]
+    if motion.num_frames < 2 or not watched:
+        return ()
+    leg = leg_length(motion.skeleton)
+    pose = pose or pose_of(motion, [motion.skeleton.joint(point.joint) for point in watched])
+    places = pose.points(watched)
+    holding = {point.name for point in hands(motion.skeleton)}
+    speeds = _speeds(places, motion.fps, how)
+    usual = np.maximum(how.speed * leg, how.share * percentile(speeds, FAST))
+    found: list[Contact] = []
+    for column, point in enumerate(watched):
+        for first, last in _still(places[:, column], speeds[:, column], usual[column], motion.fps, leg, how):
+            place = median(places[first : last + 1, column])
+            strays = float(_length(places[first : last + 1, column] - place).max())
+            found.append(
+                Contact(
+                    point=point,
+                    start=first / motion.fps,
+                    end=last / motion.fps,
+                    place=place,
+                    on="hold" if point.name in holding else "floor",
+                    confidence=round(min(max(1.0 - strays / (2.0 * how.radius * leg), 0.0), 1.0), 3),
+                )
+            )
+    return tuple(found)
+
+
+def _length(vectors: Array) -> Array:
+    """(...,) lengths of vectors (..., 3)."""
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+
+
+def _within(places: Array, centres: Array, radius: float) -> np.ndarray:
+    """(N, C) whether places (N, 3) are within a radius of centres (C, 3), by products: many places cost little."""
+    a, b = places - places[0], centres - places[0]
+    squares = np.einsum("ni,ni->n", a, a)[:, None] + np.einsum("ci,ci->c", b, b) - 2.0 * (a @ b.T)
+    return squares <= radius**2
+
+
+def _speeds(places: Array, fps: float, how: Detection) -> Array:
+    """(F, P) metres a second of places (F, P, 3)."""
+    frames, half = np.arange(len(places)), max(round(0.5 * how.window * fps), 1)
+    moved = places[np.minimum(frames + half, len(places) - 1)] - places[np.maximum(frames - half, 0)]
+    return _length(moved) * fps / (2 * half)
+
+
+def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
+    """First and last frames of the intervals in which a path (F, 3) at speeds (F,) stays in one place."""
+    rests = []
+    for a, b in _runs(speed < how.release * rest):
+        resting = a + np.flatnonzero(speed[a : b + 1] < rest)
+        if len(resting):
+            rests.append((int(resting[0]), int(resting[-1])))
+    shortest = max(round(how.shortest * fps), 2)
+    cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
+    return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
+
+
+def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
+    """First and last of each row of entries that are true."""
+    edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
+    edges = [*([0] if len(mask) and mask[0] else []), *edges, *([len(mask)] if len(mask) and mask[-1] else [])]
+    return [(a, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
+    """The parts of an interval in which a path stays within a radius of one place.
+
+    The place around which it spends most time is taken first, then what is left is looked at again. Another place
+    counts if it is a step away: a point that creeps stays in one place for as long as it can, and then is on its way.
+    """
+    pending, found = [(first, last)], []
+    places = np.empty((0, 3))
+    while pending:
+        a, b = pending.pop(0)
+        part = path[a : b + 1]
+        centre = median(part)
+        settled = _length(part - centre) <= radius
+        if not settled.all():
+            some = part[np.arange(PLACES) * (b - a) // (PLACES - 1)]
+            near = _within(part, np.concatenate([some, centre[None]]), radius)
+            centre = median(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
+            settled = _length(part - centre) <= radius
+        if _length(places - centre).min(initial=np.inf) < STEP * radius:
+            continue
+        places = np.concatenate([places, centre[None]])
+        if settled.all():
+            found += [(a, b)] if b - a + 1 >= shortest else []
+            continue
+        found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
+        pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
+    return found
+
+
+def _apart(
+    path: Array, intervals: list[tuple[int, int]], gap: int, shortest: int, radius: float
+) -> list[tuple[int, int]]:
+    """Intervals joined where the point came back to the same place, else cut back so that it has time to move."""
+    out: list[tuple[int, int]] = []
+    for a, b in intervals:
+        if out and a - out[-1][1] < gap:
+            c, d = out[-1]
+            whole = path[c : b + 1]
+            if _length(whole - median(whole)).max() < 1.25 * radius:
+                out[-1] = (c, b)
+                continue
+            missing = gap - (a - d)
+            back = min(missing // 2, max(d - c + 1 - shortest, 0))
+            out[-1], a = (c, d - back), a + (missing - back)
+        if b - a + 1 >= shortest:
+            out.append((a, b))
+    return out

@@ -1,0 +1,86 @@
+"""The floor: the plane that contacts stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.base.arrays import median, percentile
+from understudy.base.quaternion import Array
+from understudy.base.records import remembered
+from understudy.figure.contacts import Contact
+from understudy.figure.measures import leg_length
+from understudy.figure.skeleton import Skeleton
+
+DEEP = 0.06
+"""Leg lengths below a floor at which nothing can stand on it."""
+
+TILTED = 0.2
+"""Share of the way that contacts spread most along from which on their spread along another tells of a tilt."""
+
+LOWEST = 10.0
+"""Percent of what stands that may be below the floor, being off itself."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Floor:
+    """The ground: a plane, level or nearly so (captured floors are often tilted by a degree)."""
+
+    height: float = 0.0
+    """Metres at x = z = 0."""
+    slope: Array
+    """(2,) rise per metre along x and z."""
+
+    def heights(self, places: Array) -> Array:
+        """(...,) metres: height of the floor below places (..., 3)."""
+        return self.height + places[..., ::2] @ self.slope
+
+    @remembered
+    def normal(self) -> Array:
+        """(3,) unit vector away from the ground."""
+        up = np.array([-self.slope[0], 1.0, -self.slope[1]])
+        return up / np.linalg.norm(up)
+
+
+def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
+    """The floor that contacts stand on: the plane through the lower half of their places.
+
+    A tilt is believed only where contacts spread over more than a leg's length and lie well on one plane. Where some
+    stand deep below the middle of all, that is no floor: the others are on steps or rungs, or are points of a foot that
+    the capture has wrong, and the lowest tell.
+    """
+    places = np.array([c.place for c in contacts if c.place is not None and c.on == "floor"]).reshape(-1, 3)
+    flat = np.zeros(2)
+    if len(places) == 0:
+        return Floor(slope=flat)
+    low = places[places[:, 1] <= median(places[:, 1]) + 0.1 * leg]
+    level = float(median(low[:, 1]))
+    if len(low) >= 4 and (low.max(axis=0) - low.min(axis=0))[[0, 2]].max() > leg:
+        centre = low.sum(axis=0) / len(low)
+        flat_around, rise = (low - centre)[:, [0, 2]], low[:, 1] - centre[1]
+        # A path that is a line says nothing about the tilt across it: tiny directions are left level.
+        squares, ways = np.linalg.eigh(flat_around.T @ flat_around)
+        steep = np.where(squares > TILTED**2 * squares[1], 1.0 / np.maximum(squares, 1e-12), 0.0)
+        tilt = (ways * steep) @ (ways.T @ (flat_around.T @ rise))
+        left = rise - flat_around @ tilt
+        if left @ left < 0.25 * (rise @ rise) and np.hypot(*tilt) < 0.1:
+            return Floor(height=float(centre[1] - centre[[0, 2]] @ tilt), slope=tilt)
+    lowest = float(percentile(low[:, 1], LOWEST))
+    return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
+
+
+def leg_ratio(source: Skeleton, target: Skeleton) -> float:
+    """How much longer the target's legs are."""
+    return leg_length(target) / leg_length(source)
+
+
+def scaled_places(places: Array, ratio: float, floor: Floor) -> Array:
+    """Places (..., 3) scaled about the point of the floor below the world's origin."""
+    centre = np.array([0.0, floor.height, 0.0])
+    return centre + ratio * (places - centre)
+
+
+SUNK = 1e-3
+"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""

@@ -1,0 +1,229 @@
+"""Measures of a body: leg length, height, reach, where it faces, how it stands in its rest pose."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from understudy.base.quaternion import Array, cross, rotate
+from understudy.figure.kinematics import fk, locate
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.symmetry import partners
+
+UP = np.array([0.0, 1.0, 0.0])
+
+HUMAN = (
+    "hips",
+    *(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "foot", "upper_arm", "lower_arm")),
+)
+"""The parts without which a body is not taken for a human one."""
+
+
+@lru_cache(maxsize=64)
+def is_humanoid(skeleton: Skeleton) -> bool:
+    """Whether a body has a human's parts and nothing that says otherwise (a tail, a level trunk)."""
+    found = roles(skeleton)
+    if any(part not in found for part in HUMAN):
+        return False
+    # Robots often have no head that moves; where they have none they must stand upright.
+    if not ({"neck", "head"} & set(found)) and rest_pose_kind(skeleton) == "no pose":
+        return False
+    if any("tail" in name.lower() for name in skeleton.names):
+        return False
+    # A four-legged trunk lies across its legs; only a rest pose that stands can tell.
+    trunk, leg = _rest_trunk(skeleton, found), _rest_leg(skeleton, found)
+    level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
+    return not (level and abs(leg[1]) > 0.8 * np.linalg.norm(leg))
+
+
+def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
+    """Metres along the bones from one joint down to another that hangs from it."""
+    path = skeleton.chain(bottom)
+    return float(sum(skeleton.lengths[j] for j in path[path.index(top) + 1 :]))
+
+
+@lru_cache(maxsize=64)
+def leg_length(skeleton: Skeleton) -> float:
+    """Metres from hip to ankle along the bones, the mean of the legs; the measure every threshold is a share of.
+
+    Where names tell no legs, it is the mean length of the limbs that stand lowest in the rest pose, and for a
+    body without limbs half its largest extent.
+    """
+    found = roles(skeleton)
+    pairs = [(found.get(f"{s}_upper_leg"), found.get(f"{s}_foot")) for s in ("left", "right")]
+    legs = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
+    if not legs:
+        legs = [_limb_length(skeleton, point) for point in feet(skeleton)]
+    length = float(np.mean(legs)) if legs else 0.0
+    return length if length > 1e-6 else max(0.5 * float(np.max(extent(skeleton))), 1e-3)
+
+
+def height(skeleton: Skeleton) -> float:
+    """Metres from sole to crown. Measured in the rest pose if the body stands in it, else along the bones.
+
+    For a body that is not human and lies in its rest pose all that is known is that it stands on its legs.
+    """
+    found = roles(skeleton)
+    if not is_humanoid(skeleton):
+        return max(float(extent(skeleton)[1]), leg_length(skeleton) if feet(skeleton) else 0.0)
+    if rest_pose_kind(skeleton) != "no pose":
+        return float(extent(skeleton)[1])
+    crown = found.get("head", found.get("neck", 0))
+    tips = [np.linalg.norm(end.offset) for end in skeleton.ends if skeleton.index[end.joint] == crown]
+    return leg_length(skeleton) + chain_length(skeleton, found["hips"], crown) + float(max(tips, default=0.0))
+
+
+def reach(skeleton: Skeleton) -> float:
+    """Metres from shoulder to hand along the bones, the mean of the arms; 0 for a body without arms."""
+    found = roles(skeleton)
+    pairs = [
+        (found.get(f"{s}_upper_arm"), found.get(f"{s}_hand", found.get(f"{s}_lower_arm"))) for s in ("left", "right")
+    ]
+    arms = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
+    return float(np.mean(arms)) if arms else 0.0
+
+
+def extent(skeleton: Skeleton) -> Array:
+    """(3,) metres: size of the rest pose along each axis, ends included."""
+    points = np.concatenate([skeleton.rest_world[0], skeleton.rest_ends])
+    return np.ptp(points, axis=0)
+
+
+def feet(skeleton: Skeleton) -> tuple[Point, ...]:
+    """The points a body stands on: ankles, toes and what ends below them, else what ends lowest in the rest pose.
+
+    A body that is not human may stand on more than its hind legs: what ends lowest where its rest pose stands, the
+    fore legs too where it does not.
+    """
+    found = roles(skeleton)
+    limbs = [found[f"{which}_foot"] for which in ("left", "right") if f"{which}_foot" in found]
+    if not is_humanoid(skeleton):
+        if rest_pose_kind(skeleton) == "no pose":
+            limbs += [found[f"{which}_hand"] for which in ("left", "right") if f"{which}_hand" in found]
+        else:
+            lowest = _lowest_tips(skeleton)
+            covered = (
+                np.any([skeleton.below(j) for j in limbs], axis=0) if limbs else np.zeros(skeleton.num_joints, bool)
+            )
+            if any(not covered[skeleton.index[tip.joint]] for tip in lowest):
+                return lowest
+    points: list[Point] = []
+    for limb in limbs:
+        below = skeleton.below(limb)
+        points += [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
+        points += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+    return tuple(points) if points else _lowest_tips(skeleton)
+
+
+def hands(skeleton: Skeleton) -> tuple[Point, ...]:
+    """The hands: one point a side, the hand's joint or the far end of the forearm."""
+    found = roles(skeleton)
+    points: list[Point] = []
+    for which in ("left", "right"):
+        hand, forearm = found.get(f"{which}_hand"), found.get(f"{which}_lower_arm")
+        if hand is not None:
+            points.append(skeleton.point(skeleton.names[hand]))
+        elif forearm is not None:
+            points += [end for end in skeleton.ends if skeleton.index[end.joint] == forearm][:1]
+    return tuple(points)
+
+
+@lru_cache(maxsize=64)
+def rest_pose_kind(skeleton: Skeleton) -> str:
+    """How a human stands in its rest pose: "T-pose", "A-pose", "arms down", "other pose" or "no pose".
+
+    "No pose" is a skeleton whose zero rotations do not stand at all. Bodies that are not human: "not humanoid".
+    """
+    found = roles(skeleton)
+    if any(part not in found for part in HUMAN):
+        return "not humanoid"
+    trunk, leg = _rest_trunk(skeleton, found), _rest_leg(skeleton, found)
+    if trunk[1] < 0.8 * np.linalg.norm(trunk) or leg[1] > -0.7 * np.linalg.norm(leg):
+        return "no pose"
+    positions = skeleton.rest_world[0]
+    drops = []
+    for which in ("left", "right"):
+        far = found.get(f"{which}_hand", found[f"{which}_lower_arm"])
+        arm = positions[far] - positions[found[f"{which}_upper_arm"]]
+        drops.append(np.degrees(np.arcsin(np.clip(-arm[1] / max(float(np.linalg.norm(arm)), 1e-9), -1.0, 1.0))))
+    if max(drops) - min(drops) > 20.0:
+        return "other pose"
+    drop = float(np.mean(drops))
+    return (
+        "T-pose" if abs(drop) < 20.0 else "A-pose" if 20.0 <= drop < 65.0 else "arms down" if drop > 0 else "other pose"
+    )
+
+
+def facing(motion: Motion) -> Array:
+    """(F, 3) the horizontal direction a body faces at each frame: forward of the line from its right to its left.
+
+    A body without sides faces where it goes, one that goes nowhere +Z.
+    """
+    skeleton = motion.skeleton
+    positions = fk(motion).positions
+    pairs = _side_pairs(skeleton)
+    across = np.zeros((motion.num_frames, 3))
+    for left, right in pairs:
+        across += positions[:, left] - positions[:, right]
+    forward = cross(across, UP)
+    size = np.linalg.norm(forward, axis=-1, keepdims=True)
+    travel = (motion.root[-1] - motion.root[0]) * [1.0, 0.0, 1.0]
+    spare = travel / np.linalg.norm(travel) if np.linalg.norm(travel) > 1e-6 else np.array([0.0, 0.0, 1.0])
+    return np.where(size > 1e-6, forward / np.maximum(size, 1e-12), spare)
+
+
+def _side_pairs(skeleton: Skeleton) -> list[tuple[int, int]]:
+    """Joints of the two sides whose distance tells across from along: hips and shoulders, else any pair."""
+    found = roles(skeleton)
+    parts = [p for p in ("upper_leg", "upper_arm") if f"left_{p}" in found and f"right_{p}" in found]
+    if parts:
+        return [(found[f"left_{p}"], found[f"right_{p}"]) for p in parts]
+    pair = partners(skeleton)
+    x = skeleton.rest_world[0][:, 0]
+    return [(j, int(k)) for j, k in enumerate(pair) if k != j and x[j] > x[k]]
+
+
+def _rest_trunk(skeleton: Skeleton, found: dict[str, int]) -> Array:
+    positions = skeleton.rest_world[0]
+    top = found.get("neck", found.get("head", found["left_upper_arm"]))
+    return positions[top] - positions[found["hips"]]
+
+
+def _rest_leg(skeleton: Skeleton, found: dict[str, int]) -> Array:
+    positions = skeleton.rest_world[0]
+    return (
+        positions[found["left_foot"]]
+        - positions[found["left_upper_leg"]]
+        + (positions[found["right_foot"]] - positions[found["right_upper_leg"]])
+    )
+
+
+def _limb_length(skeleton: Skeleton, tip: Point) -> float:
+    """Metres from a tip up to where its limb leaves a joint that carries others."""
+    joint = skeleton.index[tip.joint]
+    length = float(np.linalg.norm(tip.offset))
+    while skeleton.parents[joint] >= 0 and len(skeleton.children[skeleton.parents[joint]]) == 1:
+        length += float(skeleton.lengths[joint])
+        joint = int(skeleton.parents[joint])
+    return length
+
+
+def _lowest_tips(skeleton: Skeleton) -> tuple[Point, ...]:
+    """Ends, and leaf joints without one, that lie within a tenth of the body's height of its lowest point."""
+    ended = {end.joint for end in skeleton.ends}
+    tips = list(skeleton.ends)
+    tips += [
+        skeleton.point(name)
+        for name, children in zip(skeleton.names, skeleton.children)
+        if not children and name not in ended
+    ]
+    if not tips or len(tips) == 1:
+        return tuple(tips)
+    joints, offsets = locate(skeleton, tips)
+    positions, rotations = skeleton.rest_world
+    heights = (positions[joints] + rotate(rotations[joints], offsets))[:, 1]
+    limit = heights.min() + 0.1 * max(float(extent(skeleton)[1]), 1e-9)
+    return tuple(tip for tip, at in zip(tips, heights) if at <= limit)

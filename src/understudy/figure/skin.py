@@ -1,0 +1,156 @@
+"""Surfaces carried by joints: meshes with skin weights, and linear blend skinning of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from understudy.base.arrays import read_only
+from understudy.base.errors import OptionError, SkeletonError
+from understudy.base.quaternion import Array, conjugate, rotate, to_matrix
+from understudy.figure.kinematics import Pose, forward
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
+
+NUMBERS_AT_ONCE = 1 << 22
+"""Coordinates of vertices worked on together, which bounds the memory besides the result."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mesh:
+    """A surface whose vertices follow the joints of a skeleton, each by its share.
+
+    A vertex is at the weighted mean of `world_from_joint @ joint_from_mesh @ vertex` over its joints.
+    """
+
+    name: str = ""
+    vertices: Array
+    """(V, 3) metres, in the world of the bind pose."""
+    triangles: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.intp))
+    """(T, 3) vertex numbers, counterclockwise seen from outside."""
+    joints: np.ndarray
+    """(V, K) numbers of the skeleton's joints that carry each vertex."""
+    weights: Array
+    """(V, K) shares of those joints; they are made to sum to one."""
+    joint_from_mesh: Array
+    """(J, 4, 4) what takes the vertices into each joint's frame, metres, as they were bound to it."""
+
+    def __post_init__(self) -> None:
+        what = f"Mesh `{self.name}`"
+        vertices = read_only(self.vertices, (-1, 3), f"{what} vertices")
+        binds = read_only(self.joint_from_mesh, (-1, 4, 4), f"{what} bind transforms")
+        weights = read_only(self.weights, (len(vertices), -1), f"{what} weights")
+        joints = _numbers(self.joints, weights.shape, len(binds), f"{what} joint numbers")
+        triangles = np.asarray(self.triangles)
+        triangles = _numbers(triangles, (len(triangles), 3), len(vertices), f"{what} triangles")
+        total = weights.sum(axis=1, keepdims=True)
+        if np.any(weights < 0.0) or np.any(total <= 0.0):
+            vertex = int(np.flatnonzero(np.any(weights < 0.0, axis=1) | (total[:, 0] <= 0.0))[0])
+            raise SkeletonError(
+                f"{what}: expected weights of at least 0 that do not sum to 0; vertex {vertex} has "
+                f"{weights[vertex].tolist()}"
+            )
+        weights = weights / total
+        weights.setflags(write=False)
+        values = {
+            "vertices": vertices, "triangles": triangles, "joints": joints, "weights": weights,
+            "joint_from_mesh": binds,
+        }  # fmt: skip
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def num_vertices(self) -> int:
+        return len(self.vertices)
+
+    @property
+    def num_joints(self) -> int:
+        """The joints of the skeleton that the mesh is for, whether or not they carry any of it."""
+        return len(self.joint_from_mesh)
+
+
+def binds_of_rest(skeleton: Skeleton) -> Array:
+    """(J, 4, 4) the bind transforms of a mesh that was bound in the skeleton's rest pose, in world metres."""
+    positions, rotations = skeleton.rest_world
+    inverse = conjugate(rotations)
+    out = np.zeros((skeleton.num_joints, 4, 4))
+    out[:, :3, :3] = to_matrix(inverse)
+    out[:, :3, 3] = -rotate(inverse, positions)
+    out[:, 3, 3] = 1.0
+    return out
+
+
+def rest_pose(skeleton: Skeleton) -> Pose:
+    """The rest pose as the only frame of a pose."""
+    positions, rotations = skeleton.rest_world
+    return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None])
+
+
+def skinned(mesh: Mesh, posed: Pose | Motion | Skeleton, frames: slice | np.ndarray | None = None) -> Array:
+    """Linear blend skinning: where a mesh's vertices are, all frames at once.
+
+    Args:
+        mesh: The surface.
+        posed: A motion, a pose worked out before, or a skeleton for its rest pose.
+        frames: Which frames, as numpy counts them; all if not given.
+
+    Returns:
+        (F, V, 3) metres, world.
+    """
+    positions, rotations = _chosen(posed, slice(None) if frames is None else frames)
+    if positions.shape[1] != mesh.num_joints:
+        raise OptionError(
+            f"Mesh `{mesh.name}` is for a skeleton of {mesh.num_joints} joints; this one has {positions.shape[1]}"
+        )
+    if mesh.num_vertices == 0:
+        return np.empty((len(positions), 0, 3))
+    spread, used = _spread(mesh)
+    out = np.empty((len(positions), mesh.num_vertices, 3))
+    step = max(NUMBERS_AT_ONCE // (3 * mesh.num_vertices), 1)
+    binds = mesh.joint_from_mesh[used]
+    for start in range(0, len(out), step):
+        part = slice(start, start + step)
+        turn = to_matrix(rotations[part][:, used])
+        moved = np.einsum("fjab,jbc->jcfa", turn, binds[:, :3])
+        moved[:, 3] += positions[part][:, used].transpose(1, 0, 2)
+        flat = spread @ moved.reshape(4 * len(used), -1)
+        out[part] = flat.reshape(mesh.num_vertices, -1, 3).transpose(1, 0, 2)
+    return out
+
+
+def _spread(mesh: Mesh) -> tuple[Array, np.ndarray]:
+    """A sparse matrix (V, 4 U) of each vertex by each of its joints, weighted, and which U joints carry any."""
+    from scipy.sparse import csr_array
+
+    vertices, slots = np.nonzero(mesh.weights)
+    used, place = np.unique(mesh.joints[vertices, slots], return_inverse=True)
+    points = np.concatenate([mesh.vertices, np.ones((mesh.num_vertices, 1))], axis=1)
+    values = mesh.weights[vertices, slots, None] * points[vertices]
+    rows = np.repeat(vertices, 4)
+    columns = (4 * place[:, None] + np.arange(4)).ravel()
+    shape = (mesh.num_vertices, 4 * len(used))
+    return csr_array((values.ravel(), (rows, columns)), shape=shape), used  # type: ignore[return-value]
+
+
+def _chosen(posed: Pose | Motion | Skeleton, frames: slice | np.ndarray) -> tuple[Array, Array]:
+    """World positions (F, J, 3) and orientations (F, J, 4) of the chosen frames."""
+    if isinstance(posed, Skeleton):
+        posed = rest_pose(posed)
+    if isinstance(posed, Pose):
+        return posed.positions[frames], posed.rotations[frames]
+    offsets = None if posed.offsets is None else posed.offsets[frames]
+    return forward(posed.skeleton, posed.root[frames], posed.rotations[frames], offsets)
+
+
+def _numbers(value: np.ndarray, shape: tuple[int, ...], count: int, what: str) -> np.ndarray:
+    """Whole numbers from 0 to below a count, read-only."""
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise SkeletonError(f"{what}: expected shape {shape}, got {array.shape}")
+    array = array.astype(np.intp)
+    if array.size and (array.min() < 0 or array.max() >= count):
+        wrong = int(array.min() if array.min() < 0 else array.max())
+        raise SkeletonError(f"{what}: expected numbers from 0 to {count - 1}, got {wrong}")
+    array.setflags(write=False)
+    return array

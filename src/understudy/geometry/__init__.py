@@ -1,1 +1,0 @@
-"""Rotations: quaternions, Euler angles, swing and twist."""

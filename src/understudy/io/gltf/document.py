@@ -1,0 +1,527 @@
+"""The tree of nodes of a glTF file: local transforms, world matrices, and rotations taken out of matrices.
+
+Source: Khronos glTF 2.0 specification, section 3.5 (scenes, nodes and hierarchy, transformations).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from understudy.base.errors import FileError
+from understudy.base.quaternion import Array, normalize
+from understudy.base.records import remembered
+from understudy.io.matrices import composed, taken_apart
+
+MAGIC = b"glTF"
+
+JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
+
+LARGEST = 1e12
+"""Numbers beyond this are taken for damage: no body is so large, and their squares must stay finite."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Document:
+    """A glTF file in memory. Nothing of it is ever changed."""
+
+    name: str
+    """The file as the user named it, for errors."""
+    tree: Json
+    """The JSON."""
+    buffers: tuple[bytes, ...]
+    """The bytes of each buffer, as long as it says."""
+    folder: str = ""
+    """Where the file lies, which external files are beside."""
+
+    def error(self, where: str, problem: str, hint: str = "") -> FileError:
+        """An error about a place in the JSON, such as `nodes[3].scale`."""
+        return FileError(self.name, None, f"{where}: {problem}" if where else problem, hint=hint)
+
+    def list_of(self, key: str) -> list[Any]:
+        """A top-level list of the JSON; empty if it is not there."""
+        found = self.tree.get(key, [])
+        if not isinstance(found, list):
+            raise self.error(key, f"expected a list, got {_shown(found)}")
+        return found
+
+    def item(self, key: str, number: Any, where: str) -> Json:
+        """An object of a top-level list, by a number that another place gives."""
+        everything = self.list_of(key)
+        if not everything:
+            raise self.error(where, f"names number {_shown(number)} of {key}, of which there are none")
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(everything):
+            raise self.error(where, f"expected a number from 0 to {len(everything) - 1} of {key}, got {_shown(number)}")
+        return self.object(everything[number], f"{key}[{number}]")
+
+    def object(self, value: Any, where: str) -> Json:
+        """A value that must be a JSON object."""
+        if not isinstance(value, dict):
+            raise self.error(where, f"expected an object, got {_shown(value)}")
+        return value
+
+    def objects(self, value: Any, where: str) -> list[Json]:
+        """A value that must be a list of JSON objects."""
+        if not isinstance(value, list):
+            raise self.error(where, f"expected a list, got {_shown(value)}")
+        return [self.object(each, f"{where}[{i}]") for i, each in enumerate(value)]
+
+    def indices(self, value: Any, count: int, where: str) -> list[int]:
+        """A value that must be a list of different numbers below a count."""
+        if not isinstance(value, list):
+            raise self.error(where, f"expected a list, got {_shown(value)}")
+        for i, each in enumerate(value):
+            if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < count:
+                raise self.error(f"{where}[{i}]", f"expected a number from 0 to {count - 1}, got {_shown(each)}")
+        if len(set(value)) < len(value):
+            twice = next(each for i, each in enumerate(value) if each in value[:i])
+            raise self.error(where, f"number {twice} is listed twice")
+        return value
+
+    def whole(self, holder: Json, key: str, where: str, default: int | None = None) -> int:
+        """A whole number of at least 0 in an object."""
+        value = holder.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.error(f"{where}.{key}", f"expected a whole number of at least 0, got {_shown(value)}")
+        return value
+
+    def numbers(self, holder: Json, key: str, default: tuple[float, ...], where: str) -> Array:
+        """(N,) finite numbers in an object, as many as the default has."""
+        value = holder.get(key)
+        if value is None:
+            return np.array(default, float)
+        good = isinstance(value, list) and len(value) == len(default)
+        if not good or any(
+            isinstance(v, bool) or not isinstance(v, int | float) or not abs(v) < LARGEST for v in value
+        ):
+            raise self.error(f"{where}.{key}", f"expected {len(default)} finite numbers, got {_shown(value)}")
+        return np.array(value, float)
+
+    def text(self, holder: Json, key: str) -> str:
+        """A name in an object; empty where there is none."""
+        value = holder.get(key, "")
+        return value if isinstance(value, str) else ""
+
+
+def parse(data: bytes, name: str) -> Document:
+    """Take a .gltf or .glb file apart, whichever it is by its first bytes."""
+    binary: bytes | None = None
+    text = data
+    if data[:4] == MAGIC:
+        text, binary = _chunks(data, name)
+    elif not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        shown = "nothing" if not data else f"`{data[:12].decode('latin-1')!r}`"
+        raise FileError(name, None, f"is no glTF: expected `glTF` or `{{` at its start, got {shown}")
+    tree = _parse_json(text, name)
+    folder = str(Path(name).parent)
+    document = Document(name=name, tree=tree, buffers=(), folder=folder)
+    _check_version(document)
+    buffers = document.objects(document.list_of("buffers"), "buffers")
+    loaded = tuple(_load_buffer(document, each, i, binary) for i, each in enumerate(buffers))
+    return Document(name=name, tree=tree, buffers=loaded, folder=folder)
+
+
+def _chunks(data: bytes, name: str) -> tuple[bytes, bytes | None]:
+    """The JSON and the binary chunk of a GLB container."""
+    if len(data) < 20:
+        raise FileError(name, None, f"is cut off: a GLB has a header of 20 bytes, this file has {len(data)}")
+    version, length = struct.unpack_from("<II", data, 4)
+    if version != 2:
+        raise FileError(name, None, f"is GLB version {version}; only version 2 can be read")
+    if length > len(data):
+        raise FileError(name, None, f"is cut off: it says it has {length} bytes, and there are {len(data)}")
+    found: dict[int, bytes] = {}
+    place = 12
+    while place + 8 <= length:
+        size, kind = struct.unpack_from("<II", data, place)
+        if place + 8 + size > length:
+            raise FileError(
+                name, None, f"the chunk at byte {place} says it has {size} bytes; {length - place - 8} left"
+            )
+        if not found and kind != JSON_CHUNK:
+            raise FileError(name, None, f"expected a JSON chunk first, got one of kind {kind:#x}")
+        # Chunks of other kinds belong to extensions and are passed over, as the specification asks.
+        found.setdefault(kind, data[place + 8 : place + 8 + size])
+        place += 8 + size
+    if JSON_CHUNK not in found:
+        raise FileError(name, None, "has no JSON chunk")
+    return found[JSON_CHUNK], found.get(BINARY_CHUNK)
+
+
+def _parse_json(text: bytes, name: str) -> Json:
+    def no_number(word: str) -> float:
+        raise ValueError(f"`{word}` is no number in JSON")
+
+    try:
+        tree = json.loads(text.decode("utf-8-sig"), parse_constant=no_number)
+    except json.JSONDecodeError as error:
+        raise FileError(
+            name, error.lineno, f"is no glTF: its JSON breaks off in column {error.colno}, {error.msg}"
+        ) from None
+    except UnicodeDecodeError:
+        raise FileError(name, None, "is no glTF: its JSON is not UTF-8 text") from None
+    except RecursionError:
+        raise FileError(name, None, "its JSON is nested too deep to be a glTF file") from None
+    except ValueError as error:
+        raise FileError(name, None, f"its JSON cannot be read: {error}") from None
+    if not isinstance(tree, dict):
+        raise FileError(name, None, f"is no glTF: expected a JSON object, got {_shown(tree)}")
+    return tree
+
+
+def _check_version(document: Document) -> None:
+    asset = document.tree.get("asset")
+    if not isinstance(asset, dict) or not isinstance(asset.get("version"), str):
+        raise document.error("asset.version", "is missing, so this is no glTF 2.0 file")
+    needed = asset.get("minVersion", asset["version"])
+    if not str(needed).startswith("2."):
+        raise document.error("asset.version", f"is {_shown(needed)}; only glTF 2.0 can be read")
+
+
+def _load_buffer(document: Document, buffer: Json, number: int, binary: bytes | None) -> bytes:
+    where = f"buffers[{number}]"
+    length = document.whole(buffer, "byteLength", where)
+    uri = buffer.get("uri")
+    if uri is None:
+        if number != 0 or binary is None:
+            raise document.error(where, "has no `uri`, and there is no binary chunk that it could mean")
+        data = binary
+    elif not isinstance(uri, str):
+        raise document.error(f"{where}.uri", f"expected text, got {_shown(uri)}")
+    elif uri.startswith("data:"):
+        data = _data_uri(document, uri, f"{where}.uri")
+    else:
+        data = _beside(document, uri, length, f"{where}.uri")
+    if len(data) < length:
+        raise document.error(where, f"says it has {length} bytes, and there are {len(data)}")
+    return data[:length]
+
+
+def _data_uri(document: Document, uri: str, where: str) -> bytes:
+    head, comma, text = uri.partition(",")
+    if not comma or not head.endswith(";base64"):
+        raise document.error(where, f"expected `data:...;base64,`, got `{head[:40]}`")
+    try:
+        return base64.b64decode(unquote(text), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise document.error(where, f"is no base64: {error}") from None
+
+
+def _beside(document: Document, uri: str, length: int, where: str) -> bytes:
+    """The bytes of a file that lies with the document, in its folder or below."""
+    parts = urlsplit(uri) if "\0" not in uri else None
+    relative = unquote(uri)
+    hint = "put the file beside this one and name it without a folder"
+    if parts is None or parts.scheme or parts.netloc or "\0" in relative or "\\" in relative:
+        raise document.error(where, f"`{uri[:80]}` is no file beside this one", hint)
+    folder = Path(document.folder).resolve()
+    path = (folder / relative).resolve()
+    if not path.is_relative_to(folder) or Path(relative).is_absolute():
+        raise document.error(where, f"`{uri[:80]}` lies outside the folder of this file", hint)
+    try:
+        if not path.is_file():
+            raise document.error(where, f"there is no file `{uri[:80]}` beside this one")
+        if path.stat().st_size < length:
+            raise document.error(where, f"`{uri[:80]}` has {path.stat().st_size} bytes; expected {length}")
+        with open(path, "rb") as stream:
+            return stream.read(length)
+    except (OSError, ValueError) as error:
+        raise document.error(where, f"`{uri[:80]}` cannot be read: {error}") from None
+
+
+def _shown(value: Any) -> str:
+    """A JSON value for an error message, cut short."""
+    text = json.dumps(value, default=str)
+    return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
+
+
+FLOAT, UNSIGNED_SHORT, UNSIGNED_INT = 5126, 5123, 5125
+
+COMPONENTS: dict[int, np.dtype[Any]] = {
+    5120: np.dtype("i1"), 5121: np.dtype("u1"), 5122: np.dtype("<i2"), 5123: np.dtype("<u2"), 5125: np.dtype("<u4"),
+    5126: np.dtype("<f4"),
+}  # fmt: skip
+
+SHAPES = {
+    "SCALAR": (1, 1),
+    "VEC2": (1, 2),
+    "VEC3": (1, 3),
+    "VEC4": (1, 4),
+    "MAT2": (2, 2),
+    "MAT3": (3, 3),
+    "MAT4": (4, 4),
+}
+"""Columns and rows of each type."""
+
+MOST_ZEROS = 1 << 20
+"""Elements of an accessor that stores none of them: more would be memory asked for by a number in the header."""
+
+ROOM, GROWTH = 1 << 28, 32
+"""Bytes that all accessors together may take up: so many, and so many for each byte of the file's buffers."""
+
+COMPRESSED = ("EXT_meshopt_compression", "KHR_meshopt_compression")
+
+
+class Accessors:
+    """Reads accessors, each once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._read: dict[int, np.ndarray] = {}
+        self._left = ROOM + GROWTH * sum(len(each) for each in document.buffers)
+
+    def numbers(self, number: Any, kind: str, where: str) -> Array:
+        """(N, ...) finite floating point numbers of an accessor: scalars (N,), vectors (N, n), matrices (N, n, n).
+
+        Args:
+            number: Which accessor.
+            kind: The type it must have, such as "VEC3".
+            where: Who asks, for errors.
+        """
+        found = self._values(number, kind, where)
+        if not np.all(np.abs(found) < LARGEST):
+            place = int(np.argwhere(~(np.abs(found) < LARGEST))[0][0])
+            raise self._document.error(f"accessors[{number}]", f"element {place} holds a number that is not finite")
+        return found
+
+    def any_numbers(self, number: Any, kind: str, where: str) -> Array:
+        """The same, but the numbers may be infinite or none at all."""
+        return self._values(number, kind, where)
+
+    def whole(self, number: Any, kind: str, where: str) -> np.ndarray:
+        """(N, ...) whole numbers of an accessor: joints, vertex numbers."""
+        accessor = self._document.item("accessors", number, where)
+        if accessor.get("componentType") == FLOAT:
+            raise self._document.error(f"accessors[{number}]", f"{where} needs whole numbers, not floating point ones")
+        return self._values(number, kind, where).astype(np.int64)
+
+    def _values(self, number: Any, kind: str, where: str) -> Array:
+        accessor = self._document.item("accessors", number, where)
+        if accessor.get("type") != kind:
+            raise self._document.error(f"{where}", f"needs an accessor of type {kind}, got {accessor.get('type')!r}")
+        if number not in self._read:
+            values = self._decode(accessor, f"accessors[{number}]")
+            values.setflags(write=False)
+            self._left -= values.nbytes
+            if self._left < 0:
+                raise self._document.error("accessors", "take up far more numbers than there are bytes in the file")
+            self._read[number] = values
+        return self._read[number]
+
+    def _decode(self, accessor: Json, where: str) -> Array:
+        document = self._document
+        kind = _component(document, accessor, where)
+        columns, rows = SHAPES[accessor["type"]]
+        count = document.whole(accessor, "count", where)
+        if "bufferView" in accessor:
+            packed = _elements(document, accessor, count, columns, rows, kind, where)
+        elif count > MOST_ZEROS:
+            raise document.error(where, f"asks for {count} zeros; at most {MOST_ZEROS} are taken without data")
+        else:
+            packed = np.zeros((count, columns, rows), kind)
+        if "sparse" in accessor:
+            packed = _with_sparse(document, accessor, packed, where)
+        values = packed.astype(float)
+        if accessor.get("normalized") and kind.kind in "iu":
+            values = np.maximum(values / float(np.iinfo(kind).max), -1.0)
+        if columns > 1:
+            return np.ascontiguousarray(values.transpose(0, 2, 1))
+        return values[:, 0, 0] if rows == 1 else values[:, 0]
+
+
+def _component(document: Document, holder: Json, where: str) -> np.dtype[Any]:
+    kind = COMPONENTS.get(holder.get("componentType", 0)) if isinstance(holder.get("componentType"), int) else None
+    if kind is None:
+        raise document.error(
+            f"{where}.componentType", f"expected one of {list(COMPONENTS)}, got {holder.get('componentType')!r}"
+        )
+    return kind
+
+
+def _elements(
+    document: Document, accessor: Json, count: int, columns: int, rows: int, kind: np.dtype[Any], where: str
+) -> np.ndarray:
+    """(N, columns, rows) the stored elements, any stride between them taken out."""
+    data, stride = _view(document, accessor.get("bufferView"), where)
+    # Each column of a matrix starts at a multiple of four bytes.
+    column = rows * kind.itemsize if columns == 1 else -(-rows * kind.itemsize // 4) * 4
+    size = column * columns
+    start = document.whole(accessor, "byteOffset", where, 0)
+    stride = stride or size
+    if stride < size:
+        raise document.error(where, f"elements of {size} bytes do not fit a stride of {stride}")
+    if count and start + stride * (count - 1) + size > len(data):
+        needed = start + stride * (count - 1) + size
+        raise document.error(where, f"needs {needed} bytes of its buffer view, which has {len(data)}")
+    if count == 0:
+        return np.zeros((0, columns, rows), kind)
+    return np.ndarray((count, columns, rows), kind, data, start, (stride, column, kind.itemsize))
+
+
+def _view(document: Document, number: Any, where: str) -> tuple[memoryview, int]:
+    """The bytes of a buffer view and the stride it gives, 0 if none."""
+    view = document.item("bufferViews", number, f"{where}.bufferView")
+    where = f"bufferViews[{number}]"
+    if any(name in view.get("extensions", {}) for name in COMPRESSED if isinstance(view.get("extensions", {}), dict)):
+        raise document.error(
+            where, "is packed by meshopt, which cannot be read", "unpack it: `gltf-transform copy IN OUT`"
+        )
+    document.item("buffers", view.get("buffer"), f"{where}.buffer")
+    data = document.buffers[view["buffer"]]
+    start, length = document.whole(view, "byteOffset", where, 0), document.whole(view, "byteLength", where)
+    if start + length > len(data):
+        raise document.error(where, f"ends at byte {start + length} of buffer {view['buffer']}, which has {len(data)}")
+    stride = document.whole(view, "byteStride", where, 0)
+    return memoryview(data)[start : start + length], stride
+
+
+def _with_sparse(document: Document, accessor: Json, packed: np.ndarray, where: str) -> np.ndarray:
+    """The elements with those replaced that the sparse part lists."""
+    where = f"{where}.sparse"
+    sparse = document.object(accessor["sparse"], where)
+    count = document.whole(sparse, "count", where)
+    if count > len(packed):
+        raise document.error(where, f"replaces {count} elements of {len(packed)}")
+    places, values = (document.object(sparse.get(key), f"{where}.{key}") for key in ("indices", "values"))
+    kind = _component(document, places, f"{where}.indices")
+    if kind.kind != "u":
+        raise document.error(f"{where}.indices.componentType", "expected unsigned whole numbers")
+    at = _elements(document, places, count, 1, 1, kind, f"{where}.indices")[:, 0, 0].astype(np.int64)
+    if count and (np.any(np.diff(at) <= 0) or at[-1] >= len(packed)):
+        raise document.error(f"{where}.indices", f"expected rising numbers below {len(packed)}")
+    out = np.array(packed)
+    columns, rows = packed.shape[1:]
+    out[at] = _elements(document, values, count, columns, rows, packed.dtype, f"{where}.values")
+    return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Nodes:
+    """The nodes of a file as parallel arrays, with the transforms they have while nothing is animated."""
+
+    names: tuple[str, ...]
+    """As the file has them; empty where a node has none."""
+    parents: np.ndarray
+    """(N,) number of each node's parent; -1 for a root."""
+    order: tuple[int, ...]
+    """All nodes, each right before all that hangs from it."""
+    translations: Array
+    """(N, 3)"""
+    rotations: Array
+    """(N, 4) scalar first."""
+    scales: Array
+    """(N, 3)"""
+    locals: Array
+    """(N, 4, 4) parent from node; as given, where a node has a matrix."""
+    has_matrix: np.ndarray
+    """(N,) whether the node's transform is given as a matrix."""
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    @remembered
+    def worlds(self) -> Array:
+        """(N, 4, 4) file's world from node."""
+        out = np.empty((self.count, 4, 4))
+        for node in self.order:
+            parent = self.parents[node]
+            out[node] = self.locals[node] if parent < 0 else out[parent] @ self.locals[node]
+        return out
+
+    @remembered
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in range(self.count)]
+        for node in self.order:
+            if self.parents[node] >= 0:
+                found[self.parents[node]].append(node)
+        return tuple(tuple(each) for each in found)
+
+    @remembered
+    def depths(self) -> np.ndarray:
+        """(N,) how many nodes stand above each."""
+        out = np.zeros(self.count, np.intp)
+        for node in self.order:
+            out[node] = out[self.parents[node]] + 1 if self.parents[node] >= 0 else 0
+        return out
+
+    def with_above(self, members: Iterable[int]) -> set[int]:
+        """Some nodes and all that stand above them."""
+        found: set[int] = set()
+        for node in members:
+            while node >= 0 and node not in found:
+                found.add(int(node))
+                node = int(self.parents[node])
+        return found
+
+    def above(self, node: int) -> list[int]:
+        """The nodes from a node up to its root, the node first."""
+        found = []
+        while node >= 0:
+            found.append(int(node))
+            node = self.parents[node]
+        return found
+
+
+def read_nodes(document: Document) -> Nodes:
+    """The nodes of a file, their tree checked: one parent each and no circles."""
+    nodes = document.objects(document.list_of("nodes"), "nodes")
+    count = len(nodes)
+    parents = np.full(count, -1, np.intp)
+    children: list[list[int]] = []
+    for i, node in enumerate(nodes):
+        below = document.indices(node.get("children", []), count, f"nodes[{i}].children")
+        children.append(below)
+        for child in below:
+            if parents[child] >= 0:
+                raise document.error(f"nodes[{i}].children", f"node {child} is also a child of node {parents[child]}")
+            parents[child] = i
+    order, waiting = [], [i for i in reversed(range(count)) if parents[i] < 0]
+    while waiting:
+        node_number = waiting.pop()
+        order.append(node_number)
+        waiting += reversed(children[node_number])
+    if len(order) < count:
+        left = min(set(range(count)) - set(order))
+        raise document.error(f"nodes[{left}]", "is its own ancestor; the nodes must be a tree")
+    translations, rotations, scales, locals_ = _transforms(document, nodes)
+    return Nodes(
+        names=tuple(document.text(node, "name") for node in nodes),
+        parents=parents,
+        order=tuple(order),
+        translations=translations,
+        rotations=rotations,
+        scales=scales,
+        locals=locals_,
+        has_matrix=np.array(["matrix" in node for node in nodes], bool),
+    )
+
+
+def _transforms(document: Document, nodes: list[Json]) -> tuple[Array, Array, Array, Array]:
+    """Translations (N, 3), rotations (N, 4), scales (N, 3) and matrices (N, 4, 4) of nodes."""
+    count = len(nodes)
+    translations, rotations, scales, locals_ = np.zeros((count, 3)), np.zeros((count, 4)), np.ones((count, 3)), []
+    for i, node in enumerate(nodes):
+        where = f"nodes[{i}]"
+        if "matrix" in node:
+            matrix = document.numbers(node, "matrix", tuple(np.eye(4).ravel()), where).reshape(4, 4).T
+            translations[i], rotations[i], scales[i] = taken_apart(matrix)
+            locals_.append(matrix)
+            continue
+        translations[i] = document.numbers(node, "translation", (0.0, 0.0, 0.0), where)
+        turn = document.numbers(node, "rotation", (0.0, 0.0, 0.0, 1.0), where)
+        rotations[i] = normalize(turn[[3, 0, 1, 2]])
+        scales[i] = document.numbers(node, "scale", (1.0, 1.0, 1.0), where)
+        locals_.append(composed(translations[i], rotations[i], scales[i]))
+    return translations, rotations, scales, np.array(locals_).reshape(count, 4, 4)

@@ -1,0 +1,463 @@
+"""Writing glTF: an animation into the character's own file, or a character made of what we know."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array, between, conjugate, continuous, multiply, rotate, to_matrix
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skin import Mesh, binds_of_rest
+from understudy.io.clip import Clip, WriteOptions
+from understudy.io.gltf.animation import block_of, names_of_animations
+from understudy.io.gltf.character import MADE_UP, Character
+from understudy.io.gltf.document import (
+    BINARY_CHUNK,
+    COMPONENTS,
+    FLOAT,
+    JSON_CHUNK,
+    MAGIC,
+    SHAPES,
+    UNSIGNED_INT,
+    UNSIGNED_SHORT,
+    Document,
+    Json,
+    Nodes,
+)
+from understudy.io.matrices import affine, composed, turned
+from understudy.io.units import unit_name, world_from_file
+
+STILL = 1e-6
+"""Share of the body's size by which a node may be off its own place before its translation is written too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Track:
+    """What a node does."""
+
+    node: int
+    rotations: Array
+    """(F, 4) local, scalar first, neighbours on one hemisphere."""
+    translations: Array | None
+    """(F, 3) local; None where the node stays where it is in the file."""
+
+
+def make_tracks(nodes: Nodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
+    """A track for each joint that has a node.
+
+    Places are exact whatever scales the nodes have: each node is moved against where its parent will really be.
+    """
+    pose = fk(motion)
+    back = conjugate(world_from_file(up))
+    places, turns = rotate(back, pose.positions) / unit, multiply(back, pose.rotations)
+    joints = character.joints.nodes
+    frames = motion.num_frames
+    rotations = {node: np.empty((frames, 4)) for node in joints if node != MADE_UP}
+    translations = {node: np.empty((frames, 3)) for node in rotations}
+    gaps = dict.fromkeys(rotations, 0.0)
+    step = block_of(len(joints))
+    for start in range(0, frames, step):
+        part = slice(start, start + step)
+        worlds: dict[int, Array] = {}
+        for joint, node in enumerate(joints):
+            if node == MADE_UP:
+                continue
+            above = _above(nodes, node, worlds)
+            inverse = np.linalg.inv(above)
+            linear = inverse[..., :3, :3] @ to_matrix(turns[part, joint]) @ character.stretches[joint]
+            scale = np.where(np.abs(nodes.scales[node]) > 1e-12, nodes.scales[node], 1.0)
+            turn = turned(linear / scale)
+            move = np.einsum("...ij,...j->...i", inverse[..., :3, :3], places[part, joint]) + inverse[..., :3, 3]
+            worlds[node] = above @ composed(move, turn, nodes.scales[node])
+            rotations[node][part], translations[node][part] = turn, move
+            size = np.cbrt(np.abs(np.linalg.det(above[..., :3, :3]))).max() * unit
+            gaps[node] = max(gaps[node], float(size * np.abs(move - nodes.translations[node]).max()))
+    still = STILL * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
+    return [
+        Track(
+            node=node,
+            rotations=continuous(rotations[node]),
+            translations=translations[node] if gaps[node] > still else None,
+        )
+        for node in rotations
+    ]
+
+
+def _above(nodes: Nodes, node: int, worlds: dict[int, Array]) -> Array:
+    """World from the parent of a node, (F, 4, 4) if it moves, else (4, 4): through nodes that are no joints."""
+    between = np.eye(4)
+    parent = int(nodes.parents[node])
+    while parent >= 0 and parent not in worlds:
+        between = nodes.locals[parent] @ between
+        parent = int(nodes.parents[parent])
+    found = between if parent < 0 else worlds[parent] @ between
+    if np.any(np.abs(np.linalg.det(found[..., :3, :3])) < 1e-30):
+        # A node that shrinks everything below it to a point leaves nothing to move there.
+        return affine(np.eye(3), found[..., :3, 3])
+    return found
+
+
+VERTICES, ELEMENTS = 34962, 34963
+"""What a buffer view is for: vertex attributes, vertex numbers."""
+
+LONGEST = 2**32 - 1
+"""Bytes in a GLB file."""
+
+_TYPES = {shape: kind for kind, shape in SHAPES.items()}
+
+
+class Builder:
+    """A glTF file that grows: what is added goes to the end of its first buffer, and nothing in it is moved."""
+
+    def __init__(self, tree: Json, buffers: tuple[bytes, ...] = ()) -> None:
+        self.tree = tree
+        self._rest = buffers[1:]
+        self._data = bytearray(buffers[0] if buffers else b"")
+
+    def _list(self, key: str) -> list[Any]:
+        found: list[Any] = self.tree.setdefault(key, [])
+        return found
+
+    def add(
+        self, values: np.ndarray, *, component: int = FLOAT, target: int | None = None, bounds: bool = False
+    ) -> int:
+        """Store numbers (N,), (N, n) or matrices (N, 4, 4) and return the number of their accessor."""
+        packed = values.swapaxes(1, 2) if values.ndim == 3 else values
+        packed = np.ascontiguousarray(packed, COMPONENTS[component])
+        shape = (4, 4) if values.ndim == 3 else (1, 1 if values.ndim == 1 else values.shape[1])
+        self._data += bytes(-len(self._data) % 4)
+        view: Json = {"buffer": 0, "byteOffset": len(self._data), "byteLength": packed.nbytes}
+        if target is not None:
+            view["target"] = target
+        self._data += packed.tobytes()
+        self._list("bufferViews").append(view)
+        accessor: Json = {
+            "bufferView": len(self.tree["bufferViews"]) - 1,
+            "componentType": component,
+            "count": len(values),
+            "type": _TYPES[shape],
+        }
+        if bounds:
+            flat = packed.reshape(len(packed), -1)
+            accessor["min"], accessor["max"] = flat.min(axis=0).tolist(), flat.max(axis=0).tolist()
+        self._list("accessors").append(accessor)
+        return len(self.tree["accessors"]) - 1
+
+    def animation(self, name: str, times: Array, fps: float, tracks: list[Track]) -> Json:
+        """An animation with a key on every frame of every channel."""
+        clock = self.add(times, bounds=True)
+        channels: list[Json] = []
+        samplers: list[Json] = []
+        for track in tracks:
+            moves = {"translation": track.translations, "rotation": track.rotations[:, [1, 2, 3, 0]]}
+            for path, values in moves.items():
+                if values is None:
+                    continue
+                channels.append({"sampler": len(samplers), "target": {"node": track.node, "path": path}})
+                samplers.append({"input": clock, "interpolation": "LINEAR", "output": self.add(values)})
+        return {"name": name, "channels": channels, "samplers": samplers, "extras": {"fps": fps}}
+
+    def write(self, stream: BinaryIO, *, text: bool) -> None:
+        """Write the file, all buffers inside it: as text with base64, or as a binary container."""
+        if self._data:
+            self._data += bytes(-len(self._data) % 4)
+            first: Json = self._list("buffers")[0] if self.tree.get("buffers") else {}
+            first = {key: value for key, value in first.items() if key != "uri"} | {"byteLength": len(self._data)}
+            self._list("buffers")[:1] = [first | {"uri": _data_uri(bytes(self._data))} if text else first]
+        for number, data in enumerate(self._rest, start=1):
+            buffer = self.tree["buffers"][number]
+            if not str(buffer.get("uri", "")).startswith("data:"):
+                self.tree["buffers"][number] = {**buffer, "uri": _data_uri(data)}
+        if text:
+            stream.write(json.dumps(self.tree, ensure_ascii=False, indent=1).encode())
+            return
+        head = json.dumps(self.tree, ensure_ascii=False, separators=(",", ":")).encode()
+        head += b" " * (-len(head) % 4)
+        chunks = struct.pack("<II", len(head), JSON_CHUNK) + head
+        if self._data:
+            chunks += struct.pack("<II", len(self._data), BINARY_CHUNK)
+        length = 12 + len(chunks) + len(self._data)
+        if length > LONGEST:
+            raise OptionError(f"The file would have {length} bytes, and GLB holds at most {LONGEST}")
+        stream.write(MAGIC + struct.pack("<II", 2, length) + chunks)
+        stream.write(self._data)
+
+
+def _data_uri(data: bytes) -> str:
+    return f"data:application/octet-stream;base64,{base64.b64encode(data).decode('ascii')}"
+
+
+THICKNESS, WAIST = 0.08, 0.15
+"""Half the width of a bone's thickest place and where along it that is, as shares of its length."""
+
+BALL = 0.03
+"""Half the width of what shows a joint without bones, as a share of the body's size."""
+
+_CORNERS = np.array([[1, 0, 0], [0, 0, 1], [-1, 0, 0], [0, 0, -1]], float)
+
+_FACES = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1], [5, 2, 1], [5, 3, 2], [5, 4, 3], [5, 1, 4]])
+
+
+def bone_mesh(skeleton: Skeleton) -> Mesh:
+    """A surface that shows a skeleton: a long double pyramid for each bone, carried by the joint it starts at."""
+    places, _ = skeleton.rest_world
+    bones = [(parent, places[parent], places[joint]) for joint, parent in enumerate(skeleton.parents) if parent >= 0]
+    bones += [
+        (skeleton.index[end.joint], places[skeleton.index[end.joint]], tip)
+        for end, tip in zip(skeleton.ends, skeleton.rest_ends)
+    ]
+    size = max(float(np.ptp(places, axis=0).max()), 1e-3)
+    bones = [bone for bone in bones if np.linalg.norm(bone[2] - bone[1]) > 1e-4 * size]
+    lone = set(range(skeleton.num_joints)) - {joint for joint, _, _ in bones} if not bones else set()
+    bones += [(joint, places[joint] - [0, BALL * size, 0], places[joint] + [0, BALL * size, 0]) for joint in lone]
+    corners = np.concatenate([_bone(start, tip) for _, start, tip in bones])
+    faces = np.concatenate([_FACES + 6 * i for i in range(len(bones))])
+    joints = np.repeat([joint for joint, _, _ in bones], 6)[:, None]
+    return Mesh(
+        name="bones",
+        vertices=corners,
+        triangles=faces,
+        joints=joints,
+        weights=np.ones(joints.shape),
+        joint_from_mesh=binds_of_rest(skeleton),
+    )
+
+
+def _bone(start: Array, tip: Array) -> Array:
+    """(6, 3) the corners of a double pyramid: start, four around, tip."""
+    along = tip - start
+    length = float(np.linalg.norm(along))
+    around = _CORNERS * [THICKNESS * length, 0.0, THICKNESS * length] + [0.0, WAIST * length, 0.0]
+    local = np.concatenate([np.zeros((1, 3)), around, [[0.0, length, 0.0]]])
+    return start + rotate(between(np.array([0.0, 1.0, 0.0]), along), local)
+
+
+def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[str]]:
+    """A file of a clip's joints, meshes and motion, in that unit with that axis up; and what it does not hold."""
+    skeleton = clip.skeleton
+    builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
+    tree = builder.tree
+    tree["nodes"] = _joint_nodes(skeleton, unit, up)
+    roots = [0]
+    fitting = [mesh for mesh in clip.meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
+    for mesh in fitting or [bone_mesh(skeleton)]:
+        roots.append(_add_mesh(builder, mesh, skeleton.num_joints, unit, up))
+    tree["scenes"] = [{"nodes": roots, **({"name": skeleton.name} if skeleton.name else {})}]
+    if clip.motion is not None:
+        times = np.arange(clip.motion.num_frames) / clip.motion.fps
+        tracks = _tracks(clip.motion, unit, up)
+        tree["animations"] = [builder.animation(name, times, clip.motion.fps, tracks)]
+    return builder, _losses(clip, len(fitting))
+
+
+def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
+    back = conjugate(world_from_file(up))
+    offsets, rest = skeleton.offsets / unit, np.array(skeleton.rest)
+    offsets[0], rest[0] = rotate(back, offsets[0]), multiply(back, rest[0])
+    nodes: list[Json] = []
+    for joint, name in enumerate(skeleton.names):
+        node: Json = {
+            "name": name,
+            "translation": offsets[joint].tolist(),
+            "rotation": rest[joint][[1, 2, 3, 0]].tolist(),
+        }
+        if skeleton.children[joint]:
+            node["children"] = list(skeleton.children[joint])
+        nodes.append(node)
+    for end in skeleton.ends:
+        nodes[skeleton.index[end.joint]].setdefault("children", []).append(len(nodes))
+        # Marked, because a bare node under a joint with joints below it could be anything.
+        nodes.append({"name": end.name, "translation": (end.offset / unit).tolist(), "extras": {"end": True}})
+    return nodes
+
+
+def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: str) -> int:
+    """Add a mesh with a skin and the node that shows it; returns the node."""
+    turn = to_matrix(world_from_file(up))
+    to_world, from_metres = np.eye(4), np.eye(4)
+    to_world[:3, :3] = unit * turn
+    from_metres[:3, :3] /= unit
+    vertices = mesh.vertices @ turn / unit
+    weights = np.pad(mesh.weights, ((0, 0), (0, -mesh.weights.shape[1] % 4)))
+    joints = np.where(weights > 0.0, np.pad(mesh.joints, ((0, 0), (0, -mesh.joints.shape[1] % 4))), 0)
+    attributes: Json = {"POSITION": builder.add(vertices, target=VERTICES, bounds=True)}
+    for i in range(weights.shape[1] // 4):
+        four = slice(4 * i, 4 * i + 4)
+        attributes[f"JOINTS_{i}"] = builder.add(joints[:, four], component=UNSIGNED_SHORT, target=VERTICES)
+        attributes[f"WEIGHTS_{i}"] = builder.add(_rounded(weights)[:, four], target=VERTICES)
+    faces = builder.add(mesh.triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
+    tree = builder.tree
+    binds = from_metres @ mesh.joint_from_mesh @ to_world
+    skin: Json = {"inverseBindMatrices": builder.add(binds), "joints": list(range(num_joints)), "skeleton": 0}
+    tree.setdefault("skins", []).append(skin)
+    primitive = {"attributes": attributes, "indices": faces}
+    tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": [primitive]})
+    node = {"name": mesh.name or "mesh", "mesh": len(tree["meshes"]) - 1, "skin": len(tree["skins"]) - 1}
+    tree["nodes"].append(node)
+    return len(tree["nodes"]) - 1
+
+
+def _rounded(weights: Array) -> Array:
+    """Weights that sum to one after they are rounded to single precision: the largest takes up the rest."""
+    out = weights.astype(np.float32).astype(float)
+    rows, largest = np.arange(len(out)), out.argmax(axis=1)
+    out[rows, largest] += 1.0 - out.sum(axis=1)
+    return out
+
+
+def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
+    """What each joint's node does, translations only where the motion leaves the node's own."""
+    skeleton = motion.skeleton
+    back = conjugate(world_from_file(up))
+    rotations = np.array(motion.rotations)
+    rotations[:, 0] = multiply(back, rotations[:, 0])
+    still = STILL * float(np.ptp(skeleton.rest_world[0], axis=0).max())
+    tracks = []
+    for joint in range(skeleton.num_joints):
+        moved = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
+        if moved is not None and np.abs(moved - skeleton.offsets[joint]).max() <= still:
+            moved = None
+        if moved is not None:
+            moved = (rotate(back, moved) if joint == 0 else moved) / unit
+        tracks.append(Track(node=joint, rotations=continuous(rotations[:, joint]), translations=moved))
+    return tracks
+
+
+def _losses(clip: Clip, meshes: int) -> list[str]:
+    skeleton = clip.skeleton
+    said = []
+    special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
+    if special:
+        said.append(
+            f"glTF has no kinds of joints: {len(special)} of {', '.join(sorted(set(special)))} kind turn freely"
+        )
+    limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
+    if limited:
+        said.append(f"glTF has no limits: those of {limited} joints are left out")
+    if meshes < len(clip.meshes):
+        said.append(f"{len(clip.meshes) - meshes} meshes are for other joints or have no faces, and are left out")
+    if meshes:
+        said.append("of the meshes only the shape and the skin weights are written, no materials")
+    return said
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GltfLayout:
+    """A glTF file as it was read, to write an animation into it and leave all else as it is."""
+
+    document: Document
+    nodes: Nodes
+    character: Character
+    animation: int | None = None
+    """The number of the animation that was read."""
+    start: float = 0.0
+    """Seconds of the file's clock at its first frame."""
+    motion: Motion | None = None
+    """What was read of it, to know it again."""
+    skeleton: Skeleton | None = None
+    """What was read of the joints."""
+
+    def fits(self, skeleton: Skeleton) -> bool:
+        """Whether a skeleton has the joints of the file; bone lengths may differ."""
+        joints = self.character.joints
+        return skeleton.names == joints.names and np.array_equal(skeleton.parents, joints.parents)
+
+
+def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
+    """Write a glTF file, as text if its name ends in .gltf, else as GLB.
+
+    A clip read from glTF goes back into its own file: the motion becomes the first animation, in the place of one of
+    the same name, and all else stays. Anything else becomes a file of its joints and meshes, with a surface of bones
+    where there is no mesh.
+
+    Args:
+        clip: What to write.
+        stream: Where to.
+        options: The file's name; unit and up axis for a file made anew.
+
+    Returns:
+        What glTF could not hold, a sentence each.
+    """
+    layout = clip.layout if isinstance(clip.layout, GltfLayout) and clip.layout.fits(clip.skeleton) else None
+    text = options.path.lower().endswith(".gltf")
+    said: list[str]
+    if layout is None:
+        name = clip.motion.name if clip.motion is not None and clip.motion.name else "motion"
+        builder, said = build(clip, options.unit or 1.0, options.up or "Y", name)
+    else:
+        builder, said = _into_own_file(clip, layout, options)
+    builder.write(stream, text=text)
+    return tuple(said)
+
+
+def _into_own_file(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tuple[Builder, list[str]]:
+    """The character's own file with the clip's motion in it; as it is, where that is the motion that was read."""
+    said = []
+    if (options.unit or clip.unit) != clip.unit or (options.up or clip.up) != clip.up:
+        said.append(f"the character's own file keeps its unit ({unit_name(clip.unit)}) and its up axis ({clip.up})")
+    said += _left_behind(layout.document, options.path)
+    motion = clip.motion
+    if motion is None and layout.skeleton is not None and clip.skeleton is not layout.skeleton:
+        said.append(
+            "without a motion the character's own file is written as it is: bones of other lengths are not kept"
+        )
+    if motion is None or motion is layout.motion:
+        return Builder(copy.deepcopy(layout.document.tree), layout.document.buffers), said
+    builder = Builder(copy.deepcopy(layout.document.tree), layout.document.buffers)
+    tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up)
+    _untie(builder.tree, layout.nodes, tracks)
+    names = names_of_animations(layout.document)
+    # A motion that is called like its character has no name of its own yet; the file's is more telling.
+    name = motion.name if motion.name != clip.skeleton.name else PurePath(options.path).stem or motion.name
+    name = name or "motion"
+    old = names.index(name) if name in names else None
+    start = layout.start if old is not None and old == layout.animation else 0.0
+    times = start + np.arange(motion.num_frames) / motion.fps
+    made = builder.animation(name, times, motion.fps, tracks)
+    animations: list[Any] = builder.tree.setdefault("animations", [])
+    if old is not None:
+        _keep_others(made, animations.pop(old), layout)
+    # Viewers play the first animation by themselves, and it is what reads back where none is named.
+    animations.insert(0, made)
+    return builder, said
+
+
+def _untie(tree: Json, nodes: Nodes, tracks: list[Track]) -> None:
+    """Write matrices of nodes that are to be animated as translation, rotation and scale, as the format demands."""
+    for track in tracks:
+        node = tree["nodes"][track.node]
+        if nodes.has_matrix[track.node]:
+            del node["matrix"]
+            node["translation"] = nodes.translations[track.node].tolist()
+            node["rotation"] = nodes.rotations[track.node][[1, 2, 3, 0]].tolist()
+            node["scale"] = nodes.scales[track.node].tolist()
+
+
+def _keep_others(made: Json, old: Json, layout: GltfLayout) -> None:
+    """Carry over what the replaced animation does to anything but the joints and the nodes that move them."""
+    moved = layout.nodes.with_above(layout.character.joints.nodes)
+    for channel in old.get("channels", []):
+        target = channel.get("target", {})
+        if target.get("path") in ("translation", "rotation", "scale") and target.get("node") in moved:
+            continue
+        made["channels"].append({**channel, "sampler": len(made["samplers"])})
+        made["samplers"].append(old["samplers"][channel["sampler"]])
+
+
+def _left_behind(document: Document, path: str) -> list[str]:
+    """A sentence about images that lie beside the original file, where the new one is elsewhere."""
+    images = [each.get("uri") for each in document.list_of("images") if isinstance(each, dict)]
+    outside = [uri for uri in images if isinstance(uri, str) and not uri.startswith("data:")]
+    if not outside or not path or Path(path).parent.resolve() == Path(document.folder).resolve():
+        return []
+    return [f"{len(outside)} images, from `{outside[0][:60]}`, lie beside the original file and are not copied"]

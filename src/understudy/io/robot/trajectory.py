@@ -1,0 +1,355 @@
+"""CSV trajectories of robots: a row a frame, a column for the time, each part of the root's pose and every joint.
+
+The first lines, which begin with `#`, say what the numbers are; then comes the row of the columns' names. The names
+tell the quaternion's order too: `root_qw` is its real part. The robot itself is in a file of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from understudy.base.errors import FileError, MotionError, OptionError, nearest_names
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    continuous,
+    from_axis_angle,
+    multiply,
+    normalize,
+    rotate,
+    unrotate,
+)
+from understudy.figure.angles import joint_angle_curves
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.io.clip import Clip, ReadOptions, WriteOptions
+from understudy.io.robot.tree import RobotLayout
+from understudy.io.units import world_from_file
+
+WORLD = world_from_file("Z")
+"""(4,) from the robot's world to ours."""
+
+BALL = (".w", ".x", ".y", ".z")
+"""What follows a ball joint's name in the names of its four values, a quaternion."""
+
+ROBOTS = (".urdf", ".xml", ".mjcf")
+
+HINT = "name the robot: --skeleton robot.xml"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trajectory:
+    """A robot's motion as plain arrays."""
+
+    fps: float
+    root_position: Array
+    """(F, 3) metres, Z up."""
+    root_quaternion: Array
+    """(F, 4) w, x, y, z, from the root link's frame to the world."""
+    joint_names: tuple[str, ...]
+    joint_values: Array
+    """(F, N) radians."""
+    robot: str = ""
+    """The model's name."""
+    robot_file: str = ""
+
+
+def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
+    """The trajectory of a robot's motion.
+
+    A joint with limits has the value that lies in them, or nearest to them; one without turns on without jumps.
+    """
+    skeleton = motion.skeleton
+    missing = [name for name in layout.names if name not in skeleton.index]
+    if missing:
+        raise OptionError(f"The motion has no joint `{missing[0]}`, which the robot `{layout.robot}` has")
+    curves = joint_angle_curves(skeleton, motion.rotations)[..., 0]
+    names: list[str] = []
+    columns: list[Array] = []
+    for name in layout.names:
+        joint = skeleton.index[name]
+        if skeleton.kinds[joint] is JointKind.BALL:
+            names += [name + part for part in BALL]
+            columns += list(continuous(multiply(conjugate(skeleton.rest[joint]), motion.rotations[:, joint])).T)
+        else:
+            names.append(name)
+            columns.append(_in_range(curves[:, joint], skeleton.limits[joint, 0]) + layout.references.get(name, 0.0))
+    return Trajectory(
+        fps=motion.fps,
+        root_position=unrotate(WORLD, motion.root),
+        root_quaternion=continuous(multiply(conjugate(WORLD), motion.rotations[:, 0])),
+        joint_names=tuple(names),
+        joint_values=np.stack(columns, axis=-1) if columns else np.zeros((motion.num_frames, 0)),
+        robot=layout.robot,
+        robot_file=layout.file,
+    )
+
+
+def _in_range(angles: Array, limits: Array) -> Array:
+    """Angles (F,) moved by full turns to be nearest to the middle of a range (2,)."""
+    if not np.all(np.isfinite(limits)):
+        return angles
+    middle = 0.5 * float(limits.sum())
+    return middle + np.remainder(angles - middle + np.pi, 2.0 * np.pi) - np.pi
+
+
+def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, list[str]]:
+    """The motion of a robot that a trajectory gives, and what there is to say about it.
+
+    Args:
+        trajectory: The arrays, checked.
+        robot: The robot's file.
+        name: The trajectory's file, for errors.
+    """
+    skeleton, layout = robot.skeleton, robot.layout
+    frames = len(trajectory.root_position)
+    rotations = np.tile(skeleton.rest, (frames, 1, 1))
+    rotations[:, 0] = multiply(WORLD, trajectory.root_quaternion)
+    column = dict(zip(trajectory.joint_names, trajectory.joint_values.T, strict=True))
+    notes: list[str] = []
+    missing: list[str] = []
+    for joint in layout.names:
+        index = skeleton.index[joint]
+        if skeleton.kinds[index] is JointKind.BALL and all(joint + part in column for part in BALL):
+            turn = normalize(np.stack([column.pop(joint + part) for part in BALL], axis=-1))
+        elif joint in column and skeleton.kinds[index] is JointKind.HINGE:
+            angles = column.pop(joint) - layout.references.get(joint, 0.0)
+            turn = from_axis_angle(skeleton.axes[index, 0], angles)
+        else:
+            missing.append(joint)
+            continue
+        rotations[:, index] = multiply(skeleton.rest[index], turn)
+    if column:
+        first = next(iter(column))
+        raise FileError(
+            name, None, f"joint `{first}` is not in robot `{layout.robot}`; {nearest_names(first, layout.names)}",
+            hint=HINT,
+        )  # fmt: skip
+    if missing:
+        shown = ", ".join(f"`{joint}`" for joint in missing[:4])
+        notes.append(f"{len(missing)} joints have no values ({shown}): they stay as in the robot's rest pose.")
+    try:
+        made = Motion(
+            skeleton=skeleton,
+            fps=trajectory.fps,
+            root=rotate(WORLD, trajectory.root_position),
+            rotations=rotations,
+            name=Path(name).stem,
+        )
+    except MotionError as error:
+        raise FileError(name, None, f"the numbers make no motion: {error.message}") from None
+    return made, notes
+
+
+def clip_of(trajectory: Trajectory, name: str, options: ReadOptions, format: str) -> Clip:
+    """The clip of a trajectory's file, with the robot from its own."""
+    robot = _robot(trajectory, name, options)
+    motion, notes = motion_of(trajectory, robot, name)
+    return replace(robot, motion=motion, format=format, notes=(*robot.notes, *notes))
+
+
+def _robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip:
+    path = Path(options.skeleton) if options.skeleton else _beside(trajectory, Path(name))
+    if path is None:
+        raise FileError(name, None, "the robot that it moves was not found beside it", hint=HINT)
+    from understudy.io.files import read
+
+    robot = read(path, up=options.up)
+    if not isinstance(robot.layout, RobotLayout):
+        raise FileError(str(path), None, f"is no robot; expected a file that ends in {', '.join(ROBOTS)}", hint=HINT)
+    return robot
+
+
+def _beside(trajectory: Trajectory, path: Path) -> Path | None:
+    """The robot's file in the trajectory's folder: the one it names, one of its own name, or the only one there."""
+    named = Path(trajectory.robot_file).name
+    tried = [path.with_name(named)] if named else []
+    tried += [path.with_suffix(suffix) for suffix in ROBOTS]
+    for file in tried:
+        if file.is_file() and file.suffix.lower() in ROBOTS:
+            return file
+    there = [file for file in sorted(path.parent.glob("*")) if file.suffix.lower() in ROBOTS and file.is_file()]
+    return there[0] if len(there) == 1 else None
+
+
+def checked(trajectory: Trajectory, name: str) -> Trajectory:
+    """A trajectory whose arrays fit together, or an error that says which do not."""
+    frames = len(trajectory.root_position)
+    shapes = {
+        "root_position": (trajectory.root_position, (frames, 3)),
+        "root_quaternion": (trajectory.root_quaternion, (frames, 4)),
+        "joint_values": (trajectory.joint_values, (frames, len(trajectory.joint_names))),
+    }
+    for key, (value, shape) in shapes.items():
+        if value.shape != shape:
+            raise FileError(name, None, f"`{key}`: expected shape {shape}, got {value.shape}")
+        if not np.all(np.isfinite(value)):
+            raise FileError(name, None, f"`{key}`: expected finite numbers")
+    if frames == 0:
+        raise FileError(name, None, "holds no frame")
+    if len(set(trajectory.joint_names)) < len(trajectory.joint_names):
+        raise FileError(name, None, "a joint is named twice")
+    sizes = np.linalg.norm(trajectory.root_quaternion, axis=-1)
+    if np.any(np.abs(sizes - 1.0) > 1e-2):
+        raise FileError(
+            name, None, f"`root_quaternion`: expected length 1, got {sizes[np.argmax(np.abs(sizes - 1.0))]:g}"
+        )
+    return replace(trajectory, root_quaternion=normalize(trajectory.root_quaternion))
+
+
+def lost(clip: Clip, skeleton: Skeleton) -> tuple[str, ...]:
+    """What of a robot's clip a trajectory does not hold, a sentence each."""
+    said = []
+    if clip.motion is not None and clip.motion.offsets is not None:
+        said.append("Bones that change their lengths: a trajectory holds joint values only.")
+    if clip.layout.still:
+        said.append(f"Values of the sliding joints {', '.join(f'`{name}`' for name in clip.layout.still)}.")
+    loose = [
+        name for name, kind in zip(skeleton.names[1:], skeleton.kinds[1:])
+        if kind is not JointKind.FIXED and name not in clip.layout.names
+    ]  # fmt: skip
+    if loose:
+        said.append(f"Joints that the robot's file does not have: {', '.join(f'`{name}`' for name in loose[:4])}.")
+    return tuple(said)
+
+
+PLACE = ("root_x", "root_y", "root_z")
+
+TURN = ("root_qw", "root_qx", "root_qy", "root_qz")
+
+TIME = "time"
+
+LARGEST = 2**29
+"""Bytes that a file may have."""
+
+_SAID = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*)")
+
+
+def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
+    """Read a trajectory together with its robot's file."""
+    data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise FileError(name, None, f"has more than {LARGEST // 2**20} MiB")
+    try:
+        lines = data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise FileError(name, None, "is no text; expected a CSV trajectory") from None
+    return clip_of(parse(lines, name), name, options, "csv")
+
+
+def parse(lines: list[str], name: str) -> Trajectory:
+    """The trajectory of a file's lines."""
+    said: dict[str, str] = {}
+    start = 0
+    while start < len(lines) and (lines[start].startswith("#") or not lines[start].strip()):
+        found = _SAID.fullmatch(lines[start].strip())
+        if found:
+            said[found[1]] = found[2].strip()
+        start += 1
+    if start >= len(lines):
+        raise FileError(name, None, "holds no row of column names; expected a CSV trajectory")
+    columns = [column.strip() for column in next(csv.reader([lines[start]]))]
+    missing = [column for column in (*PLACE, *TURN) if column not in columns]
+    if missing:
+        raise FileError(
+            name, start + 1, f"no column is named `{missing[0]}`; expected {', '.join((*PLACE, *TURN))} and the joints",
+            hint="the first row that is no comment names the columns",
+        )  # fmt: skip
+    if len(set(columns)) < len(columns):
+        twice = next(column for i, column in enumerate(columns) if column in columns[:i])
+        raise FileError(name, start + 1, f"two columns are named `{twice}`")
+    values = _values(lines[start + 1 :], start + 2, len(columns), name)
+    at = {column: number for number, column in enumerate(columns)}
+    joints = [column for column in columns if column not in (TIME, *PLACE, *TURN)]
+    return checked(
+        Trajectory(
+            fps=_rate(said, values[:, at[TIME]] if TIME in at else None, name),
+            root_position=values[:, [at[column] for column in PLACE]],
+            root_quaternion=values[:, [at[column] for column in TURN]],
+            joint_names=tuple(joints),
+            joint_values=values[:, [at[column] for column in joints]],
+            robot=said.get("robot", ""),
+            robot_file=said.get("robot_file", ""),
+        ),
+        name,
+    )
+
+
+def _values(lines: list[str], first: int, count: int, name: str) -> Array:
+    """(F, C) the numbers of the rows."""
+    rows: list[list[str]] = []
+    for number, line in enumerate(lines, start=first):
+        if line.strip() and not line.startswith("#"):
+            rows.append(line.split(","))
+            if len(rows[-1]) != count:
+                raise FileError(name, number, f"expected {count} numbers, one for each column; got {len(rows[-1])}")
+    if not rows:
+        raise FileError(name, None, "holds no frame")
+    try:
+        return np.array(rows, dtype=float)
+    except ValueError:
+        pass
+    for number, line in enumerate(lines, start=first):
+        for cell in line.split(",") if line.strip() and not line.startswith("#") else ():
+            try:
+                float(cell)
+            except ValueError:
+                raise FileError(name, number, f"expected a number, got `{cell.strip()[:40]}`") from None
+    raise FileError(name, None, "the numbers cannot be read")
+
+
+def _rate(said: dict[str, str], times: Array | None, name: str) -> float:
+    """Frames per second: as the file says, else by its times."""
+    try:
+        rate = float(said["fps"]) if "fps" in said else None
+    except ValueError:
+        raise FileError(name, None, f"`fps` is `{said['fps']}`; expected a number") from None
+    if rate is None:
+        if times is None or len(times) < 2 or not times[-1] > times[0]:
+            raise FileError(
+                name, None, "does not say its frame rate", hint="add a line `# fps: 30`, or a column `time` in seconds"
+            )
+        rate = (len(times) - 1) / float(times[-1] - times[0])
+    if not (np.isfinite(rate) and rate > 0.0):
+        raise FileError(name, None, f"the frame rate is {rate:g}; expected one above zero")
+    return rate
+
+
+def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
+    """Write a robot's motion; returns what the format could not hold."""
+    if not isinstance(clip.layout, RobotLayout) or clip.motion is None:
+        what = "no motion" if isinstance(clip.layout, RobotLayout) else "no robot"
+        raise OptionError(
+            f"A CSV trajectory holds a robot's joint values, and this is {what}",
+            hint="retarget onto a robot first: understudy retarget MOTION robot.urdf -o walk.csv",
+        )
+    path = trajectory_of(clip.motion, clip.layout)
+    head = [
+        "# understudy trajectory: 1",
+        f"# fps: {path.fps!r}",
+        "# units: metres, radians, seconds; Z up",
+        "# quaternion_order: wxyz (root_qw is the real part; from the root link to the world)",
+        f"# robot: {_one_line(path.robot)}",
+        f"# robot_file: {_one_line(path.robot_file)}",
+    ]
+    times = clip.motion.times[:, None]
+    whole = np.concatenate([times, path.root_position, path.root_quaternion, path.joint_values], axis=1)
+    names = ",".join(_cell(name) for name in (TIME, *PLACE, *TURN, *path.joint_names))
+    rows = [",".join(map(repr, row)) for row in whole.tolist()]
+    stream.write(("\n".join([*head, names, *rows]) + "\n").encode())
+    return lost(clip, clip.motion.skeleton)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(name: str) -> str:
+    """A column's name, in quotes where it needs them."""
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[",\s]', name) else name

@@ -1,0 +1,235 @@
+"""Map files: which bones of one character play which of another, in TOML that people can read and edit."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.base.errors import FileError, UnderstudyError, nearest_names
+from understudy.base.files import open_to_read, open_to_write
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
+from understudy.figure.skeleton import Skeleton
+from understudy.recipe.fields import FieldError, convert, unknown_key
+from understudy.recipe.toml import WIDTH, Place, comment, entry, find_lines, line_of, value_text
+
+PAIR_KEYS = {"confidence": float, "reason": str, "align": str, "twist": float}
+"""Keys of a pair besides its bones, and what they hold; twist in degrees."""
+
+HEAD = (
+    "A map of understudy: which bones of one character play which bones of another. Edit it, then give it with "
+    "`--map FILE`. A [[pair]] has one bone on each side, or a list from the body outwards: lists of different lengths "
+    'share the movement out. Bones in no pair stay as they rest. Further keys: align = "direction" (the target\'s '
+    'bone points as the source\'s does) or "stance" (each moves from how it stands by itself); twist = degrees to '
+    "turn the target's bones about their length. A [[point]] names points, ends or joints, that land together."
+)
+
+
+def write_map(correspondence: Correspondence, path: str | Path, source_name: str = "", target_name: str = "") -> None:
+    """Write a map; the old file stays until the new one is whole.
+
+    Args:
+        correspondence: The map.
+        path: Where to.
+        source_name: What the source is called in its comments, such as its file.
+        target_name: The same of the target.
+    """
+    with open_to_write(path) as stream:
+        stream.write(map_text(correspondence, source_name, target_name).encode())
+
+
+def map_text(correspondence: Correspondence, source_name: str = "", target_name: str = "") -> str:
+    """A map as commented TOML; read back it is the same map."""
+    names = {
+        "source": source_name or correspondence.source.name or "the source",
+        "target": target_name or correspondence.target.name or "the target",
+    }
+    lines = [*comment(HEAD), ""]
+    lines += [line for side, name in names.items() for line in comment(f"{side}: {_one_line(name)}")]
+    for pair in correspondence.pairs:
+        lines += ["", "[[pair]]", *_bones("source", pair.source), *_bones("target", pair.target)]
+        lines += entry("confidence", float(pair.confidence)) + entry("reason", pair.reason)
+        lines += entry("align", pair.align) if pair.align is not None else []
+        lines += entry("twist", _degrees(pair.twist)) if pair.twist else []
+    for points in correspondence.points:
+        lines += ["", "[[point]]", *entry("source", points.source), *entry("target", points.target)]
+    for side, name in names.items():
+        left = correspondence.unmatched(side)
+        if left:
+            lines += ["", *comment(f"In no pair, of {_one_line(name)}:"), *_listed(left)]
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _listed(bones: Sequence[str]) -> list[str]:
+    """Bones as lines of comment, in quotes, so that they can be copied into a pair."""
+    lines = ["#  "]
+    for bone in bones:
+        word = f" {value_text(bone)},"
+        if len(lines[-1]) + len(word) > WIDTH:
+            lines.append("#  ")
+        lines[-1] += word
+    return [*lines[:-1], lines[-1].rstrip(",")]
+
+
+def _bones(key: str, bones: Sequence[str]) -> list[str]:
+    return entry(key, bones[0] if len(bones) == 1 else list(bones))
+
+
+def _degrees(angle: float) -> float:
+    """Radians as degrees with as few figures as read back to the same angle."""
+    whole = float(np.degrees(angle))
+    for near in (whole, float(np.nextafter(whole, np.inf)), float(np.nextafter(whole, -np.inf))):
+        for figures in range(3, 18):
+            short = float(f"{near:.{figures}g}")
+            if float(np.radians(short)) == angle:
+                return short
+    return whole
+
+
+def read_map(path: str | Path, source: Skeleton, target: Skeleton) -> Correspondence:
+    """Read a map between two characters; what is wrong with it is told with its line.
+
+    Args:
+        path: The map file.
+        source: The character that moves.
+        target: The character that is to move.
+    """
+    name = str(path)
+    with open_to_read(path) as stream:
+        data = stream.read()
+    try:
+        text = data.decode("utf-8")
+        table = tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise FileError(name, None, "the text is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        said = re.sub(r"\s*\(at .*\)$", "", str(error))
+        line = int(found[1]) if found else max(len(text.splitlines()), 1)
+        raise FileError(name, line, f"no TOML: {said}", hint="bones are written in quotes, lists in brackets") from None
+    return _Reader(name, table, find_lines(text), source, target).correspondence()
+
+
+class _Reader:
+    """Turns the tables of one map file into a correspondence."""
+
+    def __init__(
+        self, name: str, table: dict[str, Any], lines: dict[Place, int], source: Skeleton, target: Skeleton
+    ) -> None:
+        self.name, self.table, self.lines = name, table, lines
+        self.skeletons = {"source": source, "target": target}
+
+    def correspondence(self) -> Correspondence:
+        """The whole map, checked pair by pair, so that errors point at the line."""
+        for key in self.table:
+            if key not in ("pair", "point"):
+                raise self._error((key,), unknown_key(key, ["pair", "point"]))
+        pairs = [self._pair(number, entry) for number, entry in enumerate(self._entries("pair"))]
+        points = [self._point(number, entry) for number, entry in enumerate(self._entries("point"))]
+        self._check_claims(pairs)
+        source, target = self.skeletons["source"], self.skeletons["target"]
+        try:
+            return Correspondence(source=source, target=target, pairs=tuple(pairs), points=tuple(points))
+        except CorrespondenceError as error:
+            place = self._named_in(error.message, pairs)
+            raise FileError(self.name, line_of(self.lines, place), error.message, hint=error.hint) from None
+
+    def _error(self, place: Place, error: UnderstudyError) -> FileError:
+        where = (*place, *error.keys) if isinstance(error, FieldError) else place
+        return FileError(self.name, line_of(self.lines, where), error.message, hint=error.hint)
+
+    def _entries(self, key: str) -> list[Any]:
+        entries = self.table.get(key, [])
+        if not isinstance(entries, list):
+            problem = FieldError(f"expected a list of `{key}` tables", hint=f"begin each with [[{key}]]")
+            raise self._error((key,), problem)
+        return entries
+
+    def _pair(self, number: int, given: Any) -> Pair:
+        place: Place = ("pair", number)
+        try:
+            self._check_keys(given, ("source", "target", *PAIR_KEYS))
+            bones = {side: self._names(side, given[side], bones=True) for side in ("source", "target")}
+            values = {key: _converted(key, given[key], kind) for key, kind in PAIR_KEYS.items() if key in given}
+            if "twist" in values:
+                values["twist"] = float(np.radians(values["twist"]))
+            return Pair(source=bones["source"], target=bones["target"], **values)
+        except UnderstudyError as error:
+            raise self._error(place, error) from None
+
+    def _point(self, number: int, given: Any) -> PointPair:
+        try:
+            self._check_keys(given, ("source", "target"))
+            named = {side: self._names(side, given[side], bones=False)[0] for side in ("source", "target")}
+            return PointPair(source=named["source"], target=named["target"])
+        except UnderstudyError as error:
+            raise self._error(("point", number), error) from None
+
+    def _check_keys(self, given: Any, known: tuple[str, ...]) -> None:
+        if not isinstance(given, dict):
+            raise FieldError("expected a table with `source` and `target`", hint="begin it with [[pair]] or [[point]]")
+        for key in given:
+            if key not in known:
+                raise unknown_key(key, list(known))
+        for key in ("source", "target"):
+            if key not in given:
+                raise FieldError(f"`{key}` is missing", hint="a pair has bones of both: source = NAME, target = NAME")
+
+    def _names(self, side: str, value: Any, *, bones: bool) -> tuple[str, ...]:
+        """The bones or the point of one side, which must exist."""
+        kind: Any = tuple[str, ...] if isinstance(value, list) and bones else str
+        found = _converted(side, value, kind)
+        names = found if isinstance(found, tuple) else (found,)
+        skeleton = self.skeletons[side]
+        known = list(skeleton.names) if bones else [*skeleton.names, *(end.name for end in skeleton.ends)]
+        for name in names:
+            if name not in known:
+                what = "bone" if bones else "joint or end"
+                raise FieldError(f"the {side} has no {what} `{name}`; {nearest_names(name, known)}", (side,))
+        if not names:
+            raise FieldError("expected at least one bone, got an empty list", (side,))
+        return names
+
+    def _check_claims(self, pairs: list[Pair]) -> None:
+        for side in ("source", "target"):
+            taken: dict[str, int] = {}
+            for number, pair in enumerate(pairs):
+                for bone in getattr(pair, side):
+                    if bone in taken:
+                        line = line_of(self.lines, ("pair", number, side))
+                        before = line_of(self.lines, ("pair", taken[bone], side))
+                        where = "in the same pair" if taken[bone] == number else f"in the pair of line {before}"
+                        raise FileError(
+                            self.name, line, f"bone `{bone}` of the {side} is named already {where}",
+                            hint="take it out of one of them, or join them into one pair that lists all their bones",
+                        )  # fmt: skip
+                    taken[bone] = number
+
+    def _named_in(self, message: str, pairs: list[Pair]) -> Place:
+        """The pair that a message is about: the last of those whose bones it names."""
+        spoken = [i for i, p in enumerate(pairs) if any(f"`{bone}`" in message for bone in (*p.source, *p.target))]
+        return ("pair", spoken[-1]) if spoken else ("pair", 0)
+
+
+def _converted(key: str, value: Any, kind: Any) -> Any:
+    try:
+        return convert(value, kind)
+    except FieldError as error:
+        raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
+
+
+def is_plain(given: Correspondence) -> bool:
+    """Whether a map of two bodies of one structure only says what goes without saying: every bone is its namesake."""
+    if not same_structure(given.source, given.target) or given.points:
+        return False
+    said = {pair.source: pair for pair in given.pairs}
+    namesakes = (said.get((name,)) for name in given.source.names)
+    return all(p is not None and p.target == p.source and p.align is None and p.twist == 0.0 for p in namesakes)

@@ -1,0 +1,184 @@
+"""Drawing the frames of a video with Pillow: twice as large as asked for, then halved, which makes lines smooth."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from understudy.base.quaternion import Array
+from understudy.show.pen import hull
+from understudy.show.stick import LEFT, MIDDLE, RIGHT
+from understudy.show.video import Film, Panel
+
+FINE = 2
+"""Times larger than asked for that frames are drawn."""
+
+PAPER, GRID, AXIS, RIM = (247, 249, 251), (218, 224, 230), (170, 180, 191), (255, 255, 255)
+
+INK, GREY = (34, 34, 34), (110, 118, 126)
+
+HOLDS = (240, 180, 0)
+"""The colour of contacts that hold."""
+
+AROUND = 1.5
+"""Seconds before and after a contact during which its place is shown."""
+
+BEHIND, BEFORE = 0.75, 0.4
+"""How far the floor is shown behind the figure and before it, in body sizes."""
+
+
+class Brush:
+    """Draws the frames of a film."""
+
+    def __init__(self, film: Film) -> None:
+        self.film = film
+        self.width = film.size[0] * FINE // len(film.panels)
+        self.letter = max(round(film.size[1] / 30), 10)
+        self.font = ImageFont.load_default(self.letter)
+        self.small = ImageFont.load_default(max(round(0.75 * self.letter), 8))
+        room = film.size[0] / len(film.panels) - self.letter
+        self.labels = [shortened(panel.label, self.font, room) for panel in film.panels]
+
+    def draw(self, time: float) -> Image.Image:
+        """The picture at a time of the motion."""
+        film = self.film
+        large = Image.new("RGB", (film.size[0] * FINE, film.size[1] * FINE), PAPER)
+        for number in range(len(film.panels)):
+            part = Image.new("RGB", (self.width, film.size[1] * FINE), PAPER)
+            self._panel(ImageDraw.Draw(part), number, time)
+            large.paste(part, (number * self.width, 0))
+        small = large.reduce(FINE)
+        self._words(ImageDraw.Draw(small), time)
+        return small
+
+    def _words(self, pen: ImageDraw.ImageDraw, time: float) -> None:
+        film, wide = self.film, self.film.size[0] / len(self.film.panels)
+        edge = 0.5 * self.letter
+        for number, label in enumerate(self.labels):
+            if number:
+                pen.line([(number * wide, 0), (number * wide, film.size[1])], fill=AXIS)
+            pen.text((number * wide + edge, edge), label, fill=INK, font=self.font)
+            square = f"squares of {film.steps[number]:g} m"
+            pen.text((number * wide + edge, film.size[1] - 2.2 * edge), square, fill=GREY, font=self.small)
+        clock = f"{time:.2f} s"
+        pen.text((film.size[0] - edge, film.size[1] - 2.2 * edge), clock, fill=INK, font=self.small, anchor="ra")
+
+    def _panel(self, pen: ImageDraw.ImageDraw, number: int, time: float) -> None:
+        panel, scale = self.film.panels[number], self.film.scales[number] * FINE
+        frame, share = place_in_time(panel, time)
+        middle = _mixed(panel.middle, frame, share)
+        origin = np.array([0.5 * self.width, self.film.levels[number] * FINE])
+        flip = np.array([scale, -scale])
+
+        def seen(places: Array) -> Array:
+            return origin + ((places - middle) @ panel.eye.T)[..., :2] * flip
+
+        lines = floor_lines(panel, middle, self.width / scale, self.film.steps[number])
+        for start, end in seen(lines).tolist():
+            pen.line([tuple(start), tuple(end)], fill=GRID, width=FINE)
+        _draw_contacts(pen, panel, seen, scale, time)
+        nodes = _mixed(panel.seen, frame, share)
+        _draw_figure(pen, panel, origin + nodes[:, :2] * flip, nodes[:, 2], scale)
+
+
+def place_in_time(panel: Panel, time: float) -> tuple[int, float]:
+    """The frame of a figure before a time, and the share of the way to the next."""
+    last = len(panel.figure.nodes) - 1
+    at = min(max(time * panel.figure.fps, 0.0), float(last))
+    frame = min(int(at + 1e-9), max(last - 1, 0))
+    return frame, max(at - frame, 0.0)
+
+
+def _mixed(values: Array, frame: int, share: float) -> Array:
+    after = min(frame + 1, len(values) - 1)
+    return (1.0 - share) * values[frame] + share * values[after]
+
+
+def floor_lines(panel: Panel, middle: Array, width: float, step: float) -> Array:
+    """(L, 2, 3) lines of the floor around the middle, at round places of the world, so that they pass as one walks."""
+    size = panel.figure.size
+    # The grid is laid along the way that the camera sees as right, through the world's origin.
+    across, nearer = panel.eye[0], np.cross(panel.eye[0], [0.0, 1.0, 0.0])
+    right, depth = float(middle @ across), float(middle @ nearer)
+    left, right = right - 0.5 * width, right + 0.5 * width
+    columns = np.arange(math.ceil(left / step), math.floor(right / step) + 1) * step
+    rows = np.arange(math.ceil((depth - BEHIND * size) / step), math.floor((depth + BEFORE * size) / step) + 1) * step
+    if not len(columns) or not len(rows):
+        return np.empty((0, 2, 3))
+    upright = columns[:, None, None] * across + rows[[0, -1]][None, :, None] * nearer
+    level = np.array([left, right])[None, :, None] * across + rows[:, None, None] * nearer
+    return np.concatenate([upright, level])
+
+
+def _draw_contacts(
+    pen: ImageDraw.ImageDraw, panel: Panel, seen: Callable[[Array], Array], scale: float, time: float
+) -> None:
+    """Rings where points are planted around this time, filled while they are."""
+    wide = max(0.045 * panel.figure.size * scale, 5.0 * FINE)
+    for contact in panel.contacts:
+        if contact.place is None or not contact.start - AROUND <= time <= contact.end + AROUND:
+            continue
+        x, y = seen(np.asarray(contact.place, float))
+        holds = contact.start - 1e-6 <= time <= contact.end + 1e-6
+        box = [x - wide, y - 0.4 * wide, x + wide, y + 0.4 * wide]
+        pen.ellipse(box, fill=HOLDS if holds else None, outline=AXIS, width=FINE)
+
+
+def _draw_figure(pen: ImageDraw.ImageDraw, panel: Panel, dots: Array, near: Array, scale: float) -> None:
+    """Draw a pose, what is farthest first, each bone with a pale rim so that crossing limbs can be told apart."""
+    figure = panel.figure
+    colours = {side: rgb(panel.palette.of(side)) for side in (LEFT, MIDDLE, RIGHT)}
+    if figure.rigid:
+        edge = [tuple(place) for place in hull(dots[figure.drawn]).tolist()]
+        pen.polygon(edge, fill=GRID, outline=colours[MIDDLE], width=2 * FINE)
+        return
+    strokes = [
+        (0.5 * float(near[a] + near[b]), dots[a], dots[b], float(width), int(side))
+        for (a, b), width, side in zip(figure.bones, figure.widths, figure.sides)
+    ]
+    if figure.head is not None:
+        strokes.append((float(near[-1]), dots[-1], dots[-1], 2.0 * figure.head_radius, MIDDLE))
+    for _, start, end, width, side in sorted(strokes, key=lambda stroke: stroke[0]):
+        half = max(0.5 * width * scale, 1.5 * FINE)
+        _draw_rod(pen, start.tolist(), end.tolist(), half, colours[side])
+
+
+def _draw_rod(
+    pen: ImageDraw.ImageDraw, start: list[float], end: list[float], half: float, colour: tuple[int, int, int]
+) -> None:
+    """A line with round ends and a rim at its sides; a ball where both ends are one."""
+    if start != end:
+        ends = [tuple(start), tuple(end)]
+        # The rim ends bluntly, so that it does not cut a limb apart at its joints.
+        pen.line(ends, fill=RIM, width=max(round(2.0 * (half + FINE)), 1))
+        pen.line(ends, fill=colour, width=max(round(2.0 * half), 1))
+    for right, down in (start, end):
+        pen.ellipse([right - half, down - half, right + half, down + half], fill=colour)
+
+
+def colours_of(film: Film) -> list[tuple[int, int, int]]:
+    """Every colour that a film is drawn in, and those between it and the paper, which soft edges have."""
+    pure = [GRID, AXIS, RIM, INK, GREY, HOLDS]
+    for palette in dict.fromkeys(panel.palette for panel in film.panels):
+        pure += [rgb(palette.of(side)) for side in (LEFT, MIDDLE, RIGHT)]
+    shares = np.array([1.0, 0.8, 0.6, 0.4, 0.2])[:, None]
+    mixed = [np.rint(shares * colour + (1.0 - shares) * np.array(PAPER)).astype(int) for colour in pure]
+    return [PAPER, *((int(r), int(g), int(b)) for r, g, b in np.concatenate(mixed))]
+
+
+def rgb(colour: str) -> tuple[int, int, int]:
+    """A colour written as #rrggbb, as numbers up to 255."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def shortened(words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
+    """Words cut to what fits, on one line."""
+    line = " ".join(words.split())
+    if font.getlength(line) <= width:
+        return line
+    fits = bisect.bisect_right(range(len(line)), width, key=lambda count: font.getlength(line[:count] + "..."))
+    return line[: max(fits - 1, 0)] + "..."

@@ -1,0 +1,521 @@
+"""The page: filmstrips and overlays put together, with headings, floor, scale bars and a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.base.quaternion import Array
+from understudy.show.filmstrip import (
+    INNER_WIDTH,
+    MARGIN,
+    PAGE_WIDTH,
+    Act,
+    Field,
+    Strip,
+    arrange,
+    distinct_poses,
+    field_of,
+    frame_at,
+    moves,
+    overlay_scale,
+    poses_in_line,
+    strip_of,
+    strip_scale,
+)
+from understudy.show.stick import LEFT, MIDDLE, RIGHT, Stick, Trace, View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+
+POINTS = 72.0
+"""Points in an inch, the unit of line widths."""
+
+INK, GREY, PALE, FLOOR, PROP = "#222222", "#6f6f6f", "#c9c9c9", "#8a7a66", "#d8c3a5"
+
+DOTTED = (0, (1.0, 1.6))
+"""Dots and gaps, in line widths."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one character."""
+
+    left: str
+    middle: str
+    right: str
+
+    def of(self, side: int) -> str:
+        return {LEFT: self.left, MIDDLE: self.middle, RIGHT: self.right}[side]
+
+
+PALETTES = (
+    Palette("#0072b2", "#3a3a3a", "#d55e00"),
+    Palette("#00916a", "#5a5046", "#aa3377"),
+    Palette("#3f8fb5", "#4d4d4d", "#997700"),
+)
+"""Blue and vermilion, green and purple, sky and ochre: told apart by colour-blind eyes too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Panel:
+    """Where a part of the world goes on the page."""
+
+    view: View
+    origin: Array
+    """(2,) inches: the page place of the world place whose projection is `corner`."""
+    corner: Array
+    """(2,) metres, projected."""
+    scale: float
+    """Inches in a metre."""
+
+    def at(self, places: ArrayLike) -> Array:
+        """World places (..., 3) on the page (..., 2), inches."""
+        return self.on_page(self.view.project(places)[..., :2])
+
+    def on_page(self, projected: ArrayLike) -> Array:
+        """Projected places (..., 2), metres, on the page, inches."""
+        return self.origin + (np.asarray(projected, float) - self.corner) * self.scale
+
+    def points(self, metres: float) -> float:
+        """A length in points, for line widths."""
+        return metres * self.scale * POINTS
+
+
+def mixed(colour: str, strength: float) -> tuple[float, float, float]:
+    """A colour thinned with white; strength 1 is the colour itself."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
+    return (1 - (1 - red) * strength, 1 - (1 - green) * strength, 1 - (1 - blue) * strength)
+
+
+def draw_pose(
+    axes: Axes, panel: Panel, figure: Stick, frame: int, palette: Palette, strength: float, order: float
+) -> None:
+    """Draw one pose: the far side first, each side with a white rim so that crossing limbs can be told apart."""
+    nodes = figure.nodes[frame]
+    page, near = panel.at(nodes), panel.view.project(nodes)[:, 2]
+    if figure.rigid:
+        _draw_outline(axes, panel, figure, page, palette, strength, order)
+        return
+    groups: list[tuple[float, int, np.ndarray | None]] = []
+    for side in (LEFT, MIDDLE, RIGHT):
+        bones = np.flatnonzero(figure.sides == side)
+        if len(bones):
+            groups.append((float(near[figure.bones[bones]].mean()), side, bones))
+    if figure.head is not None:
+        # The head's ball hides the neck that ends in it, whichever is nearer.
+        trunk = [nearness + 1e-9 for nearness, side, _ in groups if side == MIDDLE]
+        groups.append((max([float(panel.view.project(figure.head[frame])[2]), *trunk]), MIDDLE, None))
+    for layer, (_, side, chosen) in enumerate(sorted(groups, key=lambda group: group[0])):
+        z = order + 0.1 * layer
+        if chosen is None:
+            _draw_head(axes, panel, figure, frame, mixed(palette.middle, strength), z)
+        else:
+            _draw_limbs(axes, panel, figure, page, chosen, mixed(palette.of(side), strength), side == LEFT, z)
+
+
+def _draw_limbs(
+    axes: Axes,
+    panel: Panel,
+    figure: Stick,
+    page: Array,
+    chosen: np.ndarray,
+    colour: tuple[float, float, float],
+    hollow: bool,
+    order: float,
+) -> None:
+    """Bones as round-ended bars, the left ones hollow, with small dots at the joints."""
+    from matplotlib.collections import LineCollection
+
+    bars = page[figure.bones[chosen]]
+    widths = figure.widths[chosen] * panel.points(1.0)
+    # Hollow bars are wide enough for their core to be seen, or only colour would tell left from right.
+    widths = np.maximum(widths, 2.0 if hollow else 0.9)
+    coats = [("white", widths + 1.4), (colour, widths), *([("white", widths * 0.45)] if hollow else [])]
+    for coat, (shade, wide) in enumerate(coats):
+        layer = order + 0.01 * coat
+        axes.add_collection(LineCollection(bars, colors=[shade], linewidths=wide, capstyle="round", zorder=layer))
+    # A joint's dot may not be wider than the thinnest bone that meets there.
+    thinnest: dict[int, float] = {}
+    for bone, width in zip(figure.bones[chosen], widths):
+        for node in bone:
+            thinnest[int(node)] = min(width, thinnest.get(int(node), width))
+    dots = [node for node in thinnest if thinnest[node] > 2.2]
+    if dots:
+        sizes = [(0.55 * thinnest[node]) ** 2 for node in dots]
+        fill = colour if hollow else "white"
+        axes.scatter(page[dots, 0], page[dots, 1], s=sizes, color=[fill], linewidths=0, zorder=order + 0.05)
+
+
+def _draw_head(
+    axes: Axes, panel: Panel, figure: Stick, frame: int, colour: tuple[float, float, float], order: float
+) -> None:
+    from matplotlib.patches import Circle
+
+    assert figure.head is not None
+    centre, radius = panel.at(figure.head[frame]), figure.head_radius * panel.scale
+    edge = max(panel.points(0.012 * figure.size), 0.8)
+    for width, shade in ((edge + 1.4, "white"), (edge, colour)):
+        ball = Circle(tuple(centre), radius, facecolor="white", edgecolor=shade, linewidth=width, zorder=order)
+        axes.add_patch(ball)
+
+
+def _draw_outline(
+    axes: Axes, panel: Panel, figure: Stick, page: Array, palette: Palette, strength: float, order: float
+) -> None:
+    """A rigid body: its outline, and a dot at each end, hollow on the left."""
+    from matplotlib.patches import Polygon
+
+    fill, edge = (*mixed(palette.left, 0.25 * strength), 0.8), mixed(palette.middle, strength)
+    axes.add_patch(Polygon(hull(page), facecolor=fill, edgecolor=edge, linewidth=1.8, joinstyle="round", zorder=order))
+    if len(figure.bones) == 0:
+        axes.scatter(page[:, 0], page[:, 1], s=25.0, color=[edge], linewidths=0, zorder=order)
+        return
+    dots = page[figure.bones[:, 1]]
+    size = min(max(panel.points(0.03 * figure.size), 3.0), 7.0)
+    colours = [mixed(palette.of(side), strength) for side in figure.sides.tolist()]
+    inner = ["white" if side == LEFT else colour for side, colour in zip(figure.sides.tolist(), colours)]
+    axes.scatter(
+        dots[:, 0], dots[:, 1], s=size**2, facecolors=inner, edgecolors=colours, linewidths=1.2, zorder=order + 0.05
+    )
+
+
+def draw_boxes(
+    axes: Axes, panel: Panel, corners: Array, strength: float, order: float, clip: Rectangle | None = None
+) -> None:
+    """Draw boxes (B, 8, 3), world corners, as their outlines, far ones first, inside a rectangle if one is given."""
+    from matplotlib.patches import Polygon
+
+    nearness = panel.view.project(corners)[..., 2].mean(axis=-1)
+    for box in corners[np.argsort(nearness)]:
+        shape = hull(panel.at(box))
+        fill, edge = mixed(PROP, 0.8 * strength), mixed(FLOOR, strength)
+        drawn = axes.add_patch(Polygon(shape, facecolor=fill, edgecolor=edge, linewidth=0.8, zorder=order))
+        if clip is not None:
+            drawn.set_clip_path(clip)
+
+
+def draw_trace(axes: Axes, panel: Panel, trace: Trace, frames: slice, palette: Palette, size: float) -> None:
+    """Draw a path: whole for feet, dotted for hands; it ends in a ring on the left side, in a dot on the right."""
+    places = trace.places[frames]
+    page = panel.at(places)
+    if float(np.ptp(page, axis=0).max()) < 0.04:
+        return
+    # A path that goes to and fro many times is drawn thinner, or it would hide the body.
+    length = float(np.linalg.norm(np.diff(places, axis=0), axis=-1).sum())
+    weight = float(np.clip(8.0 * size / max(length, 1e-9), 0.5, 1.0))
+    colour = mixed(palette.of(trace.side), 0.8 * weight)
+    style = "-" if trace.foot else DOTTED
+    axes.plot(*page.T, color=colour, linewidth=1.1 * weight, linestyle=style, zorder=100.0, solid_capstyle="round")
+    end = mixed(palette.of(trace.side), 0.9)
+    fill = "white" if trace.side == LEFT else end
+    axes.plot(*page[-1], marker="o", markersize=3.6, color=end, markerfacecolor=fill, zorder=101.0)
+
+
+def draw_spots(axes: Axes, panel: Panel, places: Array) -> None:
+    """Mark places (S, 3) where something is planted: seen from the side its point touches the place from below."""
+    page = panel.at(places)
+    mark = "^" if panel.view.upright else "X"
+    drop = 0.03 if panel.view.upright else 0.0
+    axes.scatter(page[:, 0], page[:, 1] - drop, marker=mark, s=14, color=INK, linewidths=0, zorder=120.0)
+
+
+def draw_floor(axes: Axes, left: float, right: float, height: float, order: float = 95.0) -> None:
+    """Draw the floor's line with short strokes under it, in inches; over the poses, whose white rims would cut it."""
+    axes.plot([left, right], [height, height], color=FLOOR, linewidth=1.1, zorder=order, solid_capstyle="butt")
+    marks = np.arange(left + 0.05, right - 0.001, 0.09)
+    strokes = np.stack([np.stack([marks, np.full_like(marks, height)], -1),
+                        np.stack([marks - 0.045, np.full_like(marks, height - 0.05)], -1)], axis=1)  # fmt: skip
+    from matplotlib.collections import LineCollection
+
+    axes.add_collection(LineCollection(list(strokes), colors=[mixed(FLOOR, 0.5)], linewidths=0.6, zorder=order))
+
+
+def draw_scale_bar(axes: Axes, right: float, bottom: float, scale: float) -> None:
+    """Draw a bar of a round number of metres that ends at a page place, inches."""
+    lengths = [metres for base in (0.01, 0.1, 1.0, 10.0, 100.0) for metres in (base, 2 * base, 5 * base)]
+    metres = min(lengths, key=lambda length: abs(np.log(length * scale / 0.8)))
+    left = right - metres * scale
+    axes.plot([left, left, right, right], [bottom + 0.04, bottom, bottom, bottom + 0.04], color=INK, linewidth=1.0)
+    text = f"{metres:g} m" if metres >= 0.1 else f"{100 * metres:g} cm"
+    axes.text(left - 0.05, bottom, text, ha="right", va="center", fontsize=7.5, color=INK)
+
+
+def hull(points: ArrayLike) -> Array:
+    """The corners (H, 2) of the smallest convex shape around points (N, 2), in order."""
+    ordered = np.unique(np.asarray(points, float), axis=0)
+    if len(ordered) < 3:
+        return ordered
+
+    def half(sequence: Sequence[Array]) -> list[Array]:
+        chain: list[Array] = []
+        for point in sequence:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0.0:
+                chain.pop()
+            chain.append(point)
+        return chain[:-1]
+
+    return np.array(half(list(ordered)) + half(list(ordered[::-1])))
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+_LINE, _LETTER, _SAMPLE, _SPACE = 0.24, 0.061, 0.42, 0.3
+"""Inches: height of a line, width of a letter, of a stroke shown, and of the space after a word."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A stroke and what it means."""
+
+    mark: str
+    """"left", "right", "foot", "hand", "spot" or "" for words alone."""
+    word: str
+    colour: str = GREY
+
+    @property
+    def width(self) -> float:
+        return (_SAMPLE if self.mark else 0.0) + _LETTER * len(self.word) + _SPACE
+
+
+@dataclass(frozen=True)
+class Key:
+    """Entries in lines that fit the page."""
+
+    lines: tuple[tuple[Entry, ...], ...]
+
+    @property
+    def height(self) -> float:
+        return _LINE * len(self.lines) + 0.06
+
+
+def key_of(acts: Sequence[Act], *, overlay: bool) -> Key:
+    """The key to what acts show, broken into lines."""
+    lines: list[list[Entry]] = [[]]
+    used = 0.0
+    for entry in [*_sides(acts), *_marks(acts, overlay)]:
+        if lines[-1] and used + entry.width - _SPACE > PAGE_WIDTH - 2 * MARGIN:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(entry)
+        used += entry.width
+    return Key(tuple(tuple(line) for line in lines if line))
+
+
+def _sides(acts: Sequence[Act]) -> list[Entry]:
+    """Left and right for each character drawn together with others; once where each has a row of its own."""
+    fullest = max(acts, key=lambda act: len(act.sticks))
+    sides = {int(side) for act in acts for figure in act.sticks for side in figure.sides}
+    found = []
+    for number, figure in enumerate(fullest.sticks):
+        palette = PALETTES[number % len(PALETTES)]
+        whose = f"{figure.name}: " if len(fullest.sticks) > 1 else ""
+        if LEFT in sides:
+            found.append(Entry("left", f"{whose}left (hollow)", palette.left))
+        if RIGHT in sides:
+            found.append(Entry("right", f"{whose}right (solid)", palette.right))
+    return found
+
+
+def _marks(acts: Sequence[Act], overlay: bool) -> list[Entry]:
+    found = []
+    if any(len(act.spots()) for act in acts):
+        found.append(Entry("spot", "planted here"))
+    if overlay and max(len(act.times) for act in acts) > 1:
+        feet = {trace.foot for act in acts for figure in act.sticks for trace in figure.traces}
+        if True in feet:
+            found.append(Entry("foot", "path of a foot"))
+        if False in feet:
+            found.append(Entry("hand", "path of a hand or other end"))
+        found.append(Entry("", "lighter is earlier"))
+    return found
+
+
+def draw_key(axes: Axes, key: Key) -> None:
+    """Draw the key, its last line at the lower margin."""
+    for row, line in enumerate(reversed(key.lines)):
+        x, y = MARGIN, MARGIN - 0.1 + row * _LINE
+        for entry in line:
+            _draw_mark(axes, entry, x, y)
+            start = x + (_SAMPLE if entry.mark else 0.0)
+            axes.text(start, y, entry.word, ha="left", va="center", fontsize=8, color=INK)
+            x += entry.width
+
+
+def _draw_mark(axes: Axes, entry: Entry, x: float, y: float) -> None:
+    across, level = [x + 0.03, x + 0.3], [y, y]
+    if entry.mark in ("left", "right"):
+        axes.plot(across, level, color=entry.colour, linewidth=5, solid_capstyle="round")
+        if entry.mark == "left":
+            axes.plot(across, level, color="white", linewidth=2.4, solid_capstyle="round")
+    elif entry.mark == "spot":
+        axes.plot([x + 0.2], [y], marker="^", markersize=4, color=INK, linestyle="none")
+    elif entry.mark:
+        axes.plot(across, level, color=entry.colour, linewidth=1.2, linestyle="-" if entry.mark == "foot" else DOTTED)
+
+
+_TITLE, _HEADING, _CAPTION, _FOOT = 0.45, 0.32, 0.36, 0.32
+
+
+def compose(acts: Sequence[Act], *, views: Sequence[str], style: str, title: str) -> Figure:
+    """Draw acts one below the other, all filmstrips at one scale and all overlays at one scale."""
+    from matplotlib.figure import Figure
+
+    count = max(len(act.times) for act in acts)
+    # A filmstrip of one pose would only repeat the overlay.
+    style = "overlay" if style == "both" and count == 1 else style
+    strip_views = {"filmstrip": views, "both": views[:1], "overlay": ()}[style]
+    strips = [[strip_of(act, view) for view in strip_views] for act in acts]
+    fields = [[field_of(act, view) for view in views] if style != "filmstrip" else [] for act in acts]
+    small = strip_scale([strip for group in strips for strip in group], count) if strip_views else 0.0
+    large, in_row = overlay_scale(fields, acts) if style != "filmstrip" else (0.0, False)
+    heights = [_act_height(act, strips[i], fields[i], small, large, in_row) for i, act in enumerate(acts)]
+    key = key_of(acts, overlay=style != "filmstrip")
+    height = sum(heights) + (_TITLE if title else 0.0) + key.height + 2 * MARGIN
+    figure = Figure(figsize=(PAGE_WIDTH, height), facecolor="white")
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_xlim(0.0, PAGE_WIDTH)
+    axes.set_ylim(0.0, height)
+    axes.axis("off")
+    top = height - MARGIN
+    if title:
+        axes.text(MARGIN, top, title, va="top", fontsize=15, fontweight="bold", color=INK)
+        top -= _TITLE
+    for act, act_strips, act_fields in zip(acts, strips, fields):
+        top = _draw_heading(axes, act, top)
+        for strip in act_strips:
+            top = _draw_strip(axes, act, strip, small, top)
+        if act_fields:
+            top = _draw_overlay(axes, act, act_fields, large, in_row, top)
+    draw_key(axes, key)
+    return figure
+
+
+def _lines(act: Act) -> int:
+    return -(-len(act.times) // poses_in_line(len(act.times)))
+
+
+def _strip_height(act: Act, strip: Strip, scale: float) -> float:
+    return _lines(act) * ((strip.high - strip.low) * scale + _CAPTION + _FOOT)
+
+
+def _act_height(
+    act: Act, strips: Sequence[Strip], fields: Sequence[Field], small: float, large: float, in_row: bool
+) -> float:
+    height = _HEADING + sum(_strip_height(act, strip, small) for strip in strips)
+    if fields:
+        height += arrange(fields, large, in_row).height + _CAPTION + _FOOT
+    return height
+
+
+def _draw_heading(axes: Axes, act: Act, top: float) -> float:
+    text = axes.text(MARGIN, top, act.title, va="top", fontsize=11, fontweight="bold", color=INK)
+    axes.annotate(
+        f"   {act.about}", xy=(1.0, 0.0), xycoords=text, va="bottom", fontsize=8.5, color=GREY, annotation_clip=False
+    )
+    return top - _HEADING
+
+
+def _draw_strip(axes: Axes, act: Act, strip: Strip, scale: float, top: float) -> float:
+    """Poses in order, evenly apart, each over its time; returns where the next thing starts."""
+    from matplotlib.patches import Rectangle
+
+    tall = (strip.high - strip.low) * scale
+    line = poses_in_line(len(act.times))
+    slot = INNER_WIDTH / line
+    for first in range(0, len(act.times), line):
+        axes.text(MARGIN, top, f"{strip.view.name} view", va="top", fontsize=7.5, color=GREY, style="italic")
+        bottom = top - _CAPTION - tall + 0.12
+        for place, i in enumerate(range(first, min(first + line, len(act.times)))):
+            time, middle = float(act.times[i]), MARGIN + (place + 0.5) * slot
+            corner = np.array([strip.middles[i], strip.low])
+            if not strip.view.upright:
+                corner[1] += _height_of_middle(act, strip, time)
+            panel = Panel(view=strip.view, origin=np.array([middle, bottom]), corner=corner, scale=scale)
+            window = Rectangle((middle - 0.5 * slot, bottom - 0.1), slot, tall + 0.2, transform=axes.transData)
+            for prop in act.props:
+                draw_boxes(axes, panel, act.boxes(prop, time), 1.0, 3.0, clip=window)
+            for number, figure in enumerate(act.sticks):
+                palette = PALETTES[number % len(PALETTES)]
+                draw_pose(axes, panel, figure, frame_at(figure, time), palette, 1.0, 10.0 + number)
+            draw_spots(axes, panel, act.spots((time, time)))
+            axes.text(middle, bottom - 0.13, f"{time:.2f} s", ha="center", va="top", fontsize=8, color=INK)
+        if act.floor is not None and strip.view.upright:
+            level = bottom + (act.floor - strip.low) * scale
+            draw_floor(axes, MARGIN, MARGIN + INNER_WIDTH, level)
+        draw_scale_bar(axes, MARGIN + INNER_WIDTH, top - 0.06, scale)
+        top -= tall + _CAPTION + _FOOT
+    return top
+
+
+def _height_of_middle(act: Act, strip: Strip, time: float) -> float:
+    """Metres: how far the middle of a pose, seen from above, is from the page's own axis."""
+    places = [strip.view.project(figure.nodes[frame_at(figure, time)][figure.drawn])[:, 1] for figure in act.sticks]
+    joined = np.concatenate(places)
+    return 0.5 * float(joined.min() + joined.max())
+
+
+def _draw_overlay(axes: Axes, act: Act, fields: Sequence[Field], scale: float, in_row: bool, top: float) -> float:
+    """Poses at their true places in each view; returns where the next thing starts."""
+    block = arrange(fields, scale, in_row)
+    bottom = top - _CAPTION - block.height
+    for field, corner in zip(fields, block.corners):
+        panel = Panel(view=field.view, origin=np.array([MARGIN, bottom]) + corner, corner=field.low, scale=scale)
+        _draw_field(axes, act, field, panel)
+    right = MARGIN + min(max(block.width, 3.5), INNER_WIDTH)
+    draw_scale_bar(axes, right, top - 0.04, scale)
+    return top - block.height - _CAPTION - _FOOT
+
+
+def _draw_field(axes: Axes, act: Act, field: Field, panel: Panel) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y = panel.origin
+    width, height = field.extent * panel.scale
+    axes.text(x, y + height + 0.04, f"{field.view.name} view", va="bottom", fontsize=7.5, color=GREY, style="italic")
+    window = Rectangle((x, y), width, height, transform=axes.transData)
+    for prop in act.props:
+        shown = [act.times[i] for i in distinct_poses(act, field.view)] if moves(prop) else [act.times[-1]]
+        for i, time in enumerate(shown):
+            draw_boxes(axes, panel, act.boxes(prop, float(time)), _strength(i, len(shown)), 2 + 0.01 * i, window)
+    if field.view.upright and act.floor is not None:
+        level = y + (act.floor - field.low[1]) * panel.scale
+        draw_floor(axes, x, x + width, level)
+        if field.view.name == "side" and len(act.times) > 1:
+            _draw_times(axes, act, panel, level)
+    for number, figure in enumerate(act.sticks):
+        palette = PALETTES[number % len(PALETTES)]
+        for i in distinct_poses(act, field.view):
+            frame, strength = frame_at(figure, float(act.times[i])), _strength(i, len(act.times))
+            draw_pose(axes, panel, figure, frame, palette, strength, 10.0 + i + 0.5 * number)
+        span = slice(frame_at(figure, act.span[0]), frame_at(figure, act.span[1]) + 1)
+        for trace in figure.traces:
+            draw_trace(axes, panel, trace, span, palette, figure.size)
+    draw_spots(axes, panel, act.spots())
+
+
+def _strength(i: int, count: int) -> float:
+    """How strongly the i-th of some poses is drawn: the last in full, earlier ones ever lighter."""
+    return 1.0 if count == 1 else 0.22 + 0.78 * (i / (count - 1)) ** 1.3
+
+
+def _draw_times(axes: Axes, act: Act, panel: Panel, level: float) -> None:
+    """Write times under the poses, those that find room; the last always does."""
+    figure = act.sticks[0]
+    taken: list[float] = []
+    for i in reversed(distinct_poses(act, panel.view)):
+        time = float(act.times[i])
+        nodes = figure.nodes[frame_at(figure, time)][figure.drawn]
+        across = float(panel.at(nodes)[:, 0].mean())
+        if all(abs(across - other) > 0.5 for other in taken):
+            taken.append(across)
+            axes.text(across, level - 0.1, f"{time:.2f} s", ha="center", va="top", fontsize=7, color=GREY)

@@ -1,0 +1,4 @@
+"""The spacetime problem and its solvers; nothing in here knows of sources and targets.
+
+Imports `base`, `figure` and `constraints`.
+"""

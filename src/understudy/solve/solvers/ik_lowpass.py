@@ -1,0 +1,35 @@
+"""Inverse kinematics frame by frame, with its changes smoothed afterwards [Gleicher98, sec. 3.2, figure 4 C].
+
+The snaps go, and with them the constraints that they met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import Array
+from understudy.figure.bands import low_pass
+from understudy.solve.solvers.ik import FrameByFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class IkLowpass(FrameByFrame):
+    """What `ik` changes, without the fast part of it."""
+
+    name: ClassVar[str] = "ik_lowpass"
+
+    cutoff: float = 3.75
+    """Hertz above which changes are taken away: the fastest that keys 4 frames apart at 30 Hz can follow."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.cutoff > 0.0:
+            raise OptionError(f"Solver `ik_lowpass`: expected a cutoff above zero hertz, got {self.cutoff}")
+
+    def finished(self, change: Array, fps: float) -> Array:
+        return low_pass(change, fps, self.cutoff)
+
+
+SOLVER = IkLowpass

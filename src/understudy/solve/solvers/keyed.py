@@ -1,0 +1,202 @@
+"""Few keys at given times, with quaternions interpolated between them [Vanderhyde03].
+
+The displacement at a key is a rotation for each ball joint and an angle for each hinge; between two keys a ball turns
+at constant speed along the shortest way. What limits joints are the problem's own constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from understudy.base.errors import OptionError
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    exp,
+    log,
+    multiply,
+    right_jacobian,
+    right_jacobian_inverse,
+    to_matrix,
+)
+from understudy.base.records import remembered
+from understudy.figure.skeleton import NUM_AXES
+from understudy.solve.coordinates import Ensemble
+from understudy.solve.evaluation import Sample
+from understudy.solve.problem import Problem
+from understudy.solve.solvers.descent import Curve, Descent, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyed(Descent):
+    """Damped Gauss-Newton steps on keys that the user has placed."""
+
+    name: ClassVar[str] = "keyed"
+
+    keys: tuple[float, ...] = ()
+    """Seconds, rising: when the keys are; before the first and after the last the displacement stays as it is there."""
+    count: int = 5
+    """How many keys, evenly spaced from the first frame to the last, where no times are given."""
+    interpolation: str = "slerp"
+    """Between keys: `slerp`, or `cubic` (a natural cubic spline of rotation vectors)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.interpolation not in ("slerp", "cubic"):
+            raise OptionError(f"Solver `keyed`: expected interpolation `slerp` or `cubic`, got `{self.interpolation}`")
+        if self.count < 1:
+            raise OptionError(f"Solver `keyed`: expected at least one key, got {self.count}")
+        if not np.all(np.isfinite(self.keys)) or np.any(np.diff(self.keys) <= 0.0):
+            raise OptionError(f"Solver `keyed`: expected key times that rise, got {list(self.keys)}")
+
+    def curve(self, problem: Problem, sample: Sample) -> Curve:
+        last = float(problem.times[-1])
+        count = self.count if last > 0.0 else 1
+        at = np.array(self.keys or np.linspace(0.0, last, count), float)
+        if self.interpolation == "cubic":
+            return CubicCurve(weights=_cubic(at, sample.times), whole=_cubic(at, problem.times))
+        balls = ball_columns(sample.ensemble)
+        return SlerpCurve(part=_Part.of(at, sample.times), whole=_Part.of(at, problem.times), balls=balls)
+
+    def linear_step(self, step: Step) -> tuple[Array, Array]:
+        linear, heavy = step.linear, np.where(step.on, 1.0 / step.soft, 0.0)
+        rows = linear.matrix.toarray()
+        if np.any(linear.chains >= 0):
+            rows = np.stack([linear.centre(column) for column in rows.T], axis=1)
+        system = rows.T @ (heavy[:, None] * rows)
+        system[np.arange(len(system)), np.arange(len(system))] += step.cost
+        keys = np.linalg.solve(system, -rows.T @ (heavy * step.residual))
+        return keys, step.forces(keys)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Part:
+    """Between which two keys each time lies."""
+
+    first: np.ndarray
+    """(N,) the key before; the one after follows it, if there is one."""
+    share: Array
+    """(N,) how much of the way to the next key."""
+    num_keys: int
+
+    @staticmethod
+    def of(keys: Array, times: Array) -> _Part:
+        if len(keys) == 1:
+            return _Part(first=np.zeros(len(times), dtype=np.intp), share=np.zeros(len(times)), num_keys=1)
+        at = np.clip(times, keys[0], keys[-1])
+        first = np.clip(np.searchsorted(keys, at, side="right") - 1, 0, len(keys) - 2)
+        return _Part(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
+
+    @remembered
+    def second(self) -> np.ndarray:
+        return np.minimum(self.first + 1, self.num_keys - 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SlerpCurve(Curve):
+    """Ball joints along the shortest way between keys, everything else in a straight line."""
+
+    part: _Part
+    """The frames looked at."""
+    whole: _Part
+    """Every frame."""
+    balls: np.ndarray
+    """(B, 3) the coordinates of each joint that turns any way."""
+
+    @property
+    def num_keys(self) -> int:
+        return self.part.num_keys
+
+    def values(self, keys: Array) -> Array:
+        return self._interpolated(self.part, keys)
+
+    def everywhere(self, keys: Array) -> Array:
+        return self._interpolated(self.whole, keys)
+
+    def _interpolated(self, part: _Part, keys: Array) -> Array:
+        before, after, share = keys[part.first], keys[part.second], part.share[:, None]
+        out = (1.0 - share) * before + share * after
+        a, b = before[:, self.balls], after[:, self.balls]
+        out[:, self.balls] = slerp_vectors(a, b, share)[0]
+        return out
+
+    def chain(self, keys: Array, times: np.ndarray, jacobian: Array) -> tuple[np.ndarray, Array]:
+        first, second, share = self.part.first[times], self.part.second[times], self.part.share[times]
+        out = np.stack([(1.0 - share)[:, None] * jacobian, share[:, None] * jacobian], axis=1)
+        a, b = keys[self.part.first][:, self.balls], keys[self.part.second][:, self.balls]
+        _, by_a, by_b = slerp_vectors(a, b, self.part.share[:, None])
+        turned = jacobian[:, self.balls]
+        out[:, 0][:, self.balls] = np.einsum("abi,abij->abj", turned, by_a[times])
+        out[:, 1][:, self.balls] = np.einsum("abi,abij->abj", turned, by_b[times])
+        return np.stack([first, second], axis=1), out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CubicCurve(Curve):
+    """A natural cubic spline through the keys."""
+
+    weights: Array
+    """(N, K) of each key at each frame looked at."""
+    whole: Array
+    """(F, K) at every frame."""
+
+    @property
+    def num_keys(self) -> int:
+        return self.weights.shape[1]
+
+    def values(self, keys: Array) -> Array:
+        return self.weights @ keys
+
+    def everywhere(self, keys: Array) -> Array:
+        return self.whole @ keys
+
+    def chain(self, keys: Array, times: np.ndarray, jacobian: Array) -> tuple[np.ndarray, Array]:
+        felt = np.broadcast_to(np.arange(self.num_keys), (len(times), self.num_keys))
+        return felt, self.weights[times][:, :, None] * jacobian[:, None]
+
+
+def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array]:
+    """Rotation vectors between rotation vectors, along the shortest way, and how they change with both.
+
+    Args:
+        a: (..., 3) the first.
+        b: (..., 3) the second.
+        share: (...) how much of the way.
+
+    Returns:
+        The vector (..., 3) and its derivatives (..., 3, 3) by a and by b.
+    """
+    u = np.broadcast_to(share, a.shape[:-1])[..., None]
+    way = log(multiply(conjugate(exp(a)), exp(b)))
+    vector = log(multiply(exp(a), exp(u * way)))
+    # A turn at a is seen from the far end turned back by the way gone, and it also shortens the way.
+    back, along = to_matrix(exp(-u * way)), u[..., None] * right_jacobian(u * way)
+    outer = right_jacobian_inverse(vector)
+    by_a = outer @ (back - along @ right_jacobian_inverse(-way)) @ right_jacobian(a)
+    by_b = outer @ along @ right_jacobian_inverse(way) @ right_jacobian(b)
+    return vector, by_a, by_b
+
+
+def ball_columns(ensemble: Ensemble) -> np.ndarray:
+    """(B, 3) the coordinates of the joints that turn any way."""
+    found = []
+    for which, body in enumerate(ensemble.bodies):
+        start = ensemble.columns(which).start + body.num_shifts
+        first = np.flatnonzero(np.r_[True, np.diff(body.joint_of) > 0]) if len(body.joint_of) else np.zeros(0, int)
+        found += [start + c + np.arange(3) for c in first if NUM_AXES[body.skeleton.kinds[body.joint_of[c]]] == 3]
+    return np.array(found, dtype=np.intp).reshape(-1, 3)
+
+
+def _cubic(keys: Array, times: Array) -> Array:
+    """(N, K) how much of each key a natural cubic spline has at times, constant beyond the ends."""
+    if len(keys) == 1:
+        return np.ones((len(times), 1))
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(keys, np.eye(len(keys)), bc_type="natural")(np.clip(times, keys[0], keys[-1]))
+
+
+SOLVER = Keyed

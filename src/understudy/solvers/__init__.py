@@ -1,1 +1,0 @@
-"""Ways to solve a spacetime problem, one file each; a module with a `SOLVER` is found by itself."""

@@ -1,1 +1,0 @@
-"""Motion between bodies of different structure: which bone plays which, from which pose, and how."""
