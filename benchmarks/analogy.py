@@ -24,7 +24,7 @@ from understudy.analogy.conditions import PoseAt
 from understudy.analogy.make import analogy
 from understudy.analogy.preparation import Preparation, Settings, prepare
 from understudy.analogy.result import Analogy
-from understudy.analogy.solving import _Search, make_goal, solve
+from understudy.analogy.solving import _TrustRegion, make_goal, solve
 from understudy.base.quaternion import Array, angle_between
 from understudy.figure.motion import Motion
 from understudy.io import read
@@ -226,7 +226,7 @@ def solvers() -> tuple[str, list[str]]:
     task = _task_of(prepared(cases.scene("dog_walk").motion, cases.scene("march").motion))
     count = len(task.start) - 1  # type: ignore[attr-defined]
     shape = task.start.shape  # type: ignore[attr-defined]
-    search = _Search(task)  # type: ignore[arg-type]
+    search = _TrustRegion(task)  # type: ignore[arg-type]
     begun = search.table.copy()
     rows_of, columns_of = np.triu_indices(count)
 

@@ -18,7 +18,7 @@ from understudy.figure.motion import Motion
 from understudy.io import read
 from understudy.io.clip import Clip
 from understudy.io.robot.trajectory import Trajectory, motion_of, trajectory_of
-from understudy.retarget.driver import cast
+from understudy.retarget.driver import match_actor
 from understudy.retarget.plan import Plan, plan
 from understudy.solve.solvers.ik import Ik
 
@@ -45,7 +45,7 @@ class Act:
     file: Path
 
     def plan(self) -> Plan:
-        return plan([cast(self.motion, self.robot.skeleton)])
+        return plan([match_actor(self.motion, self.robot.skeleton)])
 
 
 def act() -> Act:

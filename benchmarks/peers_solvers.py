@@ -16,12 +16,12 @@ from scipy.optimize import minimize
 
 from understudy.base.quaternion import Array, conjugate, log, multiply
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Sample, merged
+from understudy.solve.evaluation import ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solution, Solver, Watch
 from understudy.solve.solvers.descent import SplineCurve
 from understudy.solve.solvers.newton import sampled_frames
-from understudy.solve.solvers.reference import FARTHEST, Reference, _Search
+from understudy.solve.solvers.reference import FARTHEST, Reference, _NloptProblem
 from understudy.solve.solvers.spacetime import Spacetime
 
 RATE = 30.0
@@ -59,9 +59,9 @@ class Slsqp(Solver):
     """Wall time at most."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
-        sample = Sample(problem=problem, bodies=problem.bodies, frames=sampled_frames(problem, self.rate))
+        sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
-        search = _Search(sample=sample, curve=curve, softness=1e-5, watch=watch, limit=self.iterations)
+        search = _NloptProblem(sample=sample, curve=curve, softness=1e-5, watch=watch, limit=self.iterations)
         try:
             self._search(search)
         except _TimeIsUpError:
@@ -69,7 +69,7 @@ class Slsqp(Solver):
         best = search.best.reshape(curve.num_keys, -1)
         return merged(problem.bodies, sample, curve.everywhere(best)), search.evaluations
 
-    def _search(self, search: _Search) -> None:
+    def _search(self, search: _NloptProblem) -> None:
         end = time.perf_counter() + self.seconds
 
         def cost(x: Array) -> tuple[float, Array]:
@@ -86,7 +86,7 @@ class Slsqp(Solver):
         )  # fmt: skip
 
 
-def _rows(search: _Search, kind: str, count: int) -> list[dict[str, Any]]:
+def _rows(search: _NloptProblem, kind: str, count: int) -> list[dict[str, Any]]:
     """Constraints as scipy asks for them: equal to zero, or not below it.
 
     It gives up where equalities say the same twice, as two points of one stiff foot do: those that follow from others

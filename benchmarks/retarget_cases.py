@@ -21,7 +21,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import read
 from understudy.retarget.actor import parse_scale, scaled
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.solve.solvers.base import Solution
 
 FPS = 120.0
@@ -50,7 +50,7 @@ class Case:
 
     def plan(self, plants: str = "free") -> Plan:
         """The retarget, laid out and not yet solved."""
-        return plan([Part(motion=self.motion, target=self.target)], options=Options(plants=plants))
+        return plan([Assignment(motion=self.motion, target=self.target)], options=Options(plants=plants))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

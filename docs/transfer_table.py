@@ -17,11 +17,11 @@ import numpy as np
 
 import understudy
 from understudy.base.quaternion import Array, angle_between
-from understudy.correspondence.alignment import Layout
+from understudy.correspondence.alignment import PairTree
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion
-from understudy.retarget.driver import cast
+from understudy.retarget.driver import match_actor
 
 HUMANS = {
     "Rokoko, bones in a row": ("humans/rokoko_jesse_dance.bvh", 1.0),
@@ -71,10 +71,10 @@ def apart(a: Array, b: Array) -> Array:
 
 def bone_angles(source: Motion, found: Motion, reference: Motion) -> dict[str, float]:
     """Degrees, on average over the frames, between the bones of each pair that leads to a single next one."""
-    aligned = cast(source, found.skeleton, target_motion=reference).alignment
+    aligned = match_actor(source, found.skeleton, target_motion=reference).alignment
     assert aligned is not None
     whole = aligned.correspondence
-    layout = Layout(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
+    layout = PairTree(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
     one, other = fk(source).positions, fk(found).positions
     angles = {}
     for pair in whole.pairs:

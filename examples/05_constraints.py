@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy import fk, samples
-from understudy.constraints import Constraint, Spot
+from understudy.constraints import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
 from understudy.show.picture import draw
@@ -27,11 +27,11 @@ motion = scene.motion
 
 # Every planted point stays in one place on the floor; where on the floor is left to the solver.
 constraints: list[Constraint] = [
-    SamePlace(spot=Spot(point=contact.point), start=contact.start, end=contact.end, height=scene.floor)
+    SamePlace(spot=PointRef(point=contact.point), start=contact.start, end=contact.end, height=scene.floor)
     for contact in scene.contacts
 ]
 dog = fk(motion).points(["RightUpLeg"])[75, 0] + np.array([-0.35, -0.2, 0.3])
-constraints.append(Place(spot=Spot(point="RightFingertips"), target=dog, instants=(2.5,), name="pat the dog"))
+constraints.append(Place(spot=PointRef(point="RightFingertips"), target=dog, instants=(2.5,), name="pat the dog"))
 
 solution = Spacetime().solve(Problem(actors=(Actor(motion=motion),), constraints=tuple(constraints)))
 print(solution.result)

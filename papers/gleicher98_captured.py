@@ -12,7 +12,7 @@ import numpy as np
 from papers.base import SMALL, UNMET, Capture, Cell, Findings, Table, Tell, capture, changed, cmu, spectrum, worst
 from papers.gleicher98_figures import LADDER, run_solvers
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.place import Place
@@ -21,7 +21,7 @@ from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import naive, retarget
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solution, Solver
 from understudy.solve.solvers.ik import Ik
@@ -55,7 +55,7 @@ class Climb:
         for contact in (c for c in self.contacts if c.on == "ladder"):
             assert contact.place is not None
             along = np.array([0.0, 0.3, 0.0]) if "Hand" in contact.point.name else np.array([0.3, 0.0, 0.0])
-            spot, start, end = Spot(point=contact.point.name), contact.start, contact.end
+            spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
             first, last = contact.place - along, contact.place + along
             made += [
                 OnLine(spot=spot, first=first, last=last, start=start, end=end),
@@ -67,7 +67,7 @@ class Climb:
         """Four seconds at 30 frames a second by a figure of another size, for solvers to be compared on."""
         slow = self.motion[:480:4]
         held = [replace(c, end=min(c.end, slow.duration)) for c in self.contacts if c.start < slow.duration - 0.1]
-        return plan([Part(motion=slow, target=slow.skeleton.scaled(size))], contacts=held).problem()
+        return plan([Assignment(motion=slow, target=slow.skeleton.scaled(size))], contacts=held).problem()
 
 
 @lru_cache(maxsize=2)
@@ -104,12 +104,12 @@ class Salsa:
         """
         plants = detect_contacts(self.follow, contact_points(self.follow))
         joints = tuple(name for name in self.lead.skeleton.names if any(part in name for part in UPPER))
-        leader = Part(
+        leader = Assignment(
             motion=self.lead, target=self.lead.skeleton, name="lead", moves=both, joints=joints if both else None,
             root_moves=False,
         )  # fmt: skip
         small = self.follow.skeleton.scaled(size)
-        follower = Part(motion=self.follow, target=small, name="follow", share=share)
+        follower = Assignment(motion=self.follow, target=small, name="follow", share=share)
         return plan(
             [leader, follower],
             constraints=self.holds if held else (),
@@ -152,7 +152,7 @@ def salsa(data: Path) -> Salsa:
                 for bound, length in (("at_most", inside.max()), ("at_least", inside.min())):
                     holds.append(
                         Distance(
-                            first=Spot(point=mine, actor="lead"), second=Spot(point=other, actor="follow"),
+                            first=PointRef(point=mine, actor="lead"), second=PointRef(point=other, actor="follow"),
                             length=float(length), bound=bound, start=start / lead.fps, end=end / lead.fps,
                             name=f"{mine} and {other} {bound} from {start / lead.fps:.2f} s",
                         )
@@ -195,7 +195,7 @@ def box(data: Path, name: str) -> Box:
     grasp, start, end = BOXES[name]
     places, frame = fk(motion).points(HANDS), round(grasp * motion.fps)
     gap = np.linalg.norm(places[:, 0] - places[:, 1], axis=-1)[round(start * motion.fps) : round(end * motion.fps)]
-    spots = [Spot(point=hand) for hand in HANDS]
+    spots = [PointRef(point=hand) for hand in HANDS]
     made: list[Constraint] = [
         Place(spot=spot, target=places[frame, i], instants=(grasp,), name=f"{HANDS[i]} at the box")
         for i, spot in enumerate(spots)

@@ -27,7 +27,7 @@ from papers.base import (
 )
 from understudy import samples
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.bands import choose_spacing
@@ -36,7 +36,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
 from understudy.retarget.driver import morph, naive, retarget
 from understudy.retarget.feature_driving import Driven, drive
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.samples import Scene
 from understudy.samples.can import HEIGHT, RADIUS
 from understudy.solve.problem import Problem
@@ -116,7 +116,7 @@ def fig06(path: Path | None) -> list[str]:
 def fig07(path: Path | None) -> list[str]:
     """Traces of the feet from above, with keys at several spacings."""
     given = scene("walk")
-    part = Part(motion=given.motion, target=given.motion.skeleton.scaled(SMALL))
+    part = Assignment(motion=given.motion, target=given.motion.skeleton.scaled(SMALL))
     laid_out = plan([part], contacts=given.contacts, options=Options(plants="fixed"))
     traces = {"original": given.motion}
     lines = []
@@ -224,7 +224,7 @@ def sliding(given: Scene) -> list[Constraint]:
     made: list[Constraint] = []
     for contact in (c for c in given.contacts if c.on == "ladder"):
         assert contact.place is not None
-        spot, start, end = Spot(point=contact.point.name), contact.start, contact.end
+        spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
         hand = "Palm" in contact.point.name
         aside, up = np.array([half, 0.0, 0.0]), np.array([0.0, 0.4, 0.0])
         middle = contact.place if hand else contact.place * [0.0, 1.0, 1.0]
@@ -256,8 +256,8 @@ def dance_plan(given: Scene, *, both: bool, size: float, share: Array | None = N
     """A dance whose follower is of another size; her partner adapts too, or stays as he is."""
     lead, follow = given.actors["lead"], given.actors["follow"]
     joints = (*UPPER, *ARMS) if both else None
-    leader = Part(motion=lead, target=lead.skeleton, name="lead", moves=both, joints=joints, root_moves=False)
-    follower = Part(motion=follow, target=follow.skeleton.scaled(size), name="follow", share=share)
+    leader = Assignment(motion=lead, target=lead.skeleton, name="lead", moves=both, joints=joints, root_moves=False)
+    follower = Assignment(motion=follow, target=follow.skeleton.scaled(size), name="follow", share=share)
     return plan([leader, follower], contacts=given.contacts)
 
 
@@ -369,7 +369,7 @@ HELD = ("place", "same_place", "attach")
 def ladder_problem() -> Problem:
     """Three seconds of the ladder by a figure 85% as large, hands and feet where the original's held."""
     given = samples.motion("ladder", seconds=3.0)
-    part = Part(motion=given.motion, target=given.motion.skeleton.scaled(CLIMBER))
+    part = Assignment(motion=given.motion, target=given.motion.skeleton.scaled(CLIMBER))
     return plan([part], contacts=given.contacts).problem()
 
 

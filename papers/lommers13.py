@@ -21,7 +21,7 @@ from understudy import samples
 from understudy.base.quaternion import Array
 from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
-from understudy.constraints.base import Constraint, Spot, View
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef
 from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
 from understudy.constraints.region import Region
 from understudy.figure.bands import choose_spacing, rms_jerk
@@ -33,7 +33,7 @@ from understudy.figure.skeleton import Skeleton
 from understudy.metrics import Grade, Measurement, Report, Verdict, evaluate, metrics
 from understudy.metrics.balance import TIERS, WORDS
 from understudy.metrics.surface import capsules, resting_depths
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.show.picture import draw
 from understudy.solve.solvers.base import Solution, Watch
 from understudy.solve.solvers.spacetime import Spacetime
@@ -130,7 +130,7 @@ def clear_of_each_other(target: Skeleton) -> list[Constraint]:
         key = (min(parts), max(parts))
         if parts[0] == parts[1] or key in found.joined or not of_arms(key):
             continue
-        first, second = (tuple(Spot(point=end) for end in found.ends[i]) for i in (one, other))
+        first, second = (tuple(PointRef(point=end) for end in found.ends[i]) for i in (one, other))
         apart = max(float(found.radii[one] + found.radii[other]) - resting.get(key, 0.0), 0.0)
         name = f"{parts[0]} clear of {parts[1]} ({found.ends[one][1].name}, {found.ends[other][1].name})"
         made.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
@@ -147,9 +147,9 @@ def pass_through(motion: Motion, clear: Sequence[Constraint]) -> bool:
 def residuals(motion: Motion, constraint: Constraint) -> Array:
     """(n, R) what is left of a constraint of places at its frames: zero where an inequality holds."""
     frames = constraint.frames(motion.times)
-    points = fk(motion[frames]).points([spot.point for spot in constraint.spots()])
+    points = fk(motion[frames]).points([spot.point for spot in constraint.point_refs()])
     turns = np.empty((len(frames), 0, 4))
-    values = constraint.rows(View(times=motion.times[frames], points=points, turns=turns)).values
+    values = constraint.rows(ConstraintInput(times=motion.times[frames], points=points, local_rotations=turns)).values
     return np.asarray(values if constraint.relation == "equal" else np.maximum(values, 0.0))
 
 
@@ -250,7 +250,7 @@ def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
 def solve_as_asked(case: Case, watch: Watch | None = None) -> Solution:
     """The thesis's problem and nothing else: points where they were, by the joints it moves, inside human limits."""
     options = Options(plants="none", floor=False)
-    parts = [Part(motion=case.source(), target=case.target(), joints=JOINTS)]
+    parts = [Assignment(motion=case.source(), target=case.target(), joints=JOINTS)]
     laid_out = plan(parts, constraints=asked(case, case.points), contacts=(), options=options)
     return _first_met(laid_out, _spacings(case, (choose_spacing(case.source()), *SPACINGS)), watch)
 
@@ -269,10 +269,10 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
         constraints.append(Balance.of(target, feet=parts_below(target, ANKLES), name="balance"))
         hands = [name for name in parts_below(target, WRISTS) if name not in WRISTS]
         constraints += [
-            Region(spot=Spot(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
+            Region(spot=PointRef(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
         ]
     laid_out = plan(
-        [Part(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
+        [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
         options=Options(plants="fixed", stiffness=STEADY),
     )  # fmt: skip
     clear = tuple(clear_of_each_other(target))

@@ -9,7 +9,7 @@ import numpy as np
 
 from papers.base import Capture, Experiment, Findings, Paper, Table, Tell, capture, cmu, plot, save, scene
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.correspondence.limits import human_limits
@@ -45,7 +45,7 @@ class Handhold:
 
     @property
     def constraint(self) -> Place:
-        return Place(spot=Spot(point=self.hand), target=self.place, name="handhold")
+        return Place(spot=PointRef(point=self.hand), target=self.place, name="handhold")
 
     @property
     def limits(self) -> list[JointRange]:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from understudy.base.quaternion import normalize
-from understudy.constraints import Constraint, Relation, View, kinds
+from understudy.constraints import Constraint, ConstraintInput, Relation, kinds
 from understudy.figure.angles import joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 
 SEEDS = range(24)
@@ -41,14 +41,14 @@ def make_actor(rng: np.random.Generator, name: str) -> Actor:
     )
 
 
-def make_sample(kind: str, seed: int) -> Sample:
+def make_sample(kind: str, seed: int) -> ProblemAtFrames:
     rng = np.random.default_rng([seed, *kind.encode()])
     actors = (make_actor(rng, "first"), make_actor(rng, "second"))
     problem = Problem(actors=actors, constraints=(kinds()[kind].example(rng),))
-    return Sample(problem=problem, bodies=problem.bodies, frames=np.arange(6))
+    return ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(6))
 
 
-def every_jacobian(sample: Sample, d: np.ndarray) -> np.ndarray:
+def every_jacobian(sample: ProblemAtFrames, d: np.ndarray) -> np.ndarray:
     """(N, R, D) derivatives of all residuals."""
     evaluation = sample.evaluate(d)
     shape = evaluation.rows[0].values.shape
@@ -91,19 +91,19 @@ def test_rows_fit_and_are_finite(kind: str) -> None:
         count = rows.values.shape[1]
         assert rows.values.shape == (6, count)
         assert np.all(np.isfinite(rows.values))
-        assert (rows.by_points is None) == (not constraint.spots())
-        assert (rows.by_turns is None) == (not constraint.joints())
-        if rows.by_points is not None:
-            assert rows.by_points.shape == (6, count, len(constraint.spots()), 3)
-        if rows.by_turns is not None:
-            assert rows.by_turns.shape == (6, count, len(constraint.joints()), 3)
+        assert (rows.d_points is None) == (not constraint.point_refs())
+        assert (rows.d_rotations is None) == (not constraint.joints())
+        if rows.d_points is not None:
+            assert rows.d_points.shape == (6, count, len(constraint.point_refs()), 3)
+        if rows.d_rotations is not None:
+            assert rows.d_rotations.shape == (6, count, len(constraint.joints()), 3)
         assert constraint.label
 
 
-def looked_at(constraint: Constraint, rng: np.random.Generator, frames: int = 5) -> View:
-    return View(
+def looked_at(constraint: Constraint, rng: np.random.Generator, frames: int = 5) -> ConstraintInput:
+    return ConstraintInput(
         times=np.linspace(0.0, 0.3, frames),
-        points=rng.normal(size=(frames, len(constraint.spots()), 3)),
+        points=rng.normal(size=(frames, len(constraint.point_refs()), 3)),
         turns=normalize(rng.normal(size=(frames, len(constraint.joints()), 4))),
     )
 
@@ -119,9 +119,9 @@ def test_example_repeats_and_fields_make_the_same_again(kind: str) -> None:
         np.testing.assert_array_equal(values[0], values[1])
         np.testing.assert_allclose(values[0], values[2], atol=1e-12)
         other = kinds()[kind].example(np.random.default_rng(seed + 1000))
-        differ |= [s.point for s in other.spots()] != [s.point for s in made[0].spots()] or not np.array_equal(
-            other.rows(looked_at(other, np.random.default_rng(seed))).values, values[0]
-        )
+        differ |= [s.point for s in other.point_refs()] != [
+            s.point for s in made[0].point_refs()
+        ] or not np.array_equal(other.rows(looked_at(other, np.random.default_rng(seed))).values, values[0])
     assert differ, "every seed makes the same example"
 
 
@@ -130,7 +130,9 @@ def test_frames_do_not_mix(kind: str) -> None:
     for seed in SEEDS:
         constraint = kinds()[kind].example(np.random.default_rng(seed))
         view = looked_at(constraint, np.random.default_rng(seed))
-        part = View(times=view.times[2:4], points=view.points[2:4], turns=view.turns[2:4])
+        part = ConstraintInput(
+            times=view.times[2:4], points=view.points[2:4], local_rotations=view.local_rotations[2:4]
+        )
         np.testing.assert_allclose(constraint.rows(part).values, constraint.rows(view).values[2:4], atol=1e-12)
 
 

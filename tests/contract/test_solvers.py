@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from understudy.base.plugins import scan
 from understudy.base.splines import Knots
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
@@ -139,7 +139,7 @@ def test_reach_at_an_instant(solver: Solver, known: Known) -> None:
     motion, frame, target = waving(), 30, np.array([0.9, 1.1, 0.0])
     problem = Problem(
         actors=(actor(motion),),
-        constraints=(Place(spot=Spot(point="tip"), target=target, axes="xy", instants=(1.0,)),),
+        constraints=(Place(spot=PointRef(point="tip"), target=target, axes="xy", instants=(1.0,)),),
     )
     found = solver.solve(problem)
     assert_finite(found)
@@ -167,7 +167,8 @@ def test_least_change_of_one_frame(solver: Solver) -> None:
     skeleton = arm((0.7, 0.6, 0.5))
     motion, target = swing(np.array([[0.2, 0.5, 0.4]]), skeleton=skeleton), np.array([0.6, 1.2, 0.0])
     problem = Problem(
-        actors=(actor(motion),), constraints=(Place(spot=Spot(point="tip"), target=target, axes="xy", tolerance=1e-4),)
+        actors=(actor(motion),),
+        constraints=(Place(spot=PointRef(point="tip"), target=target, axes="xy", tolerance=1e-4),),
     )
     cost, start = problem.metric, hinge_angles(motion)[0]
 
@@ -193,7 +194,7 @@ def test_least_change_of_one_frame(solver: Solver) -> None:
 
 def test_held_at_a_place(solver: Solver, known: Known) -> None:
     motion, target = waving(), np.array([0.8, 1.0, 0.0])
-    hold = Place(spot=Spot(point="tip"), target=target, axes="xy", start=0.6, end=1.4, tolerance=known.tolerance)
+    hold = Place(spot=PointRef(point="tip"), target=target, axes="xy", start=0.6, end=1.4, tolerance=known.tolerance)
     found = solver.solve(Problem(actors=(actor(motion),), constraints=(hold,)))
     assert_finite(found)
     off = np.linalg.norm(tip(found)[18:43] - target, axis=1)
@@ -209,7 +210,7 @@ def test_held_at_a_place(solver: Solver, known: Known) -> None:
 
 def test_free_plant_stays_where_it_likes(solver: Solver, known: Known) -> None:
     motion = waving()
-    plant = SamePlace(spot=Spot(point="tip"), start=0.6, end=1.4, tolerance=known.tolerance)
+    plant = SamePlace(spot=PointRef(point="tip"), start=0.6, end=1.4, tolerance=known.tolerance)
     found = solver.solve(Problem(actors=(actor(motion),), constraints=(plant,)))
     held, before = tip(found)[18:43], fk(motion).points(["tip"])[18:43, 0]
     spread = np.abs(held - held.mean(axis=0)).max()
@@ -226,7 +227,7 @@ def test_free_plant_stays_where_it_likes(solver: Solver, known: Known) -> None:
 def test_above_a_floor(solver: Solver, known: Known) -> None:
     motion = waving()
     height = float(np.quantile(fk(motion).points(["tip"])[:, 0, 1], 0.3))
-    floor = Region(spot=Spot(point="tip"), centre=np.array([0.0, height, 0.0]), tolerance=2.0 * known.tolerance)
+    floor = Region(spot=PointRef(point="tip"), centre=np.array([0.0, height, 0.0]), tolerance=2.0 * known.tolerance)
     found = solver.solve(Problem(actors=(actor(motion),), constraints=(floor,)))
     assert_finite(found)
     start, end = fk(motion).points(["tip"])[:, 0, 1], tip(found)[:, 1]
@@ -249,8 +250,8 @@ def test_two_actors_at_a_distance(solver: Solver, known: Known) -> None:
         rotations=second.rotations[::-1],
     )
     bar = Distance(
-        first=Spot(point="tip", actor="left"),
-        second=Spot(point="tip", actor="right"),
+        first=PointRef(point="tip", actor="left"),
+        second=PointRef(point="tip", actor="right"),
         length=1.9,
         start=0.5,
         end=1.5,
@@ -270,7 +271,7 @@ def test_two_actors_at_a_distance(solver: Solver, known: Known) -> None:
 def test_unreachable(solver: Solver, known: Known) -> None:
     """The arm points straight at what it cannot reach, and everything else stays sane."""
     motion, target = waving(), np.array([1.5, 2.0, 0.0])
-    far = Place(spot=Spot(point="tip"), target=target, axes="xy", start=0.8, end=1.2, name="too far")
+    far = Place(spot=PointRef(point="tip"), target=target, axes="xy", start=0.8, end=1.2, name="too far")
     found = solver.solve(Problem(actors=(actor(motion),), constraints=(far,)))
     assert_finite(found)
     assert [o.constraint.label for o in found.unmet] == ["too far"]
@@ -286,7 +287,8 @@ def test_contradictory(solver: Solver, known: Known) -> None:
     """Two places at once: the point goes half way and both are reported, or one gives way to the other and that is."""
     motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
     both = tuple(
-        Place(spot=Spot(point="tip"), target=t, axes="xy", instants=(1.0,), name=n) for t, n in ((a, "one"), (b, "two"))
+        Place(spot=PointRef(point="tip"), target=t, axes="xy", instants=(1.0,), name=n)
+        for t, n in ((a, "one"), (b, "two"))
     )
     found = solver.solve(Problem(actors=(actor(motion),), constraints=both))
     assert_finite(found)
@@ -305,8 +307,8 @@ def test_contradictory(solver: Solver, known: Known) -> None:
 def test_heavier_constraint_wins(solver: Solver, known: Known) -> None:
     """Squares share the error by weight; a solver that lets the fewest give way may leave all of it to the lighter."""
     motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
-    light = Place(spot=Spot(point="tip"), target=a, axes="xy", instants=(1.0,), name="light")
-    heavy = Place(spot=Spot(point="tip"), target=b, axes="xy", instants=(1.0,), name="heavy", weight=3.0)
+    light = Place(spot=PointRef(point="tip"), target=a, axes="xy", instants=(1.0,), name="light")
+    heavy = Place(spot=PointRef(point="tip"), target=b, axes="xy", instants=(1.0,), name="heavy", weight=3.0)
     found = solver.solve(Problem(actors=(actor(motion),), constraints=(light, heavy)))
     if known.smooths:
         return
@@ -322,8 +324,8 @@ def test_satisfied_already(solver: Solver) -> None:
     motion = waving()
     place = fk(motion).points(["tip"])[30, 0]
     constraints = (
-        Place(spot=Spot(point="tip"), target=place, axes="xy", instants=(1.0,)),
-        Region(spot=Spot(point="tip"), centre=np.array([0.0, -3.0, 0.0])),
+        Place(spot=PointRef(point="tip"), target=place, axes="xy", instants=(1.0,)),
+        Region(spot=PointRef(point="tip"), centre=np.array([0.0, -3.0, 0.0])),
     )
     found = solver.solve(Problem(actors=(actor(motion),), constraints=constraints))
     np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
@@ -343,7 +345,7 @@ def test_nothing_may_move(solver: Solver) -> None:
     motion = waving()
     still = Actor(motion=motion, moves=False)
     found = solver.solve(
-        Problem(actors=(still,), constraints=(Place(spot=Spot(point="tip"), target=np.array([0.0, 1.0, 0.0])),))
+        Problem(actors=(still,), constraints=(Place(spot=PointRef(point="tip"), target=np.array([0.0, 1.0, 0.0])),))
     )
     np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
     assert len(found.unmet) == 1

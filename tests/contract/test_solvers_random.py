@@ -10,7 +10,7 @@ import pytest
 
 from understudy.base.plugins import scan
 from understudy.constraints import kinds
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
@@ -18,7 +18,7 @@ from understudy.constraints.same_place import SamePlace
 from understudy.figure.angles import joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Solution, Solver
 from understudy.solve.solvers.newton import penalty
@@ -49,12 +49,12 @@ def test_never_a_number_that_is_none(solver: Solver, seed: int, make_skeleton, m
     motion = make_motion(skeleton, rng, num_frames=int(rng.integers(2, 14)), morph=seed % 2 == 1)
     joints = [str(rng.choice(skeleton.names[1:])) for _ in range(4)]
     constraints = (
-        Place(spot=Spot(point="tip"), target=10.0 ** rng.uniform(-1, 1.5) * rng.normal(size=3)),
-        Place(spot=Spot(point=joints[0]), target=rng.normal(size=3), instants=(0.0,), weight=1e3),
-        SamePlace(spot=Spot(point=joints[1]), height=float(rng.normal())),
-        SamePlace(spot=Spot(point="tip"), end=0.5 * motion.duration),
-        Region(spot=Spot(point=joints[2]), shape="outside_sphere", centre=rng.normal(size=3), size=np.full(3, 2.0)),
-        Distance(first=Spot(point="tip"), second=Spot(point=joints[3]), length=0.5, bound="at_most"),
+        Place(spot=PointRef(point="tip"), target=10.0 ** rng.uniform(-1, 1.5) * rng.normal(size=3)),
+        Place(spot=PointRef(point=joints[0]), target=rng.normal(size=3), instants=(0.0,), weight=1e3),
+        SamePlace(spot=PointRef(point=joints[1]), height=float(rng.normal())),
+        SamePlace(spot=PointRef(point="tip"), end=0.5 * motion.duration),
+        Region(spot=PointRef(point=joints[2]), shape="outside_sphere", centre=rng.normal(size=3), size=np.full(3, 2.0)),
+        Distance(first=PointRef(point="tip"), second=PointRef(point=joints[3]), length=0.5, bound="at_most"),
     )
     found = solver.solve(Problem(actors=(Actor(motion=motion),), constraints=constraints))
     assert_finite(found)
@@ -87,7 +87,7 @@ def broken(problem: Problem, motions: tuple[Motion, ...]) -> float:
     actors = tuple(replace(a, motion=m) for a, m in zip(problem.actors, motions, strict=True))
     moved = replace(problem, actors=actors)
     frames = np.arange(len(moved.times))
-    sample = Sample(problem=moved, bodies=moved.bodies, frames=frames)
+    sample = ProblemAtFrames(problem=moved, bodies=moved.bodies, frames=frames)
     return penalty(sample.evaluate(np.zeros((len(frames), sample.ensemble.num_coordinates))))
 
 

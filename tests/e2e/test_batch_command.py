@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from understudy.app.batch import Ticker, clock
 from understudy.app.cli import cli
 from understudy.batch import batch
-from understudy.batch.run import Step
+from understudy.batch.run import RunStep
 from understudy.io import read
-from understudy.recipe import Cast, Reading, Recipe
+from understudy.recipe import ActorSpec, Reading, Recipe
 from understudy.retarget.plan import Options
 
 
@@ -45,7 +45,7 @@ def test_a_library_with_options_of_a_retarget(clips: Path, tmp_path: Path) -> No
     assert again["unchanged"] == 2
     before = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
     recipe = Recipe(
-        actors=(Cast(source=""),), reading=Reading(fps=24.0, frames="0:40"), options=Options(plants="fixed")
+        actors=(ActorSpec(source=""),), reading=Reading(fps=24.0, frames="0:40"), options=Options(plants="fixed")
     )  # fmt: skip
     rows = batch(clips, "sample:child", out, recipe=recipe, engine="inline")
     assert sorted(rows, key=lambda row: str(row["clip"])) == before, "Python and the command do not mean the same"
@@ -100,7 +100,7 @@ def test_the_line_that_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("understudy.app.batch.time.monotonic", lambda: now[0])
     ticker = Ticker()
     for number, (fresh, status) in enumerate([(False, "done"), (True, "done"), (True, "failed")]):
-        step = Step(
+        step = RunStep(
             row={"clip": f"{number}.bvh", "status": status}, fresh=fresh, bytes=100.0, total=10, whole=1000
         )  # fmt: skip
         ticker.add(step)

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from understudy import samples
 from understudy.app.cli import cli
-from understudy.recipe.map_file import read_map
+from understudy.correspondence.map_file import read_map
 
 
 def run(*arguments: str | Path) -> Result:

@@ -95,7 +95,7 @@ def test_one_body_is_written_in_its_own_files_way(tmp_path: Path) -> None:
 
 
 def test_a_map_is_taken_from_a_file(tmp_path: Path) -> None:
-    mapping = pytest.importorskip("understudy.recipe.map_file")
+    mapping = pytest.importorskip("understudy.correspondence.map_file")
     walk, dog = samples.motion("walk").motion.skeleton, samples.motion("dog_walk").motion.skeleton
     pairs = tuple(Pair(source=(a,), target=(b,)) for a, b in (("Hips", "Hips"), ("Spine1", "Chest"), ("Head", "Head")))
     mapping.write_map(Correspondence(source=walk, target=dog, pairs=pairs), tmp_path / "map.toml")

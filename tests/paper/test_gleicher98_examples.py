@@ -10,7 +10,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.contacts import Contact
@@ -18,7 +18,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.retarget.driver import retarget
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.ik import Ik
@@ -127,7 +127,7 @@ def test_short_legs_in_long_footsteps():
     assert len(anchors) >= 8
     for anchor in anchors:
         held = anchor.frames(found.motion.times)
-        reached = pose.points([anchor.spots()[0].point])[held, 0]
+        reached = pose.points([anchor.point_refs()[0].point])[held, 0]
         stood = min(np.linalg.norm((c.place - reached[0])[[0, 2]]) for c in given.contacts)
         assert stood < 1e-3
     assert opening(found.motion) > 1.33 * opening(given.motion)
@@ -140,7 +140,7 @@ def sliding(given: Scene, contacts: Sequence[Contact]) -> list[Constraint]:
     half = 0.5 * given.props[0].sizes[0, 0]
     made: list[Constraint] = []
     for contact in contacts:
-        spot, when = Spot(point=contact.point.name), {"start": contact.start, "end": contact.end}
+        spot, when = PointRef(point=contact.point.name), {"start": contact.start, "end": contact.end}
         assert contact.place is not None
         if "Palm" in contact.point.name:
             ends = [contact.place + np.array([0.0, reach, 0.0]) for reach in (-0.4, 0.4)]
@@ -189,11 +189,11 @@ def danced(both: bool, size: float = PARTNER, shrinks: bool = False, seconds: fl
     if shrinks:
         share = np.clip((follow.times - 2.6) / 2.0, 0.0, 1.0)
         share = share * share * (3.0 - 2.0 * share)
-    leader = Part(
+    leader = Assignment(
         motion=lead, target=lead.skeleton, name="lead", moves=both, joints=(*UPPER, *ARMS) if both else None,
         root_moves=False,
     )  # fmt: skip
-    follower = Part(motion=follow, target=follow.skeleton.scaled(size), name="follow", share=share)
+    follower = Assignment(motion=follow, target=follow.skeleton.scaled(size), name="follow", share=share)
     return plan([leader, follower], contacts=given.contacts).solve()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.figure.bands import choose_spacing
 from understudy.figure.floor import find_floor
@@ -17,7 +17,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import morph, retarget
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.start import start_motion
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Solution
@@ -39,7 +39,7 @@ def scene(name: str) -> Scene:
 def long_strides() -> Plan:
     """The walk by a figure 60% as large in the original's footsteps, laid out."""
     given = scene("walk")
-    part = Part(motion=given.motion, target=given.motion.skeleton.scaled(SMALL))
+    part = Assignment(motion=given.motion, target=given.motion.skeleton.scaled(SMALL))
     return plan([part], contacts=given.contacts, options=Options(plants="fixed"))
 
 
@@ -72,7 +72,7 @@ def test_heel_and_toe_where_they_were_cannot_both_be_met():
     given = scene("walk")
     target = given.motion.skeleton.scaled(SMALL)
     both = [
-        Place(spot=Spot(point=c.point.name), target=c.place, start=c.start, end=c.end, name=f"{c.point.name} {i}")
+        Place(spot=PointRef(point=c.point.name), target=c.place, start=c.start, end=c.end, name=f"{c.point.name} {i}")
         for i, c in enumerate(given.contacts)
     ]
     options = Options(plants="none")
@@ -168,7 +168,7 @@ def test_the_translation_signal_brings_the_figure_to_the_box():
     """
     given = scene("pick_up")
     target = given.motion.skeleton.scaled(SMALL)
-    laid_out = plan([Part(motion=given.motion, target=target)], contacts=given.contacts)
+    laid_out = plan([Assignment(motion=given.motion, target=target)], contacts=given.contacts)
     floor = find_floor(laid_out.contacts, leg_length(given.motion.skeleton))
     scaled = start_motion(given.motion, target, floor)
     palms = [c for c in given.contacts if c.on == "box"]
@@ -245,7 +245,7 @@ def test_the_three_solvers_agree(measure, record_property):
     only.
     """
     given = samples.motion("ladder", seconds=3.0)
-    part = Part(motion=given.motion, target=given.motion.skeleton.scaled(0.85))
+    part = Assignment(motion=given.motion, target=given.motion.skeleton.scaled(0.85))
     problem = plan([part], contacts=given.contacts).problem()
     found = [solver.solve(problem) for solver in (Sqp(), Lmult(), LeastSquares())]
     for solution in found:

@@ -107,7 +107,7 @@ def test_figure_8_the_other_figure_stands_on_its_feet(name: str, mode: str) -> N
     assert {"same_place", "region"} <= kinds
     assert max(o.worst for o in found.outcomes if o.constraint.kind == "same_place") < CONTACT
     pose = fk(found.motion)
-    planted = {o.constraint.spots()[0].point for o in found.outcomes if o.constraint.kind == "same_place"}
+    planted = {o.constraint.point_refs()[0].point for o in found.outcomes if o.constraint.kind == "same_place"}
     lowest = min(float(pose.points([point])[..., 1].min()) for point in planted)
     assert lowest > -FLOOR, f"{1e3 * lowest:.1f} mm"
 

@@ -9,14 +9,14 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Spot, View
+from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.correspondence.limits import human_limits
 from understudy.figure.bands import choose_spacing
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.retarget.plan import Part, plan
+from understudy.retarget.plan import Assignment, plan
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Outcome, Solution, Solver
 from understudy.solve.solvers.keyed import Keyed
@@ -42,7 +42,7 @@ def railing() -> Array:
 
 
 def handhold() -> Place:
-    return Place(spot=Spot(point=HAND), target=railing(), name="handhold")
+    return Place(spot=PointRef(point=HAND), target=railing(), name="handhold")
 
 
 @cache
@@ -136,7 +136,9 @@ def test_the_shoulder_is_limited_as_one_thing():
 
 def _outside(limit: JointRange, turns: Array) -> float:
     """How far rotations (F, 4) are outside a limit, radians."""
-    view = View(times=np.arange(len(turns), dtype=float), points=np.empty((len(turns), 0, 3)), turns=turns[:, None])
+    view = ConstraintInput(
+        times=np.arange(len(turns), dtype=float), points=np.empty((len(turns), 0, 3)), local_rotations=turns[:, None]
+    )
     return float(limit.rows(view).values.max())
 
 
@@ -145,7 +147,9 @@ def test_the_whole_body_may_help():
     limits of every joint, all constraints are met within 1 mm and the shoulder has less to do than alone."""
     contacts = samples.motion("squat").contacts
     short = [c for c in contacts if c.start < squat().duration]
-    found = plan([Part(motion=squat(), target=squat().skeleton)], constraints=[handhold()], contacts=short).solve()
+    found = plan(
+        [Assignment(motion=squat(), target=squat().skeleton)], constraints=[handhold()], contacts=short
+    ).solve()
     assert not found.unmet
     joint = squat().skeleton.joint(ARM[0])
     turned = []

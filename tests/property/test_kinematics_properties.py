@@ -14,7 +14,7 @@ from understudy.figure.angles import joint_angles
 from understudy.figure.kinematics import fk, forward
 from understudy.figure.motion import Motion, frame_offsets, rest_motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
-from understudy.solve.coordinates import Body, Ensemble, Places
+from understudy.solve.coordinates import Bodies, Body, Places
 
 SEEDS = st.integers(0, 2**31 - 1)
 STEP = 1e-5
@@ -115,7 +115,7 @@ def test_two_bodies_share_one_vector_of_coordinates(
     make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
 ) -> None:
     bodies = tuple(Body(motion=make_motion(make_skeleton(rng, n), rng, 2)) for n in (5, 7))
-    both = Ensemble(bodies=bodies)
+    both = Bodies(bodies=bodies)
     places = Places.of(both, [(0, "tip"), (1, "joint3"), (0, "joint2"), (1, "tip")])
 
     def at(d: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from understudy.base.euler import from_euler, to_euler
 from understudy.base.quaternion import Array, angle_between, conjugate, multiply, rotate, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.io.bvh.reader import Layout, columns_of, read
+from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.guess import reference_frame
@@ -83,8 +83,8 @@ def motion_of(clip: Clip) -> Motion:
     return clip.motion
 
 
-def layout_of(clip: Clip) -> Layout:
-    assert isinstance(clip.layout, Layout)
+def layout_of(clip: Clip) -> BvhLayout:
+    assert isinstance(clip.layout, BvhLayout)
     return clip.layout
 
 

@@ -11,7 +11,7 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.base.quaternion import Array
-from understudy.correspondence.alignment import Layout
+from understudy.correspondence.alignment import PairTree
 from understudy.correspondence.detached import attach, rehung
 from understudy.correspondence.parts import PARTS
 from understudy.correspondence.suggest import take_apart
@@ -19,7 +19,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
-from understudy.retarget.driver import cast, retarget
+from understudy.retarget.driver import match_actor, retarget
 from understudy.solve.solvers.base import Solution
 
 # Degrees by which no bone but the feet points otherwise than the walker's, on average over the walk. Hinges of robots
@@ -82,10 +82,10 @@ def played(data: Path, name: str, whose: str) -> tuple[Motion | None, Solution]:
 
 def bone_angles(walk: Motion, found: Motion, own: Motion | None) -> dict[str, float]:
     """Degrees, on average, between the bones of each pair in a row that leads to a single next one."""
-    aligned = cast(walk, found.skeleton, target_motion=own).alignment
+    aligned = match_actor(walk, found.skeleton, target_motion=own).alignment
     assert aligned is not None
     whole = aligned.correspondence
-    layout = Layout(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
+    layout = PairTree(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
     places, angles = (fk(walk).positions, fk(found).positions), {}
     for pair in whole.pairs:
         below = layout.children[pair]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy import io
-from understudy.constraints import View
+from understudy.constraints import ConstraintInput
 from understudy.correspondence.limits import human_limits
 
 CLIPS = ("cmu_bvh/02_01.bvh", "cmu_bvh/49_06.bvh", "cmu_bvh/13_29.bvh", "humans/rokoko_jesse_dance.bvh",
@@ -22,7 +22,9 @@ def test_a_capture_keeps_to_its_own_limits(data: Path, clip: str) -> None:
     assert len(limits) >= 16
     for limit in limits:
         turns = motion.rotations[:, [motion.skeleton.joint(str(limit.joint.point))]]
-        rows = limit.rows(View(times=motion.times, points=np.empty((len(motion), 0, 3)), turns=turns))
+        rows = limit.rows(
+            ConstraintInput(times=motion.times, points=np.empty((len(motion), 0, 3)), local_rotations=turns)
+        )
         assert rows.values.max() < 0.0, f"{limit.label}: {said}"
     knees = [limit for limit in limits if "Leg" in limit.label and limit.twist is not None and "Up" not in limit.label]
     for knee in knees:

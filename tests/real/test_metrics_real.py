@@ -19,8 +19,8 @@ from understudy.metrics import Report, Verdict, evaluate
 from understudy.metrics.surface import surface
 from understudy.recipe import Recipe, prepare
 from understudy.retarget.driver import naive, retarget
-from understudy.retarget.model import Cast, Reading
 from understudy.retarget.quality import measure
+from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers.ik import Ik
 
 CLIPS = ("02_01", "09_01", "13_11", "16_15", "49_06", "69_70", "120_08")
@@ -139,7 +139,7 @@ def test_the_guard_calls_no_source_failed(data: Path, source: str) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_guard_calls_no_retarget_failed(data: Path, source: str, target: str) -> None:
     name = target if target.startswith("sample:") else str(data / target)
-    recipe = Recipe(actors=(Cast(source=str(data / source), target=name),), reading=Reading(frames=":150"))
+    recipe = Recipe(actors=(ActorSpec(source=str(data / source), target=name),), reading=Reading(frames=":150"))
     prepared = prepare(recipe)
     assert measure(prepared, prepared.solve(prepared.spacing("auto")), 0.1)["faults"] == []
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from understudy import read
-from understudy.correspondence.stage import Stage
+from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.bands import energy_above, rotation_curves
 from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.floor import Floor
@@ -99,7 +99,7 @@ def test_plants_measured_in_the_world(data, clip):
     found = retarget(motion, target)
     assert not found.unmet
     pose = fk(found.motion)
-    stage = Stage(source=motion, target=target, floor=Floor(slope=np.zeros(2)))
+    stage = ContactContext(source=motion, target=target, floor=Floor(slope=np.zeros(2)))
     contacts = detect_contacts(motion, contact_points(motion))
     assert len(contacts) >= 8
     for contact in contacts:

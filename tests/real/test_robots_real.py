@@ -19,7 +19,7 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io import Clip, read, write
 from understudy.io.guess import reference_frame
 from understudy.io.robot.trajectory import trajectory_of
-from understudy.retarget.driver import cast, retarget
+from understudy.retarget.driver import match_actor, retarget
 from understudy.retarget.plan import plan
 from understudy.samples import motion as sample
 
@@ -156,7 +156,7 @@ def test_a_human_motion_on_a_robot(name: str, target: str, data: Path) -> None:
 
 def planted(clip: Clip, source: Motion, moved: Motion) -> None:
     """While the source stands on a foot, the robot's stays within 2 mm, and no sole goes into the floor."""
-    whole = plan([cast(source, clip.skeleton)])
+    whole = plan([match_actor(source, clip.skeleton)])
     floor = find_floor(whole.contacts, leg_length(source.skeleton))
     assert below_floor(clip, moved, floor) < 0.002
     pose = fk(moved)

@@ -16,7 +16,7 @@ from papers.hsieh05 import dog_and_human, swing
 
 import understudy
 from understudy.base.quaternion import Array, angle_between
-from understudy.correspondence.alignment import Layout
+from understudy.correspondence.alignment import PairTree
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, is_humanoid
@@ -24,7 +24,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.symmetry import partners
 from understudy.io import Clip
-from understudy.retarget.driver import cast, retarget
+from understudy.retarget.driver import match_actor, retarget
 from understudy.retarget.plan import Options
 from understudy.solve.solvers.base import Solution
 
@@ -95,10 +95,10 @@ def apart(a: Array, b: Array) -> Array:
 
 def bone_angles(source: Motion, found: Motion, reference: Motion) -> dict[str, float]:
     """Degrees, on average, between the bones of each pair that leads to a single next one."""
-    aligned = cast(source, found.skeleton, target_motion=reference).alignment
+    aligned = match_actor(source, found.skeleton, target_motion=reference).alignment
     assert aligned is not None
     whole = aligned.correspondence
-    layout = Layout(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
+    layout = PairTree(correspondence=whole, source=aligned.source, target=aligned.target, upright=True)
     poses = fk(source).positions, fk(found).positions
     angles = {}
     for pair in whole.pairs:
@@ -181,7 +181,7 @@ PLAIN = Options(plants="none", floor=False, limits=False)
 def namesakes(data: Path) -> tuple[Motion, Motion, Correspondence]:
     """One performance in two conventions: other names, rest pose, joint frames and Euler orders."""
     ours, theirs = hopper(data, "cmu_bvh/131_03.bvh"), hopper(data, "humans/cmu_131_03_3dsmax.bvh")
-    aligned = cast(ours, theirs.skeleton).alignment
+    aligned = match_actor(ours, theirs.skeleton).alignment
     assert aligned is not None
     return ours, theirs, aligned.correspondence
 

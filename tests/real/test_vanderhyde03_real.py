@@ -10,7 +10,7 @@ from papers.vanderhyde03 import ARM, Handhold, captured_hold
 
 from understudy.figure.bands import choose_spacing, energy_above
 from understudy.figure.kinematics import fk
-from understudy.retarget.plan import Part, plan
+from understudy.retarget.plan import Assignment, plan
 from understudy.solve.solvers.base import Outcome, Solution
 from understudy.solve.solvers.keyed import Keyed
 from understudy.solve.solvers.spacetime import Spacetime
@@ -60,6 +60,6 @@ def test_ours_holds_within_a_millimetre_over_the_whole_range(hold):
 
 def test_the_whole_body_may_lean(hold):
     """With every joint free and the feet planted, which the study left out: all constraints are met."""
-    found = plan([Part(motion=hold.motion, target=hold.motion.skeleton)], constraints=[hold.constraint]).solve()
+    found = plan([Assignment(motion=hold.motion, target=hold.motion.skeleton)], constraints=[hold.constraint]).solve()
     assert not found.unmet
     assert held(found).worst < 1e-3

@@ -10,7 +10,7 @@ import pytest
 
 from understudy import samples
 from understudy.analogy.study import (
-    Chart,
+    JointChart,
     decompose,
     find_course,
     followed,
@@ -80,7 +80,7 @@ def test_coordinates_and_back_for_every_kind_of_joint(
 ) -> None:
     skeleton = make_skeleton(rng, 13)
     motion = make_motion(skeleton, rng, 30)
-    chart = Chart(skeleton=skeleton, base=mean_pose(motion))
+    chart = JointChart(skeleton=skeleton, base=mean_pose(motion))
     coordinates = chart.coordinates(motion.rotations)
     assert coordinates.shape == (30, chart.size)
     assert np.degrees(angle_between(chart.rotations(coordinates), motion.rotations)).max() < 1e-5

@@ -10,7 +10,7 @@ import pytest
 
 from understudy import samples
 from understudy.analogy.conditions import reach
-from understudy.analogy.matching import MarkerPair, Match, pair_matches, read_markers, with_named
+from understudy.analogy.matching import MarkerMatch, MarkerPair, pair_matches, read_markers, with_named
 from understudy.analogy.preparation import Settings, chosen_markers, jumping
 from understudy.analogy.stepping import Tempo, feet_of, read_course, rises
 from understudy.analogy.study import likeness, make_study, marker_paths, parts, period, spread_markers
@@ -204,8 +204,8 @@ def test_points_of_a_foot_belong_together() -> None:
 
 
 def test_groups_of_the_picture_join_what_shares_a_marker() -> None:
-    def one(marker: int, *partners: int) -> Match:
-        return Match(
+    def one(marker: int, *partners: int) -> MarkerMatch:
+        return MarkerMatch(
             marker=marker,
             partners=np.array(partners),
             scales=np.ones(len(partners)),
@@ -221,7 +221,7 @@ def test_picture_of_markers(tmp_path: Path) -> None:
     adult, dog = (samples.motion(name, seconds=1.0).motion for name in ("walk", "dog_walk"))
     markers = spread_markers(adult.skeleton), spread_markers(dog.skeleton)
     matches = [
-        Match(
+        MarkerMatch(
             marker=i, partners=np.array([i, i + 1]), scales=np.full(2, s), scores=np.full(2, s), shares=np.full(2, 0.5)
         )
         for i, s in ((0, 1.0), (5, -1.0), (20, 1.0))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from understudy.analogy.conditions import Conditions
-from understudy.analogy.solving import Goal, Task, _Search, bent, misfit, reduce_frames, solve, squared
-from understudy.analogy.study import Chart
+from understudy.analogy.solving import MarkerObjective, Task, _TrustRegion, bent, misfit, reduce_frames, solve, squared
+from understudy.analogy.study import JointChart
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -32,7 +32,7 @@ def task(rng: np.random.Generator, make_skeleton: Callable[..., Skeleton], make_
     """A body of every kind of joint whose markers move as one of its own tables makes them."""
     skeleton = make_skeleton(rng, 9)
     base = make_motion(skeleton, rng, 1).rotations[0]
-    chart = Chart(skeleton=skeleton, base=base)
+    chart = JointChart(skeleton=skeleton, base=base)
     course = periodic(24, COMPONENTS)
     known = np.concatenate(
         [0.1 * rng.normal(size=(1, chart.size)), np.linalg.qr(rng.normal(size=(chart.size, 3)))[0].T]
@@ -43,7 +43,7 @@ def task(rng: np.random.Generator, make_skeleton: Callable[..., Skeleton], make_
     moved = places - places.mean(axis=0)
     # Movement that a table really makes is told in as many components as there are frames.
     left, sizes, right = np.linalg.svd(moved.reshape(24, -1), full_matrices=False)
-    goal = Goal(
+    goal = MarkerObjective(
         joints=joints,
         offsets=offsets,
         weights=np.full(8, 1.0 / 8.0),
@@ -71,7 +71,7 @@ def conditioned(task: Task, rng: np.random.Generator) -> Task:
     skeleton = task.chart.skeleton
     hinge = next(j for j, kind in enumerate(skeleton.kinds) if kind is JointKind.HINGE)
     limit = JointRange(
-        joint=Spot(point=skeleton.names[hinge]), axes=skeleton.axes[hinge, :1], ranges=np.array([[-0.1, 0.1]])
+        joint=PointRef(point=skeleton.names[hinge]), axes=skeleton.axes[hinge, :1], ranges=np.array([[-0.1, 0.1]])
     )
     columns = np.flatnonzero(task.chart.joint_of == hinge)
     conditions = replace(
@@ -86,7 +86,7 @@ def conditioned(task: Task, rng: np.random.Generator) -> Task:
 
 
 def test_slope_of_the_merit_is_its_derivative(task: Task, rng: np.random.Generator) -> None:
-    search = _Search(conditioned(task, rng))
+    search = _TrustRegion(conditioned(task, rng))
     search.watched = [0]
     table = search.table + 0.3 * rng.normal(size=search.table.shape)
     search.forces = rng.normal(size=len(search.task.conditions.rows(search._posture(table)).values))
@@ -102,7 +102,7 @@ def test_normal_matrix_is_that_of_the_whole_jacobian(task: Task, rng: np.random.
     """The sum of small products is J'J of all residuals, the mean of the markers taken off, built the long way."""
     goal = replace(task.goal, means=rng.normal(size=(8, 3)), mean_weights=rng.uniform(0.1, 1.0, 8))
     some = replace(task, goal=goal, pull=0.0)
-    search = _Search(some)
+    search = _TrustRegion(some)
     matrix = search._normal(search.at(search.table, slopes=True))[0]
 
     def residuals(table: Array) -> Array:
@@ -168,7 +168,7 @@ def test_poses_places_and_limits_are_met(task: Task, rng: np.random.Generator) -
     hinge = next(j for j, kind in enumerate(skeleton.kinds) if kind is JointKind.HINGE)
     column = np.flatnonzero(chart.joint_of == hinge)
     angles = (task.places @ task.near)[:, column[0]]
-    base = JointRange(joint=Spot(point=skeleton.names[hinge]), rest=chart.base[hinge], axes=skeleton.axes[hinge, :1],
+    base = JointRange(joint=skeleton.names[hinge], rest=chart.base[hinge], axes=skeleton.axes[hinge, :1],
                       ranges=np.array([[-9.0, 0.5 * angles.max()]]))  # fmt: skip
     pose = 0.2 * rng.normal(size=3)
     at = chart.posture(task.places @ task.near).points(np.array([8]), np.zeros((1, 3)))[11, 0] + [0.05, 0.0, 0.05]
@@ -266,7 +266,7 @@ def test_no_worse_than_a_general_solver(task: Task) -> None:
     from scipy.optimize import minimize
 
     some = replace(task, orthonormal=True)
-    search = _Search(some)
+    search = _TrustRegion(some)
     shape = search.table.shape
 
     def merit(x: Array) -> tuple[float, Array]:
@@ -288,4 +288,4 @@ def test_no_worse_than_a_general_solver(task: Task) -> None:
         options={"maxiter": 200, "ftol": 1e-12},
     )  # fmt: skip
     found = solve(some)
-    assert _Search(some).at(found.table, slopes=False).merit <= general.fun + 1e-6
+    assert _TrustRegion(some).at(found.table, slopes=False).merit <= general.fun + 1e-6

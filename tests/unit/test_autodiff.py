@@ -74,28 +74,28 @@ def measured(function: Callable[[Any], Any], points: np.ndarray, step: complex) 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_complex_step(name: str, rng: np.random.Generator) -> None:
     points = rng.normal(size=(7, 3, 3))
-    values, by_points = derive(SMOOTH[name], points)
+    values, d_points = derive(SMOOTH[name], points)
     np.testing.assert_allclose(values, SMOOTH[name](points).reshape(7, -1), rtol=1e-13, atol=1e-13)
     expected = measured(SMOOTH[name], points, 1e-30j)
-    np.testing.assert_allclose(by_points, expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(d_points, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, *KINKED])
 def test_finite_difference(name: str, rng: np.random.Generator) -> None:
     function = (SMOOTH | KINKED)[name]
     points = rng.normal(size=(7, 3, 3))
-    values, by_points = derive(function, points)
+    values, d_points = derive(function, points)
     np.testing.assert_allclose(values, function(points).reshape(7, -1), rtol=1e-13, atol=1e-13)
     expected = measured(function, points, 1e-6)
-    np.testing.assert_allclose(by_points, expected, rtol=1e-6, atol=1e-6 * (1.0 + np.abs(expected).max()))
+    np.testing.assert_allclose(d_points, expected, rtol=1e-6, atol=1e-6 * (1.0 + np.abs(expected).max()))
 
 
 def test_extra_arguments_and_single_rows(rng: np.random.Generator) -> None:
     points, times = rng.normal(size=(5, 2, 3)), np.arange(5.0)
-    values, by_points = derive(lambda p, t: t * p[:, 0, 0] + t, points, times)
+    values, d_points = derive(lambda p, t: t * p[:, 0, 0] + t, points, times)
     np.testing.assert_allclose(values[:, 0], times * points[:, 0, 0] + times)
-    np.testing.assert_allclose(by_points[:, 0, 0, 0], times)
-    assert np.count_nonzero(by_points) == 4
+    np.testing.assert_allclose(d_points[:, 0, 0, 0], times)
+    assert np.count_nonzero(d_points) == 4
 
 
 def test_no_derivative_is_zero_and_not_nothing() -> None:

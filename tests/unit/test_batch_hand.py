@@ -16,22 +16,22 @@ import pytest
 from understudy import samples
 from understudy.base.errors import OptionError
 from understudy.batch.clip_job import SCRAPS
-from understudy.batch.model import Job, Limits, Order
+from understudy.batch.model import Job, JobSpec, Limits
 from understudy.batch.places import Folder
-from understudy.batch.worker import Hand, WorkerError, packed, resident, unpacked
+from understudy.batch.worker import WorkerError, WorkerProcess, packed, resident, unpacked
 from understudy.constraints import kinds
 from understudy.io import write
-from understudy.recipe import Cast, Recipe, read_recipe
+from understudy.recipe import ActorSpec, Recipe, read_recipe
 
-RECIPE = Recipe(actors=(Cast(source="", scale=0.8),))
+RECIPE = Recipe(actors=(ActorSpec(source="", scale=0.8),))
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> Order:
+def order(tmp_path: Path) -> JobSpec:
     (tmp_path / "in").mkdir()
     write(samples.motion("walk2d").motion.resampled(10.0)[:6], tmp_path / "in" / "walk.bvh")
     os.mkfifo(tmp_path / "in" / "hangs.bvh")
-    return Order(recipe=RECIPE, source=Folder(path=tmp_path / "in"), output=Folder(path=tmp_path / "out"))
+    return JobSpec(recipe=RECIPE, source=Folder(path=tmp_path / "in"), output=Folder(path=tmp_path / "out"))
 
 
 WALK = Job(clip="walk.bvh", file="walk.bvh", output="walk.bvh")
@@ -39,18 +39,18 @@ HANGS = Job(clip="hangs.bvh", file="hangs.bvh", output="hangs.bvh")
 
 
 @pytest.fixture
-def hand(order: Order) -> Iterator[Hand]:
-    found = Hand(order, Limits())
+def hand(order: JobSpec) -> Iterator[WorkerProcess]:
+    found = WorkerProcess(order, Limits())
     yield found
     found.close()
 
 
-def worker_of(hand: Hand) -> int:
+def worker_of(hand: WorkerProcess) -> int:
     assert hand._process is not None
     return hand._process.pid
 
 
-def test_a_worker_does_many_clips_and_is_replaced_when_it_dies(hand: Hand, order: Order) -> None:
+def test_a_worker_does_many_clips_and_is_replaced_when_it_dies(hand: WorkerProcess, order: JobSpec) -> None:
     first = hand.do(WALK)
     assert first.row is not None
     assert first.row["status"] == "done"
@@ -72,8 +72,8 @@ def test_a_worker_does_many_clips_and_is_replaced_when_it_dies(hand: Hand, order
         os.kill(before, 0)
 
 
-def test_a_clip_whose_worker_always_dies_is_given_up(order: Order, tmp_path: Path) -> None:
-    hand = Hand(order, Limits(seconds=60.0))
+def test_a_clip_whose_worker_always_dies_is_given_up(order: JobSpec, tmp_path: Path) -> None:
+    hand = WorkerProcess(order, Limits(seconds=60.0))
     gone = threading.Event()
     killed = []
 
@@ -97,7 +97,7 @@ def test_a_clip_whose_worker_always_dies_is_given_up(order: Order, tmp_path: Pat
     assert len(killed) == 3
 
 
-def test_stopping_leaves_the_clip_undone(hand: Hand) -> None:
+def test_stopping_leaves_the_clip_undone(hand: WorkerProcess) -> None:
     began = time.monotonic()
     threading.Timer(0.2, hand.stop).start()
     answer = hand.do(HANGS)
@@ -105,22 +105,22 @@ def test_stopping_leaves_the_clip_undone(hand: Hand) -> None:
     assert time.monotonic() - began < 60.0
 
 
-def test_a_worker_that_cannot_start_is_told(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_start_is_told(order: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("understudy.batch.worker.COMMAND", "raise SystemExit('no library here')")
-    hand = Hand(order, Limits())
+    hand = WorkerProcess(order, Limits())
     with pytest.raises(WorkerError, match="could not be started: its worker ended with status 1: no library here"):
         hand.do(WALK)
     hand.close()
 
 
-def test_a_system_without_process_groups_is_told(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_process_groups_is_told(order: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "killpg")
     with pytest.raises(WorkerError, match="Worker processes need Linux or macOS") as caught:
-        Hand(order, Limits())
+        WorkerProcess(order, Limits())
     assert caught.value.hint == "choose the engine `inline`"
 
 
-def test_a_worker_ends_with_its_input(order: Order) -> None:
+def test_a_worker_ends_with_its_input(order: JobSpec) -> None:
     command = "from understudy.batch.worker import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -144,12 +144,12 @@ def test_functions_of_a_recipe_go_along(tmp_path: Path) -> None:
     )
     assert "function" in kinds()
     recipe = read_recipe(tmp_path / "recipe.toml")
-    order = Order(recipe=recipe, source=Folder(path=tmp_path), output=Folder(path=tmp_path))
+    order = JobSpec(recipe=recipe, source=Folder(path=tmp_path), output=Folder(path=tmp_path))
     found = unpacked(packed(order, Limits(seconds=1.0)))
     assert found[1].seconds == 1.0
     function = found[0].recipe.constraints[0].function  # type: ignore[attr-defined]
     assert function.__qualname__ == "above"
-    inside = Order(recipe=RECIPE, source=order.source, output=order.output)
+    inside = JobSpec(recipe=RECIPE, source=order.source, output=order.output)
     object.__setattr__(inside, "ending", lambda points: points)
     with pytest.raises(OptionError, match="is in no file that a worker could load"):
         packed(inside, Limits())

@@ -19,13 +19,13 @@ from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.batch.clip_job import companions, file_digest, find_clips, fits, make_jobs, order_key, output_ending
 from understudy.batch.journal import LOCK, Index, Journal, Lock, LockedError, compact, entries
-from understudy.batch.places import Folder, Place, Store, place_of, split
+from understudy.batch.places import Folder, Location, Store, place_of, split
 from understudy.io import write
-from understudy.recipe import Cast, Reading, Recipe
+from understudy.recipe import ActorSpec, Reading, Recipe
 
 
 @pytest.fixture(params=["folder", "store"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     """A place of either kind."""
     if request.param == "folder":
         return Folder(path=tmp_path)
@@ -34,7 +34,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Store(url="memory://shelf")
 
 
-def test_a_place_holds_files(place: Place, tmp_path: Path) -> None:
+def test_a_place_holds_files(place: Location, tmp_path: Path) -> None:
     assert place.read_bytes("a/b.txt") is None
     assert place.size("a/b.txt") is None
     assert place.names("a") == []
@@ -156,9 +156,9 @@ def test_the_key_tells_everything_that_makes_a_result(tmp_path: Path) -> None:
     write(samples.character("child"), target)
     shutil.copy(target, moved)
     (tmp_path / "map.toml").write_text('[[pair]]\nsource = "a"\ntarget = "b"\n')
-    recipe = Recipe(actors=(Cast(source="x", target=str(target)),))
+    recipe = Recipe(actors=(ActorSpec(source="x", target=str(target)),))
     base = order_key(recipe, target, ".bvh")
-    assert order_key(replace(recipe, actors=(Cast(source="y", target=str(moved)),)), moved, ".bvh") == base
+    assert order_key(replace(recipe, actors=(ActorSpec(source="y", target=str(moved)),)), moved, ".bvh") == base
     mapped = replace(recipe, actors=(replace(recipe.actors[0], map=str(tmp_path / "map.toml")),))
     others = [
         order_key(recipe, target, ".glb"),
@@ -180,7 +180,7 @@ def test_digests_say_what_is_wrong(tmp_path: Path) -> None:
         file_digest(tmp_path / "gone")
 
 
-def test_the_last_entry_of_a_clip_counts(place: Place) -> None:
+def test_the_last_entry_of_a_clip_counts(place: Location) -> None:
     journal = Journal(place, "rows.jsonl")
     for number in range(1200):
         journal.add({"clip": f"{number % 600:03d}", "number": number})

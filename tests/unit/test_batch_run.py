@@ -21,10 +21,10 @@ from understudy.batch import batch
 from understudy.batch.clip_job import PARTS
 from understudy.batch.engines import engines
 from understudy.batch.model import StopError
-from understudy.batch.run import StoppedError
+from understudy.batch.run import BatchStoppedError
 from understudy.figure.motion import Motion
 from understudy.io import read, write
-from understudy.recipe import Cast, Prepared, Recipe
+from understudy.recipe import ActorSpec, Prepared, Recipe
 from understudy.solve.solvers.base import Solution
 
 Run = Callable[..., list[dict[str, Any]]]
@@ -166,7 +166,7 @@ def test_an_output_that_cannot_be_written_stops_it_all(run: Run, monkeypatch: py
         raise StopError("out: cannot be written: No space left on device")
 
     monkeypatch.setattr("understudy.batch.clip_job._written", full)
-    with pytest.raises(StoppedError, match="No space left on device") as caught:
+    with pytest.raises(BatchStoppedError, match="No space left on device") as caught:
         run()
     assert caught.value.hint == "what is done is kept: run it again to go on"
 
@@ -254,7 +254,7 @@ def test_it_is_a_name_of_the_package() -> None:
 
 
 def one(**changes: Any) -> Recipe:
-    return replace(Recipe(actors=(Cast(source="a.bvh", target="sample:child"),)), **changes)
+    return replace(Recipe(actors=(ActorSpec(source="a.bvh", target="sample:child"),)), **changes)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from understudy.base.quaternion import angle_between, identity, multiply, normal
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.io.bvh.reader import Layout, columns_of, read
+from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.guess import reference_frame
@@ -71,8 +71,8 @@ def motion_of(clip: Clip) -> Motion:
     return clip.motion
 
 
-def layout_of(clip: Clip) -> Layout:
-    assert isinstance(clip.layout, Layout)
+def layout_of(clip: Clip) -> BvhLayout:
+    assert isinstance(clip.layout, BvhLayout)
     return clip.layout
 
 

@@ -14,8 +14,8 @@ from understudy.correspondence.pairs import Correspondence, CorrespondenceError,
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.retarget.driver import SKEWED, cast, is_driven, rest_poses_apart, retarget
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.driver import SKEWED, is_driven, match_actor, rest_poses_apart, retarget
+from understudy.retarget.plan import Assignment, Options, plan
 
 Z = np.array([0.0, 0.0, 1.0])
 PLAIN = Options(plants="none", floor=False, limits=False)
@@ -43,7 +43,7 @@ def rebuilt(body: Skeleton, degrees: float) -> Skeleton:
 
 def test_a_target_of_the_same_build_takes_the_angles() -> None:
     motion = walk()
-    part = cast(motion, motion.skeleton.scaled(0.7), name="small")
+    part = match_actor(motion, motion.skeleton.scaled(0.7), name="small")
     assert part.alignment is None
     assert part.name == "small"
     found = retarget(motion, motion.skeleton.scaled(0.7), options=PLAIN)
@@ -54,7 +54,7 @@ def test_a_target_of_the_same_build_takes_the_angles() -> None:
 def test_the_same_joints_in_another_rest_pose_are_aligned(degrees: float, mapped: bool) -> None:
     """Up to ten degrees are a difference of build; beyond, the same angles would be another pose."""
     motion = walk()
-    part = cast(motion, rebuilt(motion.skeleton, degrees))
+    part = match_actor(motion, rebuilt(motion.skeleton, degrees))
     assert (part.alignment is not None) == mapped
     if part.alignment is not None:
         whole = part.alignment.correspondence
@@ -78,14 +78,14 @@ def test_asking_for_an_alignment_gets_one() -> None:
     motion = walk()
     body = motion.skeleton
     for asked in ({"alignment": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
-        part = cast(motion, body, **asked)
+        part = match_actor(motion, body, **asked)
         assert part.alignment is not None
         assert not part.alignment.stance
-    stood = cast(motion, body, alignment="stance").alignment
+    stood = match_actor(motion, body, alignment="stance").alignment
     assert stood is not None
     assert stood.stance
     with pytest.raises(OptionError, match="Expected an alignment, one of direction, stance; got `loose`"):
-        cast(motion, body, alignment="loose")
+        match_actor(motion, body, alignment="loose")
 
 
 def test_a_given_map_is_the_map() -> None:
@@ -94,7 +94,7 @@ def test_a_given_map_is_the_map() -> None:
     body = motion.skeleton
     pairs = [Pair(source=("Hips",), target=("Hips",)), Pair(source=("LeftArm",), target=("RightArm",))]
     whole = Correspondence(source=body, target=body, pairs=tuple(pairs))
-    part = cast(motion, body, correspondence=whole)
+    part = match_actor(motion, body, correspondence=whole)
     assert part.alignment is not None
     assert part.alignment.correspondence is whole
     found = retarget(motion, body, correspondence=whole, options=PLAIN).motion
@@ -104,7 +104,7 @@ def test_a_given_map_is_the_map() -> None:
 
 
 def test_one_of_another_build_is_mapped_by_itself() -> None:
-    part = cast(walk(), samples.character("other"))
+    part = match_actor(walk(), samples.character("other"))
     assert part.alignment is not None
     assert not part.alignment.stance
     assert not is_driven(part)
@@ -116,9 +116,9 @@ def test_one_of_another_build_is_mapped_by_itself() -> None:
 
 
 def test_one_without_limbs_is_driven() -> None:
-    part = cast(walk(), samples.character("can"))
+    part = match_actor(walk(), samples.character("can"))
     assert is_driven(part)
-    assert not is_driven(cast(walk(), walk().skeleton))
+    assert not is_driven(match_actor(walk(), walk().skeleton))
 
 
 def test_nothing_in_common_is_refused_with_what_was_found() -> None:
@@ -126,14 +126,14 @@ def test_nothing_in_common_is_refused_with_what_was_found() -> None:
         names=("a", "b", "c"), parents=np.array([-1, 0, 0]), offsets=np.array([[0, 1, 0], [0, -1, 0], [0, -1, 0.5]])
     )
     with pytest.raises(CorrespondenceError, match="Nothing but the root corresponds") as caught:
-        cast(walk(), strange)
+        match_actor(walk(), strange)
     assert "understudy map SOURCE TARGET" in caught.value.hint
 
 
 def test_reference_poses_are_passed_on() -> None:
     motion = walk()
     pose = motion.rotations[3]
-    part = cast(motion, samples.character("other"), source_pose=pose)
+    part = match_actor(motion, samples.character("other"), source_pose=pose)
     assert part.alignment is not None
     np.testing.assert_array_equal(part.alignment.source, pose)
 
@@ -180,7 +180,7 @@ def test_rest_poses_are_compared_as_the_joints_above_see_them() -> None:
 
 
 def test_one_of_another_build_cannot_be_morphed_into_or_stand_in() -> None:
-    part = cast(walk(), samples.character("other"))
+    part = match_actor(walk(), samples.character("other"))
     wrong = "Only a target of the same structure can be morphed into, or stand in unchanged"
     for change in ({"moves": False}, {"share": np.zeros(walk().num_frames)}):
         with pytest.raises(OptionError, match=wrong):
@@ -192,8 +192,8 @@ def test_several_of_different_build_are_one_plan() -> None:
     scene = samples.motion("dance", seconds=2.0)
     lead, follow = scene.actors["lead"], scene.actors["follow"]
     parts = [
-        cast(lead, samples.character("other"), name="lead"),
-        Part(motion=follow, target=follow.skeleton, name="follow"),
+        match_actor(lead, samples.character("other"), name="lead"),
+        Assignment(motion=follow, target=follow.skeleton, name="follow"),
     ]
     found = plan(parts, contacts=scene.contacts).solve()
     assert not found.unmet

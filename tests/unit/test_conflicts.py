@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
@@ -36,11 +36,11 @@ def solve(*constraints: Constraint, root_moves: bool = True) -> Solution:
 
 
 def hand(name: str, shift: tuple[float, float, float], **options: object) -> Place:
-    return Place(spot=Spot(point="LeftHand"), target=at("LeftHand") + shift, instants=(1.0,), name=name, **options)  # type: ignore[arg-type]
+    return Place(spot=PointRef(point="LeftHand"), target=at("LeftHand") + shift, instants=(1.0,), name=name, **options)  # type: ignore[arg-type]
 
 
 def test_two_places_for_one_hand_name_each_other_and_nobody_else() -> None:
-    other = Place(spot=Spot(point="RightFoot"), target=at("RightFoot"), instants=(1.0,), name="bystander")
+    other = Place(spot=PointRef(point="RightFoot"), target=at("RightFoot"), instants=(1.0,), name="bystander")
     found = solve(hand("here", (0.1, 0.0, 0.0)), hand("there", (-0.1, 0.0, 0.0)), other)
     assert sorted(found.conflicts) == [
         "`here` cannot hold at 1.00 s while `there` does.",
@@ -56,10 +56,10 @@ def test_out_of_reach_with_nothing_in_the_way_is_the_bodys_own_size() -> None:
 def test_what_holds_the_body_back_is_named() -> None:
     """Feet pinned, hand too high: the feet are named, and what holds at another time is not."""
     feet = tuple(
-        Place(spot=Spot(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=f"{side} foot")
+        Place(spot=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=f"{side} foot")
         for side in ("Left", "Right")
     )
-    elsewhere = Place(spot=Spot(point="RightHand"), target=at("RightHand", 3), instants=(0.1,), name="earlier")
+    elsewhere = Place(spot=PointRef(point="RightHand"), target=at("RightHand", 3), instants=(0.1,), name="earlier")
     found = solve(hand("moon", (0.0, 3.0, 0.0)), *feet, elsewhere)
     assert [o.constraint.label for o in found.unmet] == ["moon"]
     assert len(found.conflicts) == 1
@@ -72,10 +72,10 @@ def test_a_wall_in_the_way_is_named_and_one_far_off_is_not() -> None:
     """Pushed into a ceiling: the ceiling stops it; a floor two metres below has no say."""
     top = float(at("LeftHand")[1])
     ceiling = Region(
-        spot=Spot(point="LeftHand"), shape="half_space", centre=np.array([0.0, top + 0.05, 0.0]),
+        spot=PointRef(point="LeftHand"), shape="half_space", centre=np.array([0.0, top + 0.05, 0.0]),
         normal=np.array([0.0, -1.0, 0.0]), name="ceiling", weight=1e3,
     )  # fmt: skip
-    floor = Region(spot=Spot(point="LeftHand"), centre=np.array([0.0, top - 2.0, 0.0]), name="floor")
+    floor = Region(spot=PointRef(point="LeftHand"), centre=np.array([0.0, top - 2.0, 0.0]), name="floor")
     found = solve(hand("up", (0.0, 0.3, 0.0)), ceiling, floor)
     mine = next(c for c in found.conflicts if c.startswith("`up`"))
     assert mine == "`up` cannot hold at 1.00 s while `ceiling` does."
@@ -85,7 +85,7 @@ def test_only_the_broken_side_of_a_box_counts() -> None:
     """The hand is below a wide box, off its middle but within its width: what holds it sideways is not at fault."""
     middle = at("LeftHand") + np.array([1.0, 0.4, 0.0])
     box = Region(
-        spot=Spot(point="LeftHand"), shape="box", centre=middle, size=np.array([4.0, 0.2, 4.0]), name="box",
+        spot=PointRef(point="LeftHand"), shape="box", centre=middle, size=np.array([4.0, 0.2, 4.0]), name="box",
         instants=(1.0,),
     )  # fmt: skip
     lid, side = (hand(name, (0.0, 0.0, 0.0), axes=axis, weight=1e3) for name, axis in (("lid", "y"), ("side", "x")))
@@ -96,10 +96,12 @@ def test_only_the_broken_side_of_a_box_counts() -> None:
 
 def test_a_plant_that_cannot_stay_names_what_drags_it() -> None:
     start, end = (
-        Place(spot=Spot(point="LeftFoot"), target=np.array([0.2, 0.1, z]), instants=(t,), name=f"at {t}", weight=1e4)
+        Place(
+            spot=PointRef(point="LeftFoot"), target=np.array([0.2, 0.1, z]), instants=(t,), name=f"at {t}", weight=1e4
+        )
         for t, z in ((0.5, 0.0), (1.0, 0.5))
     )
-    plant = SamePlace(spot=Spot(point="LeftFoot"), start=0.5, end=1.0, name="plant")
+    plant = SamePlace(spot=PointRef(point="LeftFoot"), start=0.5, end=1.0, name="plant")
     found = solve(start, end, plant)
     mine = next(c for c in found.conflicts if c.startswith("`plant`"))
     assert "`at 0.5`" in mine or "`at 1.0`" in mine
@@ -109,13 +111,13 @@ def test_several_that_resist_alike_are_listed() -> None:
     held = at("LeftHand")
     ropes = tuple(
         Distance(
-            first=Spot(point="LeftHand"), second=Spot(point=f"{side}Foot"), name=f"{side} rope", instants=(1.0,),
+            first="LeftHand", second=f"{side}Foot", name=f"{side} rope", instants=(1.0,),
             length=float(np.linalg.norm(held - at(f"{side}Foot"))), weight=100.0,
         )
         for side in ("Left", "Right")
     )  # fmt: skip
     feet = tuple(
-        Place(spot=Spot(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=side, weight=100.0)
+        Place(spot=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=side, weight=100.0)
         for side in ("Left", "Right")
     )
     found = solve(hand("up", (0.0, 0.4, 0.0)), *ropes, *feet)

@@ -11,7 +11,7 @@ import pytest
 from understudy.base.errors import OptionError
 from understudy.base.euler import from_euler
 from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, identity, multiply, normalize
-from understudy.constraints import Constraint, Relation, Spot, View
+from understudy.constraints import Constraint, ConstraintInput, PointRef, Relation
 from understudy.constraints.apart import Apart, nearest
 from understudy.constraints.attach import Attach
 from understudy.constraints.balance import Balance
@@ -22,7 +22,7 @@ from understudy.constraints.function import Function
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.place import Place
-from understudy.constraints.pose import Pose
+from understudy.constraints.pose import FixedPose
 from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
@@ -31,17 +31,17 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.samples import character, motion
 
 X, Y, Z = np.eye(3)
-TIP, LOWER, UPPER, ROOT = (Spot(point=name) for name in ("tip", "lower", "upper", "root"))
+TIP, LOWER, UPPER, ROOT = (PointRef(point=name) for name in ("tip", "lower", "upper", "root"))
 
 
-def view(*points: Any, turns: Any = None, times: Any = (0.0,)) -> View:
+def view(*points: Any, turns: Any = None, times: Any = (0.0,)) -> ConstraintInput:
     """One frame with points, or one for each time."""
     times = np.array(times, float)
     places = np.array(points, float).reshape(-1, 3)
-    return View(
+    return ConstraintInput(
         times=times,
         points=np.broadcast_to(places, (len(times), *places.shape)),
-        turns=np.empty((len(times), 0, 4)) if turns is None else np.asarray(turns)[:, None],
+        local_rotations=np.empty((len(times), 0, 4)) if turns is None else np.asarray(turns)[:, None],
     )
 
 
@@ -55,14 +55,16 @@ class TestJointRange:
 
     def test_hinge_says_how_far_it_is_beyond_each_limit(self) -> None:
         bent = multiply(from_axis_angle(Y, 0.7), from_axis_angle(X, np.array([0.5, 1.3, -0.4])))
-        turned = View(times=np.zeros(3), points=np.empty((3, 0, 3)), turns=bent[:, None])
+        turned = ConstraintInput(times=np.zeros(3), points=np.empty((3, 0, 3)), local_rotations=bent[:, None])
         rows = self.hinge(-0.1, 1.0).rows(turned).values
         np.testing.assert_allclose(rows, [[-0.6, -0.5], [-1.4, 0.3], [0.3, -1.4]], atol=1e-12)
         assert self.hinge(-0.1, 1.0).relation is Relation.AT_MOST
 
     def test_angle_is_read_next_to_its_range(self) -> None:
         bent = multiply(from_axis_angle(Y, 0.7), from_axis_angle(X, np.array([3.3])))
-        rows = self.hinge(0.0, 3.0).rows(View(times=np.zeros(1), points=np.empty((1, 0, 3)), turns=bent[:, None]))
+        rows = self.hinge(0.0, 3.0).rows(
+            ConstraintInput(times=np.zeros(1), points=np.empty((1, 0, 3)), local_rotations=bent[:, None])
+        )
         np.testing.assert_allclose(rows.values, [[-3.3, 0.3]], atol=1e-12)
 
     def test_only_finite_limits_have_rows(self) -> None:
@@ -78,10 +80,10 @@ class TestJointRange:
     def test_derivative_stays_finite_at_gimbal_lock(self) -> None:
         locked = from_euler([[0.3, 0.5 * np.pi, 0.2], [0.3, -0.5 * np.pi, 0.2]], "XYZ")
         rows = JointRange(joint=UPPER, axes=np.eye(3), ranges=np.tile([-0.5, 0.5], (3, 1))).rows(
-            View(times=np.zeros(2), points=np.empty((2, 0, 3)), turns=locked[:, None])
+            ConstraintInput(times=np.zeros(2), points=np.empty((2, 0, 3)), local_rotations=locked[:, None])
         )
-        assert np.all(np.isfinite(rows.by_turns))
-        assert np.all(np.abs(rows.by_turns) < 2e4)
+        assert np.all(np.isfinite(rows.d_rotations))
+        assert np.all(np.abs(rows.d_rotations) < 2e4)
 
     def cone(self, **options: Any) -> JointRange:
         return JointRange(joint=UPPER, axis=Y, reference=X, **options)
@@ -89,7 +91,7 @@ class TestJointRange:
     def test_cone_counts_the_lean_and_nothing_of_the_twist(self) -> None:
         twisted = from_axis_angle(Y, np.array([0.0, 1.0, -2.0]))
         leant = multiply(from_axis_angle((X + Z) / np.sqrt(2.0), np.array([0.7, 0.7, 0.2])), twisted)
-        turned = View(times=np.zeros(3), points=np.empty((3, 0, 3)), turns=leant[:, None])
+        turned = ConstraintInput(times=np.zeros(3), points=np.empty((3, 0, 3)), local_rotations=leant[:, None])
         np.testing.assert_allclose(self.cone(swing=0.5).rows(turned).values[:, 0], [0.2, 0.2, -0.3], atol=1e-12)
         twist = self.cone(twist=[-0.5, 0.5]).rows(turned).values
         np.testing.assert_allclose(twist, [[-0.5, -0.5], [-1.5, 0.5], [1.5, -2.5]], atol=1e-12)
@@ -110,10 +112,10 @@ class TestJointRange:
     def test_swing_beyond_a_right_angle_and_no_swing_are_finite(self) -> None:
         turns = np.array([IDENTITY, from_axis_angle(X, np.pi), from_axis_angle(Z, np.pi - 1e-7)])
         rows = self.cone(swing=[0.6, 0.3], twist=[-1.0, 1.0]).rows(
-            View(times=np.zeros(3), points=np.empty((3, 0, 3)), turns=turns[:, None])
+            ConstraintInput(times=np.zeros(3), points=np.empty((3, 0, 3)), local_rotations=turns[:, None])
         )
         assert np.all(np.isfinite(rows.values))
-        assert np.all(np.isfinite(rows.by_turns))
+        assert np.all(np.isfinite(rows.d_rotations))
         assert rows.values[0, 0] < 0.0 < rows.values[1, 0]
 
     def test_taken_from_the_skeleton(self) -> None:
@@ -128,7 +130,7 @@ class TestJointRange:
     def test_widened_just_enough(self, rng: np.random.Generator) -> None:
         turns = exp(rng.normal(size=(200, 3)) * [0.6, 0.2, 0.6])
         tight = self.cone(swing=[[-0.3, 0.8], [-1.0, 0.5]], twist=[-0.1, 0.1])
-        seen = View(times=np.zeros(200), points=np.empty((200, 0, 3)), turns=turns[:, None])
+        seen = ConstraintInput(times=np.zeros(200), points=np.empty((200, 0, 3)), local_rotations=turns[:, None])
         assert tight.rows(seen).values.max() > 0.1
         wide = tight.widened(turns)
         assert wide.rows(seen).values.max() < 1e-9
@@ -145,7 +147,7 @@ class TestFollow:
         assert path.relation is Relation.EQUAL
 
     def test_another_point(self) -> None:
-        follow = Follow(spot=TIP, target=Spot(point="tip", actor="second"), axes="xz")
+        follow = Follow(spot=TIP, target=PointRef(point="tip", actor="second"), axes="xz")
         np.testing.assert_allclose(residuals(follow, [1, 2, 3], [0.5, 9, 5]), [[0.5, -2.0]])
 
     def test_within_a_distance_that_shrinks(self) -> None:
@@ -165,7 +167,7 @@ class TestPoints:
     def test_distance_can_leave_the_same_place(self) -> None:
         rows = Distance(first=TIP, second=LOWER, length=1.0, bound="at_least").rows(view([1, 1, 1], [1, 1, 1]))
         assert rows.values == 1.0
-        assert np.abs(rows.by_points).max() == 1.0
+        assert np.abs(rows.d_points).max() == 1.0
 
     def test_direction_is_an_angle_and_opposite_is_half_a_turn(self) -> None:
         along = Direction(tail=LOWER, head=TIP, direction=[0, 0, 5])
@@ -173,7 +175,7 @@ class TestPoints:
             found = residuals(along, [1, 1, 1], [1 + 0.2 * np.sin(angle), 1, 1 + 0.2 * np.cos(angle)])
             np.testing.assert_allclose(np.linalg.norm(found), angle, atol=1e-9)
         opposite = along.rows(view([0, 0, 0], [0, 0, -1]))
-        assert np.all(np.isfinite(opposite.by_points))
+        assert np.all(np.isfinite(opposite.d_points))
 
     def test_direction_that_turns(self) -> None:
         turning = Direction(tail=LOWER, head=TIP, direction=[X, Y], times=[0.0, 1.0])
@@ -195,7 +197,7 @@ class TestPoints:
         np.testing.assert_allclose(found, [[0, 0, -1], [-1 - half, 0, -half], [-3, 0, 0]], atol=1e-12)
 
     def test_attached_to_another_actor(self) -> None:
-        hands = Attach(spot=TIP, to=Spot(point="tip", actor="second"))
+        hands = Attach(spot=TIP, to=PointRef(point="tip", actor="second"))
         np.testing.assert_allclose(residuals(hands, [1, 2, 3], [1, 1, 1]), [[0, 1, 2]])
 
     def test_on_line(self) -> None:
@@ -206,27 +208,29 @@ class TestPoints:
 
     def test_pose_is_the_rotation_left_over(self) -> None:
         goal = normalize([[0.3, 0.2, -0.5, 0.7]])
-        pose = Pose(posed=(UPPER,), rotations=goal)
+        pose = FixedPose(posed=(UPPER,), rotations=goal)
         np.testing.assert_allclose(residuals(pose, turns=multiply(goal, exp([[0.1, 0.2, 0.3]]))), [[0.1, 0.2, 0.3]])
         np.testing.assert_allclose(residuals(pose, turns=-goal), 0.0, atol=1e-12)
 
     def test_pose_of_a_motion(self) -> None:
         walk = motion("walk", seconds=1.0).motion
-        pose = Pose.of(walk, ("LeftArm", "Head"))
+        pose = FixedPose.of(walk, ("LeftArm", "Head"))
         numbers = [walk.skeleton.joint(name) for name in ("LeftArm", "Head")]
-        seen = View(times=walk.times, points=np.empty((len(walk), 0, 3)), turns=walk.rotations[:, numbers])
+        seen = ConstraintInput(
+            times=walk.times, points=np.empty((len(walk), 0, 3)), local_rotations=walk.rotations[:, numbers]
+        )
         np.testing.assert_allclose(pose.rows(seen).values, 0.0, atol=1e-7)
 
     def test_function(self) -> None:
         height = Function(function=lambda p: p[:, 0, 1] - 2.0, points=(TIP,), bound="at_most")
         rows = height.rows(view([0, 5, 0]))
         np.testing.assert_allclose(rows.values, [[3.0]])
-        np.testing.assert_allclose(rows.by_points, [[[Y]]])
+        np.testing.assert_allclose(rows.d_points, [[[Y]]])
         assert height.relation is Relation.AT_MOST
 
 
 class TestBalance:
-    masses = (Spot(point="root"),)
+    masses = (PointRef(point="root"),)
     square = ((1, 1), (-1, -1), (1, -1), (-1, 1), (0.2, 0.1))
 
     def test_fixed_support(self) -> None:
@@ -237,7 +241,7 @@ class TestBalance:
 
     def test_feet_give_the_same_support(self, rng: np.random.Generator) -> None:
         fixed = Balance(masses=self.masses, shares=[1.0], support=self.square)
-        feet = tuple(Spot(point=f"foot{i}") for i in range(5))
+        feet = tuple(PointRef(point=f"foot{i}") for i in range(5))
         moving = Balance(masses=self.masses, shares=[1.0], feet=feet)
         places = [[x, 0.3, z] for x, z in self.square]
         for centre in rng.uniform(-2, 2, (40, 3)):
@@ -258,8 +262,8 @@ class TestBalance:
         body = scene.motion.skeleton
         pose = fk(scene.motion)
         balance = Balance.of(body, [[9, 9], [9, 8], [8, 9]])
-        points = pose.points([s.point for s in balance.spots()])
-        seen = View(times=scene.motion.times, points=points, turns=np.empty((len(points), 0, 4)))
+        points = pose.points([s.point for s in balance.point_refs()])
+        seen = ConstraintInput(times=scene.motion.times, points=points, local_rotations=np.empty((len(points), 0, 4)))
         slanted = np.array([-1.0, -1.0]) / np.sqrt(2.0)
         expected = (centre_of_mass(pose)[:, [0, 2]] - [9, 8]) @ slanted
         np.testing.assert_allclose(balance.rows(seen).values.max(-1), expected, atol=1e-9)
@@ -283,7 +287,7 @@ class TestApart:
         limbs = Apart(part=(LOWER, TIP), radius=0.1, other=(ROOT, UPPER), other_radius=0.2)
         rows = limbs.rows(view([-1, 0, 0], [1, 0, 0], [0, 0, -1], [0, 0, 1]))
         np.testing.assert_allclose(rows.values, [[0.3]])
-        np.testing.assert_allclose(np.abs(rows.by_points[0, 0]), [[0, 0.5, 0]] * 4, atol=1e-12)
+        np.testing.assert_allclose(np.abs(rows.d_points[0, 0]), [[0, 0.5, 0]] * 4, atol=1e-12)
 
     def test_sphere_and_floor(self) -> None:
         ball = Apart(part=(LOWER, TIP), radius=0.1, fixed=[0, 3, 0], other_radius=1.0)
@@ -317,9 +321,11 @@ class TestPresets:
         ):
             for constraint in made:
                 frames = constraint.frames(walk.times)
-                places = fk(walk).points([s.point for s in constraint.spots()])[frames]
+                places = fk(walk).points([s.point for s in constraint.point_refs()])[frames]
                 rows = constraint.rows(
-                    View(times=walk.times[frames], points=places, turns=np.empty((len(frames), 0, 4)))
+                    ConstraintInput(
+                        times=walk.times[frames], points=places, local_rotations=np.empty((len(frames), 0, 4))
+                    )
                 )
                 values = np.maximum(rows.values, 0.0) if constraint.relation is Relation.AT_MOST else rows.values
                 np.testing.assert_allclose(values, 0.0, atol=1e-9)
@@ -332,9 +338,9 @@ class TestPresets:
         frames = follow.frames(walk.times)
         assert (walk.times[frames[0]], frames[-1]) == (pytest.approx(1.0), 89)
         away = fk(walk).points(["LeftFoot"])[frames] + [0.5, 0.0, 0.0]
-        values = follow.rows(View(times=walk.times[frames], points=away, turns=np.empty((len(frames), 0, 4)))).values[
-            :, 0
-        ]
+        values = follow.rows(
+            ConstraintInput(times=walk.times[frames], points=away, local_rotations=np.empty((len(frames), 0, 4)))
+        ).values[:, 0]
         np.testing.assert_allclose(values, 0.5 - 0.25 * (3.0 - walk.times[frames]), atol=1e-9)
 
     def test_moment_outside_the_motion(self) -> None:
@@ -383,8 +389,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "line: one place": (lambda: OnLine(spot=TIP, first=X, last=X), "must differ\n\nhint: use `place`"),
     "line: nan": (lambda: OnLine(spot=TIP, first=NAN, last=X), "first end: expected three finite"),
-    "pose: none": (lambda: Pose(posed=(), rotations=np.empty((0, 4))), "at least one joint"),
-    "pose: shape": (lambda: Pose(posed=(UPPER,), rotations=IDENTITY), "expected shape"),
+    "pose: none": (lambda: FixedPose(posed=(), rotations=np.empty((0, 4))), "at least one joint"),
+    "pose: shape": (lambda: FixedPose(posed=(UPPER,), rotations=IDENTITY), "expected shape"),
     "balance: shares": (lambda: Balance(masses=(TIP,), shares=[0.5], support=X), "sum to one, got 0.5"),
     "balance: negative": (lambda: Balance(masses=(TIP,), shares=[-1], support=X), "1 shares of mass of zero or more"),
     "balance: nothing": (lambda: Balance(masses=(TIP,), shares=[1.0]), "either a support on the ground or points"),
@@ -436,6 +442,6 @@ def test_a_hinge_on_a_skeleton_reads_its_own_angle() -> None:
     )  # fmt: skip
     bent = Motion(skeleton=body, fps=1.0, root=np.zeros((1, 3)), rotations=[[IDENTITY, from_axis_angle(X, 1.5)]])
     rows = JointRange.of(body, "upper").rows(
-        View(times=np.zeros(1), points=np.empty((1, 0, 3)), turns=bent.rotations[:, 1:])
+        ConstraintInput(times=np.zeros(1), points=np.empty((1, 0, 3)), local_rotations=bent.rotations[:, 1:])
     )
     np.testing.assert_allclose(rows.values, [[-1.5, 0.5]])

@@ -10,11 +10,11 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import multiply
-from understudy.constraints.base import Spot, View
+from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.correspondence.stage import Stage
+from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import SUNK, Floor
 from understudy.figure.kinematics import fk, pose_of
@@ -22,7 +22,7 @@ from understudy.figure.motion import Motion
 from understudy.metrics import evaluate
 from understudy.retarget.driver import retarget
 from understudy.retarget.ground import GIVING, floor_constraints, giving
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.samples import Scene
 
 FLAT = Floor(slope=np.zeros(2))
@@ -35,10 +35,10 @@ def scene(name: str) -> Scene:
     return samples.motion(name)
 
 
-def stage(motion: Motion | None = None, **options: object) -> Stage:
+def stage(motion: Motion | None = None, **options: object) -> ContactContext:
     motion = motion or scene("walk").motion
     fields: dict[str, object] = {"floor": FLAT, **options}
-    return Stage(source=motion, target=motion.skeleton.scaled(HALF), **fields)  # type: ignore[arg-type]
+    return ContactContext(source=motion, target=motion.skeleton.scaled(HALF), **fields)  # type: ignore[arg-type]
 
 
 def contact(point: str, start: float, end: float, place: tuple[float, float, float]) -> Contact:
@@ -108,7 +108,9 @@ def test_tips_of_feet_go_as_deep_as_the_source_s_and_no_deeper(known: bool) -> N
         assert heights.min() < -0.01
         np.testing.assert_allclose(made[name].centre[:, 1], np.minimum(HALF * heights, lowest) - SUNK, atol=1e-12)
         # The body that only is smaller is right at the edge of what is allowed while it is in the floor.
-        view = View(times=motion.times, points=HALF * fk(motion).points([name]), turns=np.zeros((len(heights), 0, 4)))
+        view = ConstraintInput(
+            times=motion.times, points=HALF * fk(motion).points([name]), local_rotations=np.zeros((len(heights), 0, 4))
+        )
         off = made[name].measure(view).values[:, 0]
         assert off.max() == pytest.approx(-SUNK)
         assert off.min() < -0.02
@@ -129,7 +131,7 @@ def test_toes_of_a_body_that_grows_come_no_deeper_into_the_floor_than_the_source
     factor = 1.4
     motion = lowered(scene("walk").motion, 0.4)
     share = np.linspace(0.0, 1.0, motion.num_frames)
-    part = Part(motion=motion, target=motion.skeleton.scaled(factor), share=share)
+    part = Assignment(motion=motion, target=motion.skeleton.scaled(factor), share=share)
     own = (1.0 + share * (factor - 1.0))[:, None] * fk(motion).points(sorted(TIPS))[..., 1]
 
     def added(floor: bool) -> float:
@@ -193,14 +195,14 @@ def test_an_end_that_goes_with_what_stands_is_where_that_puts_it() -> None:
 
 def test_toes_give_way_to_the_floor_unless_something_else_is_asked_of_them() -> None:
     motion = scene("walk").motion
-    drawn = plan([Part(motion=motion, target=motion.skeleton.scaled(HALF))])
+    drawn = plan([Assignment(motion=motion, target=motion.skeleton.scaled(HALF))])
     assert drawn.problem().actors[0].stiffness == {"LeftToeBase": GIVING, "RightToeBase": GIVING}
-    touch = Place(spot=Spot(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
+    touch = Place(spot=PointRef(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
     assert set(giving([*drawn.constraints, touch], motion)) == {"RightToeBase"}
-    turned = JointRange(joint=Spot(point="RightToeBase"), axes=np.eye(3)[:1], ranges=np.array([[-1.0, 1.0]]))
+    turned = JointRange(joint=PointRef(point="RightToeBase"), axes=np.eye(3)[:1], ranges=np.array([[-1.0, 1.0]]))
     assert set(giving([*drawn.constraints, turned], motion)) == {"LeftToeBase", "RightToeBase"}
     assert giving(drawn.constraints, motion, actor="other") == giving(drawn.constraints, motion)
-    own = plan([Part(motion=motion, target=motion.skeleton)], options=Options(stiffness={"LeftToeBase": 3.0}))
+    own = plan([Assignment(motion=motion, target=motion.skeleton)], options=Options(stiffness={"LeftToeBase": 3.0}))
     assert own.problem().actors[0].stiffness == {"LeftToeBase": 3.0, "RightToeBase": GIVING}
 
 

@@ -24,14 +24,14 @@ from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import crossed, failures, frozen, off_limits, scattered
 from understudy.recipe import Prepared, Recipe, prepare
 from understudy.recipe.guards import analogy_failures, transition_failures
-from understudy.retarget.driver import cast, retarget
-from understudy.retarget.model import Cast, Reading
+from understudy.retarget.driver import match_actor, retarget
 from understudy.retarget.plan import Options, plan
 from understudy.retarget.quality import measure
+from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solution
 from understudy.transition import transition
@@ -62,7 +62,7 @@ def walk() -> Motion:
 
 def performed(source: Motion, body: str) -> tuple[Motion, Correspondence | None]:
     """A motion carried over to another body, before it is solved, and by which bones."""
-    part = cast(source, samples.character(body))
+    part = match_actor(source, samples.character(body))
     made = plan([part]).starts[0]
     return made, None if part.alignment is None else part.alignment.correspondence
 
@@ -161,7 +161,7 @@ def test_a_map_that_crosses_the_sides_is_told_unless_it_was_asked_for(walk: Moti
 def test_the_guard_is_cheap() -> None:
     """Processor time beside that of the retarget it guards; metrics.md has more of it."""
     source, dog = samples.motion("walk").motion, samples.character("dog")
-    part = cast(source, dog)
+    part = match_actor(source, dog)
     assert part.alignment is not None
     began = time.process_time()
     solution = retarget(source, dog)
@@ -251,7 +251,7 @@ def test_limits_are_those_of_the_solve() -> None:
     assert any(isinstance(each, JointRange) and each.joint.point == "LeftFoot" for each in asked)
     assert failures(solution.motion, odd, constraints=asked) == ()
     normal, _ = human_limits(replace(odd, skeleton=solution.motion.skeleton), widen=False)
-    assert off_limits(Take(result=solution.motion), normal).startswith("is off its joint limits: `LeftFoot`")
+    assert off_limits(Comparison(result=solution.motion), normal).startswith("is off its joint limits: `LeftFoot`")
     assert failures(solution.motion, odd, limits=normal) == (), "the source itself does it"
 
 
@@ -262,7 +262,7 @@ def test_feet_that_slide(walk: Motion, body: str, speed: float, lost: bool) -> N
     size = leg_length(solution.motion.skeleton) / 0.85
     way = size * speed * walk.times[:, None] * np.array([1.0, 0.0, 0.0])
     sliding = replace(solution.motion, root=solution.motion.root + way)
-    part = cast(walk, samples.character(body))
+    part = match_actor(walk, samples.character(body))
     whole = None if part.alignment is None else part.alignment.correspondence
     by_solve = failures(sliding, walk, whole, constraints=solution.problem.constraints)
     by_contacts = failures(sliding, walk, whole, contacts=detect_contacts(walk, contact_points(walk)))
@@ -412,7 +412,7 @@ def test_numbers_that_are_none_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", list(samples.motions()))
 def test_no_sound_retarget_is_called_failed(name: str, body: str) -> None:
     frames = ":60" if body == "dog" and name in ("dance", "ladder") else None
-    actor = Cast(source=f"sample:{name}", target=f"sample:{body}")
+    actor = ActorSpec(source=f"sample:{name}", target=f"sample:{body}")
     prepared = prepare(Recipe(actors=(actor,), reading=Reading(frames=frames)))
     solution = prepared.solve(prepared.spacing("auto"))
     assert measure(prepared, solution, 0.0)["faults"] == []

@@ -12,19 +12,19 @@ from understudy.base.quaternion import normalize
 from understudy.base.splines import Knots, every_frame
 from understudy.constraints import kinds
 from understudy.constraints.attach import Attach
-from understudy.constraints.base import Constraint, Relation, Spot, View
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation
 from understudy.constraints.direction import Direction
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.motion import Motion
-from understudy.solve.evaluation import BLOCK, Evaluation, Sample
+from understudy.solve.evaluation import BLOCK, Evaluation, ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
-    Layout,
-    Plan,
+    ResidualLayout,
+    StepPattern,
     active_rows,
     penalty,
     stiffness,
@@ -42,22 +42,24 @@ def constraints() -> tuple[Constraint, ...]:
     """Kinds whose derivatives never change and kinds whose do, on one actor, on the other, and on both."""
     tilted = np.array([0.1, 1.0, -0.05])
     return (
-        SamePlace(spot=Spot(point="LeftToeBase"), height=0.02, start=0.5, end=1.2),
-        SamePlace(spot=Spot(point="RightToeBase", actor="b"), start=0.4, end=0.9),
-        Place(spot=Spot(point="LeftHand"), target=np.array([0.3, 1.2, 0.5]), axes="xz", start=1.0, end=2.0),
-        Region(spot=Spot(point="RightToeBase"), shape="half_space", centre=np.array([0.0, 0.3, 0.0]), normal=tilted),
-        Attach(spot=Spot(point="RightHand"), to=Spot(point="LeftHand", actor="b"), start=0.2, end=2.5),
-        Direction(tail=Spot(point="Hips"), head=Spot(point="Head"), direction=np.array([0.0, 1.0, 0.2])),
-        Place(spot=Spot(point="Head", actor="b"), target=np.zeros(3), instants=(0.5, 2.0)),
+        SamePlace(spot=PointRef(point="LeftToeBase"), height=0.02, start=0.5, end=1.2),
+        SamePlace(spot=PointRef(point="RightToeBase", actor="b"), start=0.4, end=0.9),
+        Place(spot=PointRef(point="LeftHand"), target=np.array([0.3, 1.2, 0.5]), axes="xz", start=1.0, end=2.0),
+        Region(
+            spot=PointRef(point="RightToeBase"), shape="half_space", centre=np.array([0.0, 0.3, 0.0]), normal=tilted
+        ),
+        Attach(spot=PointRef(point="RightHand"), to=PointRef(point="LeftHand", actor="b"), start=0.2, end=2.5),
+        Direction(tail=PointRef(point="Hips"), head=PointRef(point="Head"), direction=np.array([0.0, 1.0, 0.2])),
+        Place(spot=PointRef(point="Head", actor="b"), target=np.zeros(3), instants=(0.5, 2.0)),
         *joint_limits(walk(), actor="a", only={"LeftLeg", "LeftUpLeg"})[0],
     )
 
 
 @cache
-def sample() -> Sample:
+def sample() -> ProblemAtFrames:
     actors = (Actor(motion=walk(), name="a"), Actor(motion=walk(), name="b"))
     problem = Problem(actors=actors, constraints=constraints())
-    return Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+    return ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
 
 
 def displaced(size: float) -> Evaluation:
@@ -69,7 +71,7 @@ def displaced(size: float) -> Evaluation:
 def test_rows_of_all_constraints_have_the_derivatives_of_each(size: float) -> None:
     assert len(sample().frames) > BLOCK, "more than one piece, for this to mean anything"
     evaluation = displaced(size)
-    layout = Layout.of(evaluation, active_rows(evaluation, np.inf))
+    layout = ResidualLayout.of(evaluation, active_rows(evaluation, np.inf))
     found = layout.jacobian(evaluation)
     for which in range(len(sample().targets)):
         mine = np.flatnonzero(layout.constraint == which)
@@ -84,14 +86,14 @@ def test_measuring_gives_the_values_of_the_rows(kind: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng([seed, *kind.encode()])
         constraint = kinds()[kind].example(rng)
-        points = rng.normal(size=(9, len(constraint.spots()), 3))
+        points = rng.normal(size=(9, len(constraint.point_refs()), 3))
         turns = normalize(rng.normal(size=(9, len(constraint.joints()), 4)))
-        view = View(times=np.linspace(0.0, 1.0, 9), points=points, turns=turns)
+        view = ConstraintInput(times=np.linspace(0.0, 1.0, 9), points=points, local_rotations=turns)
         rows, measured = constraint.rows(view), constraint.measure(view)
         np.testing.assert_allclose(measured.values, rows.values, atol=1e-12)
-        assert (measured.linked is None) == (rows.linked is None)
-        if rows.linked is not None:
-            np.testing.assert_array_equal(measured.linked, rows.linked)
+        assert (measured.same_as_previous is None) == (rows.same_as_previous is None)
+        if rows.same_as_previous is not None:
+            np.testing.assert_array_equal(measured.same_as_previous, rows.same_as_previous)
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
@@ -99,16 +101,16 @@ def test_derivatives_that_are_said_to_be_constant_are(kind: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng([seed, *kind.encode()])
         constraint = kinds()[kind].example(rng)
-        points = rng.normal(size=(9, len(constraint.spots()), 3))
+        points = rng.normal(size=(9, len(constraint.point_refs()), 3))
         turns = normalize(rng.normal(size=(9, len(constraint.joints()), 4)))
         rows, constant = (
-            constraint.rows(View(times=np.linspace(0.0, 1.0, 9), points=points, turns=turns)),
+            constraint.rows(ConstraintInput(times=np.linspace(0.0, 1.0, 9), points=points, local_rotations=turns)),
             constraint.constant(),
         )
         if constant is not None:
-            assert rows.by_turns is None
-            assert rows.by_points is not None
-            np.testing.assert_array_equal(rows.by_points, np.broadcast_to(constant, rows.by_points.shape))
+            assert rows.d_rotations is None
+            assert rows.d_points is not None
+            np.testing.assert_array_equal(rows.d_points, np.broadcast_to(constant, rows.d_points.shape))
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
@@ -118,9 +120,9 @@ def test_measuring_many_gives_what_measuring_each_gives(kind: str) -> None:
     views = []
     for number, each in enumerate(many):
         count = 9 if number % 3 else 4
-        points = rng.normal(size=(count, len(each.spots()), 3))
+        points = rng.normal(size=(count, len(each.point_refs()), 3))
         turns = normalize(rng.normal(size=(count, len(each.joints()), 4)))
-        views.append(View(times=np.linspace(0.0, 1.0, count), points=points, turns=turns))
+        views.append(ConstraintInput(times=np.linspace(0.0, 1.0, count), points=points, local_rotations=turns))
     for each, view, rows in zip(many, views, kinds()[kind].measure_all(many, views), strict=True):
         np.testing.assert_allclose(rows.values, each.rows(view).values, atol=1e-12)
 
@@ -147,7 +149,11 @@ def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> Non
 def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:
     times = walk().times
     held = Region(
-        spot=Spot(point="Hips"), centre=np.zeros(3), start=0.2, end=2.75, pauses=((0.0, 0.3), (1.0, 1.5), (1.4, 2.0))
+        spot=PointRef(point="Hips"),
+        centre=np.zeros(3),
+        start=0.2,
+        end=2.75,
+        pauses=((0.0, 0.3), (1.0, 1.5), (1.4, 2.0)),
     ).frames(times)
     inside = (times >= 0.2 - 1e-6) & (times <= 2.75 + 1e-6)
     for begin, end in ((0.0, 0.3), (1.0, 1.5), (1.4, 2.0)):
@@ -164,7 +170,7 @@ def test_what_would_be_pulled_is_left_out_and_the_rest_is_in_balance(keys: str) 
     metric = sample().problem.metric
     curves = Curves(bases=(basis,), groups=(np.arange(len(metric)),), cost=metric)
     active = active_rows(evaluation, 0.5)
-    plan = Plan.of(evaluation, active, curves, 1e3 * stiffness(sample(), evaluation.rows))
+    plan = StepPattern.of(evaluation, active, curves, 1e3 * stiffness(sample(), evaluation.rows))
     linear = plan.linearize(evaluation, np.zeros((len(times), len(metric))), active)
     forces, _ = linear.step((np.zeros((basis.num_keys, len(metric))),), 0.0)
     layout, pattern = plan.layout, plan.pattern

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.base.quaternion import between, conjugate, from_axis_angle, multiply, rotate, unrotate
-from understudy.constraints import View
+from understudy.constraints import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import human_limits, joint_limits, skeleton_limits
 from understudy.figure.kinematics import fk
@@ -30,7 +30,7 @@ def on(skeleton: Skeleton, source: Motion) -> Motion:
 def excess(limit: JointRange, turns: np.ndarray) -> np.ndarray:
     """(F, R) how far local rotations (F, 4) are outside."""
     return limit.rows(
-        View(times=np.zeros(len(turns)), points=np.empty((len(turns), 0, 3)), turns=turns[:, None])
+        ConstraintInput(times=np.zeros(len(turns)), points=np.empty((len(turns), 0, 3)), local_rotations=turns[:, None])
     ).values
 
 

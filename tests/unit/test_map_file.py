@@ -11,10 +11,10 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import FileError
+from understudy.correspondence.map_file import map_text, read_map, write_map
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair
 from understudy.correspondence.suggest import suggest
 from understudy.figure.skeleton import Skeleton
-from understudy.recipe.map_file import map_text, read_map, write_map
 
 ADULT, DOG = samples.character("adult"), samples.character("dog")
 

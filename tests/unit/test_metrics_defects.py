@@ -11,9 +11,9 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate, unrotate
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
-from understudy.constraints.pose import Pose as PoseConstraint
+from understudy.constraints.pose import FixedPose as PoseConstraint
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
@@ -339,8 +339,8 @@ class TestBalance:
 class TestGoal:
     def test_the_worst_is_named(self) -> None:
         clean = scene("walk").motion
-        near = Place(spot=Spot(point="LeftHand"), target=np.zeros(3), name="cup")
-        pose = PoseConstraint(posed=(Spot(point="Head"),), rotations=np.array([[1.0, 0.0, 0.0, 0.0]]), name="nod")
+        near = Place(spot=PointRef(point="LeftHand"), target=np.zeros(3), name="cup")
+        pose = PoseConstraint(posed=(PointRef(point="Head"),), rotations=np.array([[1.0, 0.0, 0.0, 0.0]]), name="nod")
         outcomes = (
             Outcome(constraint=near, worst=0.03, time=1.5, mean=0.01),
             Outcome(constraint=pose, worst=np.radians(1.0), time=0.5, mean=0.0),

@@ -9,16 +9,16 @@ import pytest
 
 from understudy import samples
 from understudy.base.splines import Knots
-from understudy.constraints.base import Constraint, Relation, Spot
+from understudy.constraints.base import Constraint, PointRef, Relation
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.solve.evaluation import Evaluation, Sample
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.newton import Descent, Keys, Linear, Plan, active_rows, stiffness
+from understudy.solve.solvers.newton import GaussNewton, Keys, LinearizedStep, StepPattern, active_rows, stiffness
 
 STIFF = 1e3
 
@@ -30,22 +30,22 @@ def walk() -> Motion:
 
 def constraints() -> tuple[Constraint, ...]:
     return (
-        Place(spot=Spot(point="LeftHand"), target=np.array([0.3, 1.0, 0.5]), start=0.5, end=1.5),
-        Place(spot=Spot(point="Head"), target=np.array([0.0, 1.4, 1.0]), axes="xy", instants=(0.4, 1.1)),
-        Region(spot=Spot(point="RightHand"), centre=np.array([0.0, 0.8, 0.0])),
-        Region(spot=Spot(point="LeftForeArm"), centre=np.array([0.0, 1.1, 0.0])),
+        Place(spot=PointRef(point="LeftHand"), target=np.array([0.3, 1.0, 0.5]), start=0.5, end=1.5),
+        Place(spot=PointRef(point="Head"), target=np.array([0.0, 1.4, 1.0]), axes="xy", instants=(0.4, 1.1)),
+        Region(spot=PointRef(point="RightHand"), centre=np.array([0.0, 0.8, 0.0])),
+        Region(spot=PointRef(point="LeftForeArm"), centre=np.array([0.0, 1.1, 0.0])),
     )
 
 
-def made(*asked: Constraint) -> tuple[Sample, Curves, Linear, Evaluation]:
+def made(*asked: Constraint) -> tuple[ProblemAtFrames, Curves, LinearizedStep, Evaluation]:
     """Some constraints on a walk, linearised where it starts."""
     problem = Problem(actors=(Actor(motion=walk()),), constraints=asked)
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(0, len(problem.times), 2))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(0, len(problem.times), 2))
     basis = Knots.uniform(problem.times[-1], 0.2).basis(sample.times)
     curves = Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
     now = sample.measure()
     active = active_rows(now, 0.05)
-    plan = Plan.of(now, active, curves, STIFF * stiffness(sample, now.rows))
+    plan = StepPattern.of(now, active, curves, STIFF * stiffness(sample, now.rows))
     none = np.zeros((len(sample.frames), len(problem.metric)))
     return sample, curves, plan.linearize(now, none, active), now
 
@@ -69,14 +69,14 @@ def test_what_a_step_comes_to_is_foretold_for_linear_residuals() -> None:
 def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
     places, shift = fk(walk()).points(["LeftHand", "RightHand"]), np.array([0.1, 0.15, -0.05])
     near = [
-        Place(spot=Spot(point="LeftHand"), target=places[30, 0] + shift, instants=(0.5,)),
-        Place(spot=Spot(point="RightHand"), target=places[80, 1] - shift, instants=(80 / 60,)),
+        Place(spot=PointRef(point="LeftHand"), target=places[30, 0] + shift, instants=(0.5,)),
+        Place(spot=PointRef(point="RightHand"), target=places[80, 1] - shift, instants=(80 / 60,)),
     ]
     sample, curves, _, _ = made(*near)
 
     def taken(gain: float) -> tuple[int, float]:
         weights = np.ones(len(sample.targets))
-        level = Descent(sample=sample, curves=curves, stiffness=STIFF, weights=weights, margin=1e-4, gain=gain)
+        level = GaussNewton(sample=sample, curves=curves, stiffness=STIFF, weights=weights, margin=1e-4, gain=gain)
         keys, reached, steps = level.run(20)
         return steps, level.merit(reached, keys)
 
@@ -87,7 +87,7 @@ def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 4])
 def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
-    stays = SamePlace(spot=Spot(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
+    stays = SamePlace(spot=PointRef(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
     _, _, linear, _ = made(stays, *constraints())
     before = linear.idle | (linear.plan.layout.one_sided & (np.arange(len(linear.values)) % 3 == 0))
     linear._forces(linear.values, 0.0, before)
@@ -109,11 +109,11 @@ def test_what_a_step_would_come_to_violate_takes_part_in_it() -> None:
     """The answer of the linear problem: nothing one-sided is pulled, and nothing that is left out is violated."""
     places = fk(walk()).points(["LeftHand", "LeftForeArm"])
     asked = (
-        Place(spot=Spot(point="LeftHand"), target=places[60, 0] - [0.0, 0.2, 0.0], instants=(1.0,)),
-        Region(spot=Spot(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
+        Place(spot=PointRef(point="LeftHand"), target=places[60, 0] - [0.0, 0.2, 0.0], instants=(1.0,)),
+        Region(spot=PointRef(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
     )
     sample, curves, _, now = made(*asked)
-    plan = Plan.of(now, active_rows(now, 0.05), curves, STIFF * stiffness(sample, now.rows))
+    plan = StepPattern.of(now, active_rows(now, 0.05), curves, STIFF * stiffness(sample, now.rows))
     none = np.zeros((len(sample.frames), len(curves.cost)))
     linear = plan.linearize(now, none, active_rows(now, 1e-4))
     one_sided, margin = plan.layout.one_sided, 1e-4
@@ -137,10 +137,10 @@ def test_what_a_step_would_come_to_violate_takes_part_in_it() -> None:
 def test_completing_an_evaluation_gives_what_measuring_all_gives() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints())
     frames = np.arange(len(problem.times))
-    some = Sample(problem=problem, bodies=problem.bodies, frames=frames, only=(1, 3))
+    some = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=(1, 3))
     rng = np.random.default_rng(5)
     at = 0.1 * rng.normal(size=(len(frames), len(problem.metric)))
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=frames).measure(at)
+    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames).measure(at)
     found = some.measure(at).completed()
     assert found.sample.only is None
     np.testing.assert_allclose(found.values, whole.values, atol=1e-12)

@@ -35,7 +35,7 @@ from understudy.show.charts import (
     TOP,
     Band,
     Chart,
-    Curve,
+    ChartCurve,
     ErrorCurve,
     bends,
     compared_angles,
@@ -109,7 +109,7 @@ def written(path: Path, *given: Any, **options: Any) -> Page:
 
 
 def line(values: np.ndarray, **options: Any) -> Chart:
-    curve = Curve(label="one", x=np.arange(len(values), dtype=float), y=values, colour="#123456")
+    curve = ChartCurve(label="one", x=np.arange(len(values), dtype=float), y=values, colour="#123456")
     return Chart(title="a chart", x_label="x", y_label="y", curves=[curve], **options)
 
 
@@ -151,7 +151,7 @@ def test_thinning_keeps_a_peak_of_one_frame() -> None:
 
 def test_axes_of_a_map_are_to_one_scale() -> None:
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], float)
-    curve = Curve(label="s", x=square[:, 0], y=square[:, 1], colour="#000000")
+    curve = ChartCurve(label="s", x=square[:, 0], y=square[:, 1], colour="#000000")
     chart = Chart(title="", x_label="", y_label="", curves=[curve], equal=True)
     places = drawn(to_svg(chart, width=900.0, height=200.0))
     assert np.ptp(places[:, 0]) == pytest.approx(np.ptp(places[:, 1]), abs=0.2)

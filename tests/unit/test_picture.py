@@ -377,7 +377,7 @@ def test_props_and_planted_spots_are_drawn(style: str, tmp_path: Path) -> None:
     assert share_of(pixels(bare), brown) < 1e-5
     assert share_of(pixels(full), brown) > 1e-3
     act = acts_of([scene])[0]
-    assert act.spots().tolist() == [[0.1, 0.0, 0.3]]
+    assert act.point_refs().tolist() == [[0.1, 0.0, 0.3]]
     assert len(act.spots((1.0, 2.0))) == 0
 
 

@@ -13,7 +13,7 @@ import understudy
 from understudy import samples
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError
 from understudy.base.quaternion import angle_between
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.pairs import CorrespondenceError
@@ -23,7 +23,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.retarget.driver import morph, naive, retarget
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.ik import Ik
@@ -136,7 +136,7 @@ def test_kept_joints_keep_their_rotations_to_the_last_bit() -> None:
 
 def test_a_constraint_of_the_users_own_is_honoured_beside_the_contacts() -> None:
     target = fk(walk()).points(["RightHand"])[75, 0] + np.array([0.1, 0.25, 0.1])
-    wave = Place(spot=Spot(point="RightHand"), target=target, start=2.4, end=2.6, name="wave")
+    wave = Place(spot=PointRef(point="RightHand"), target=target, start=2.4, end=2.6, name="wave")
     found = retarget(walk(), scaled(1.0), contacts=scene().contacts, constraints=[wave])
     assert not found.unmet
     held = fk(found.motion).points(["RightHand"])[72:79, 0]
@@ -200,7 +200,7 @@ def test_targets_that_cannot_be_are_refused() -> None:
     with pytest.raises(CorrespondenceError, match="Nothing but the root corresponds: the source is biped `adult`"):
         retarget(walk(), strange)
     with pytest.raises(OptionError, match="target: expected three finite numbers"):
-        Place(spot=Spot(point="Head"), target=np.array([0.0, np.nan, 0.0]))
+        Place(spot=PointRef(point="Head"), target=np.array([0.0, np.nan, 0.0]))
 
 
 @pytest.mark.parametrize(("aside", "frames"), [(0.2, 30), (1.5, 3)])
@@ -209,7 +209,7 @@ def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: fl
     last second, within 2 cm of the walk without it; for one that is far, which takes longer to get to, at both ends."""
     plain = retarget(walk(), walk().skeleton, contacts=scene().contacts).motion
     place = fk(plain).points(["LeftHand"])[75, 0] + [aside, 0.1, 0.0]
-    asked = Place(spot=Spot(point="LeftHand"), target=place, start=2.4, end=2.6, name="there")
+    asked = Place(spot=PointRef(point="LeftHand"), target=place, start=2.4, end=2.6, name="there")
     found = retarget(walk(), walk().skeleton, contacts=scene().contacts, constraints=[asked])
     assert not found.unmet
     away = np.linalg.norm(found.motion.root - plain.root, axis=-1)
@@ -219,7 +219,7 @@ def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: fl
 
 def beyond(height: float) -> Place:
     place = np.array([0.2, height, walk().root[63, 2]])
-    return Place(spot=Spot(point="LeftHand"), target=place, start=2.0, end=2.2, name="moon")
+    return Place(spot=PointRef(point="LeftHand"), target=place, start=2.0, end=2.2, name="moon")
 
 
 @cache
@@ -252,7 +252,9 @@ def test_further_out_of_reach_is_reached_for_as_far() -> None:
 
 def test_contradictory_places_give_way_and_the_feet_do_not() -> None:
     here, there = (
-        Place(spot=Spot(point="LeftHand"), target=np.array([x, 1.2, walk().root[60, 2]]), instants=(2.0,), name=name)
+        Place(
+            spot=PointRef(point="LeftHand"), target=np.array([x, 1.2, walk().root[60, 2]]), instants=(2.0,), name=name
+        )
         for x, name in ((0.2, "here"), (0.6, "there"))
     )
     found = retarget(walk(), shins(), contacts=scene().contacts, constraints=[here, there])
@@ -290,8 +292,10 @@ def test_progress_is_told() -> None:
 
 
 def test_detection_is_by_the_options() -> None:
-    found = plan([Part(motion=walk(), target=shins())]).contacts
-    deaf = plan([Part(motion=walk(), target=shins())], options=Options(detection=Detection(shortest=60.0))).contacts
+    found = plan([Assignment(motion=walk(), target=shins())]).contacts
+    deaf = plan(
+        [Assignment(motion=walk(), target=shins())], options=Options(detection=Detection(shortest=60.0))
+    ).contacts
     assert len(found) > 10
     assert deaf == ()
 
@@ -308,7 +312,7 @@ def test_a_stiff_joint_turns_less() -> None:
 
 
 def test_a_plan_can_be_looked_at_and_changed() -> None:
-    drawn = plan([Part(motion=walk(), target=shins())], contacts=scene().contacts)
+    drawn = plan([Assignment(motion=walk(), target=shins())], contacts=scene().contacts)
     assert len(drawn.constraints) > len(scene().contacts)
     few = tuple(c for c in drawn.constraints if "Left" in c.label)
     found = replace(drawn, constraints=few).solve()
@@ -318,14 +322,14 @@ def test_a_plan_can_be_looked_at_and_changed() -> None:
 
 
 def test_a_hand_asked_for_on_another_planet_is_no_traceback() -> None:
-    far = Place(spot=Spot(point="LeftHand"), target=np.array([1e8, 0.0, 0.0]), start=1.0, end=1.2)
-    found = plan([Part(motion=walk(), target=shins())], constraints=[far], contacts=scene().contacts).solve()
+    far = Place(spot=PointRef(point="LeftHand"), target=np.array([1e8, 0.0, 0.0]), start=1.0, end=1.2)
+    found = plan([Assignment(motion=walk(), target=shins())], constraints=[far], contacts=scene().contacts).solve()
     assert np.isfinite(found.motion.root).all()
     assert np.isfinite(found.motion.rotations).all()
 
 
 def test_a_plan_makes_its_problem_once_and_one_that_is_changed_makes_its_own() -> None:
-    drawn = plan([Part(motion=walk(), target=shins())], contacts=scene().contacts)
+    drawn = plan([Assignment(motion=walk(), target=shins())], contacts=scene().contacts)
     assert drawn.problem() is drawn.problem()
     assert drawn.problem().constraints == drawn.constraints
     assert tuple(actor.motion for actor in drawn.problem().actors) == drawn.starts
@@ -338,7 +342,7 @@ def test_the_start_is_shifted_to_what_fixes_it_in_the_world() -> None:
     shift = np.array([1.0, 0.0, 0.0])
     contacts = [replace(c, place=c.place + shift) for c in scene().contacts]
     options = Options(plants="fixed", limits=False)
-    drawn = plan([Part(motion=walk(), target=walk().skeleton)], contacts=contacts, options=options)
+    drawn = plan([Assignment(motion=walk(), target=walk().skeleton)], contacts=contacts, options=options)
     assert np.abs(drawn.starts[0].root - walk().root - shift).max() < 0.02
     found = drawn.solve()
     assert not found.unmet
@@ -347,13 +351,13 @@ def test_the_start_is_shifted_to_what_fixes_it_in_the_world() -> None:
 
 def test_a_given_floor_is_the_floor() -> None:
     high = Floor(height=0.5, slope=np.zeros(2))
-    drawn = plan([Part(motion=walk(), target=scaled(0.5))], contacts=(), floor=high)
+    drawn = plan([Assignment(motion=walk(), target=scaled(0.5))], contacts=(), floor=high)
     np.testing.assert_allclose(drawn.starts[0].root[:, 1], 0.5 + 0.5 * (walk().root[:, 1] - 0.5), atol=1e-12)
 
 
 def test_only_some_joints_may_turn() -> None:
     legs = tuple(name for name in walk().skeleton.names if "Leg" in name or "Foot" in name)
-    part = Part(motion=walk(), target=scaled(0.8), joints=legs)
+    part = Assignment(motion=walk(), target=scaled(0.8), joints=legs)
     found = plan([part], contacts=scene().contacts, options=Options(plants="fixed")).solve()
     turned = angle_between(found.motion.rotations, walk().rotations).max(axis=0)
     for name, angle in zip(walk().skeleton.names, turned, strict=True):
@@ -364,8 +368,8 @@ def test_only_some_joints_may_turn() -> None:
 def test_one_who_does_not_move_keeps_the_motion() -> None:
     lead, follow = (scene("dance").actors[name] for name in ("lead", "follow"))
     parts = [
-        Part(motion=lead, target=lead.skeleton, name="lead", moves=False),
-        Part(motion=follow, target=follow.skeleton.scaled(0.9), name="follow"),
+        Assignment(motion=lead, target=lead.skeleton, name="lead", moves=False),
+        Assignment(motion=follow, target=follow.skeleton.scaled(0.9), name="follow"),
     ]
     found = plan(parts, contacts=scene("dance").contacts).solve()
     assert_sound(found)
@@ -381,7 +385,7 @@ def test_one_who_does_not_move_keeps_the_motion() -> None:
 
 
 def test_casts_that_cannot_be_are_refused() -> None:
-    part = Part(motion=walk(), target=walk().skeleton, name="twin")
+    part = Assignment(motion=walk(), target=walk().skeleton, name="twin")
     with pytest.raises(OptionError, match=r"needs a name of its own; got \['twin', 'twin'\]"):
         plan([part, part])
     with pytest.raises(OptionError, match="at least one motion and one target"):
@@ -422,14 +426,14 @@ def test_a_contact_named_for_an_unknown_actor_is_not_forgotten_silently() -> Non
     """Everybody a contact names must be there."""
     odd = replace(scene().contacts[0], actor="nobody")
     with pytest.raises(UnknownNameError, match="nobody"):
-        plan([Part(motion=walk(), target=shins())], contacts=[odd])
+        plan([Assignment(motion=walk(), target=shins())], contacts=[odd])
 
 
 def test_a_contact_with_an_unknown_other_is_refused() -> None:
     hand = walk().skeleton.point("LeftHand")
     odd = Contact(point=hand, start=0.0, end=1.0, on="ghost", other=hand)
     with pytest.raises(UnknownNameError, match="ghost"):
-        plan([Part(motion=walk(), target=shins())], contacts=[odd])
+        plan([Assignment(motion=walk(), target=shins())], contacts=[odd])
 
 
 def test_the_newcomers_names_are_there() -> None:

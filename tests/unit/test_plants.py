@@ -13,7 +13,7 @@ from understudy.constraints.attach import Attach
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.stage import Stage
+from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import Floor
 from understudy.figure.kinematics import fk
@@ -30,10 +30,10 @@ def scene(name: str) -> Scene:
     return samples.motion(name)
 
 
-def stage(name: str = "walk", scale: float = HALF, actor: str = "", **options: object) -> Stage:
+def stage(name: str = "walk", scale: float = HALF, actor: str = "", **options: object) -> ContactContext:
     motion = scene(name).actors[actor] if actor else scene(name).motion
     fields: dict[str, object] = {"floor": FLAT, **options}
-    return Stage(source=motion, target=motion.skeleton.scaled(scale), actor=actor, **fields)  # type: ignore[arg-type]
+    return ContactContext(source=motion, target=motion.skeleton.scaled(scale), actor=actor, **fields)  # type: ignore[arg-type]
 
 
 def contact(
@@ -80,7 +80,9 @@ def test_the_height_of_a_point_above_the_floor_grows_with_the_foot() -> None:
     """Bones below the ankle decide, not the legs; on a floor that is not at zero."""
     body = scene("walk").motion.skeleton
     factors = [3.0 if name.startswith("LeftToeBase") else 0.7 for name in body.names]
-    mixed = Stage(source=scene("walk").motion, target=body.scaled(factors), floor=Floor(height=0.2, slope=np.zeros(2)))
+    mixed = ContactContext(
+        source=scene("walk").motion, target=body.scaled(factors), floor=Floor(height=0.2, slope=np.zeros(2))
+    )
     ankle = contact("LeftFoot", 0.0, 1.0, (0.0, 0.3, 0.0))
     assert mixed.bone_ratio(ankle.point) == pytest.approx(3.0)
     assert mixed.rise(ankle) == pytest.approx(0.1 * 3.0)
@@ -105,7 +107,7 @@ def test_a_joint_without_bones_of_its_own_grows_with_the_bone_above() -> None:
     body = scene("walk").motion.skeleton
     tip = body.point("LeftFingertips")
     factors = [4.0 if name == tip.joint else 1.0 for name in body.names]
-    here = Stage(source=scene("walk").motion, target=body.scaled(factors), floor=FLAT)
+    here = ContactContext(source=scene("walk").motion, target=body.scaled(factors), floor=FLAT)
     assert not body.children[body.joint(tip.joint)]
     assert here.bone_ratio(tip) == pytest.approx(4.0)
 

@@ -12,10 +12,10 @@ import pytest
 from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
 from understudy.base.quaternion import exp, multiply
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
-from understudy.constraints.pose import Pose as PoseConstraint
+from understudy.constraints.pose import FixedPose as PoseConstraint
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
@@ -23,7 +23,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.retarget.start import pulls
 from understudy.solve.coordinates import UNUSED
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 
 ORIGIN = np.zeros(3)
@@ -35,12 +35,12 @@ def walk() -> Motion:
 
 
 def place(point: str, target: np.ndarray = ORIGIN, **options: object) -> Place:
-    return Place(spot=Spot(point=point), target=target, **options)  # type: ignore[arg-type]
+    return Place(spot=PointRef(point=point), target=target, **options)  # type: ignore[arg-type]
 
 
-def posed(problem: Problem) -> tuple[Sample, np.ndarray]:
+def posed(problem: Problem) -> tuple[ProblemAtFrames, np.ndarray]:
     """All frames of a problem, and coordinates of no change."""
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     return whole, np.zeros((len(problem.times), whole.ensemble.num_coordinates))
 
 
@@ -78,10 +78,10 @@ def test_derivatives_are_those_of_the_residuals(
     """Chained through points, turns and two actors: against central differences."""
     actors = tuple(Actor(motion=make_motion(make_skeleton(rng, 8), rng, 3), name=name) for name in ("a", "b"))
     constraints = (
-        Place(spot=Spot(point="tip", actor="b"), target=rng.normal(size=3)),
-        SamePlace(spot=Spot(point="joint4", actor="a"), height=0.2, start=0.03),
-        Distance(first=Spot(point="tip", actor="a"), second=Spot(point="joint3", actor="b"), length=0.4),
-        PoseConstraint(posed=(Spot(point="joint5", actor="b"),), rotations=exp(rng.normal(size=(1, 3)))),
+        Place(spot=PointRef(point="tip", actor="b"), target=rng.normal(size=3)),
+        SamePlace(spot=PointRef(point="joint4", actor="a"), height=0.2, start=0.03),
+        Distance(first=PointRef(point="tip", actor="a"), second=PointRef(point="joint3", actor="b"), length=0.4),
+        PoseConstraint(posed=(PointRef(point="joint5", actor="b"),), rotations=exp(rng.normal(size=(1, 3)))),
     )
     sample, zero = posed(Problem(actors=actors, constraints=constraints))
     d = zero + 0.2 * rng.normal(size=zero.shape)
@@ -207,7 +207,7 @@ def test_a_hinge_found_in_the_motion_costs_what_the_bending_does() -> None:
 def test_two_actors_share_one_vector_and_one_clock() -> None:
     actors = (Actor(motion=walk(), name="lead"), Actor(motion=walk(), name="follow", moves=False))
     bar = Distance(
-        first=Spot(point="LeftHand", actor="lead"), second=Spot(point="RightHand", actor="follow"), length=1.0
+        first=PointRef(point="LeftHand", actor="lead"), second=PointRef(point="RightHand", actor="follow"), length=1.0
     )
     problem = Problem(actors=actors, constraints=(bar,))
     assert problem.bodies[0].num_coordinates > 0
@@ -246,7 +246,7 @@ def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
     constraints: tuple[Constraint, ...] = (
         place("LeftHand", left[frame] + [0.2, 0.0, 0.0], instants=(now,)),
         place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(now,)),
-        Region(spot=Spot(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
+        Region(spot=PointRef(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
     )
     found = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
     np.testing.assert_allclose(found[frame], [0.3, 0.25, 0.0], atol=1e-12)
@@ -254,14 +254,14 @@ def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
 
 
 def test_a_shifted_problem_is_the_problem_of_shifted_actors() -> None:
-    constraints = (place("LeftHand", start=0.5, end=1.0), Region(spot=Spot(point="RightToeTip"), centre=ORIGIN))
+    constraints = (place("LeftHand", start=0.5, end=1.0), Region(spot=PointRef(point="RightToeTip"), centre=ORIGIN))
     partner = Actor(motion=walk(), name="partner")
     problem = Problem(actors=(Actor(motion=walk(), name="lead"), partner), constraints=constraints)
     shift = np.random.default_rng(1).normal(size=(walk().num_frames, 3))
     for known in (False, True):
         if known:
             # What was found out about where the body is goes along.
-            Sample(problem=problem, bodies=problem.bodies, frames=np.arange(walk().num_frames)).measure()
+            ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(walk().num_frames)).measure()
         found = problem.shifted([shift, None])
         moved = replace(problem.actors[0], motion=replace(walk(), root=walk().root + shift))
         anew = Problem(actors=(moved, partner), constraints=constraints)
@@ -274,7 +274,7 @@ def test_a_shifted_problem_is_the_problem_of_shifted_actors() -> None:
             np.testing.assert_allclose(a.posture.rotations, b.posture.rotations, atol=1e-12)
         np.testing.assert_allclose(found.metric, anew.metric, rtol=1e-12)
         measured = [
-            Sample(problem=each, bodies=each.bodies, frames=np.arange(walk().num_frames)).measure().values
+            ProblemAtFrames(problem=each, bodies=each.bodies, frames=np.arange(walk().num_frames)).measure().values
             for each in (found, anew)
         ]
         np.testing.assert_allclose(*measured, atol=1e-12)
@@ -283,7 +283,7 @@ def test_a_shifted_problem_is_the_problem_of_shifted_actors() -> None:
 @pytest.mark.parametrize(("joint", "same"), [("LeftArm", True), ("RightArm", False)])
 def test_a_problem_with_more_constraints_is_that_of_all(joint: str, same: bool) -> None:
     first = place("LeftHand", start=0.5, end=1.0)
-    more = PoseConstraint(posed=(Spot(point=joint),), rotations=exp(np.full((1, 3), 0.1)))
+    more = PoseConstraint(posed=(PointRef(point=joint),), rotations=exp(np.full((1, 3), 0.1)))
     begun = Problem(actors=(Actor(motion=walk()),), constraints=(first,))
     before = begun.bodies
     found, anew = begun.extended([more]), Problem(actors=(Actor(motion=walk()),), constraints=(first, more))
@@ -303,7 +303,7 @@ def test_a_sample_looks_at_its_own_frames_only() -> None:
         actors=(Actor(motion=walk()),), constraints=(place("LeftHand", start=0.5, end=1.0), place("Head"))
     )
     frames = np.array([0, 14, 15, 20, 30, 31])
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=frames)
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames)
     assert [held.tolist() for held in sample.holds] == [[2, 3, 4], [0, 1, 2, 3, 4, 5]]
     rows = sample.evaluate(np.zeros((6, sample.ensemble.num_coordinates))).rows[0]
     np.testing.assert_allclose(rows.values, fk(walk()).points(["LeftHand"])[[15, 20, 30], 0], atol=1e-12)
@@ -317,7 +317,7 @@ def test_a_missing_joint_is_named_with_its_nearest() -> None:
 
 
 def test_a_missing_actor_is_named_with_those_there_are() -> None:
-    odd = Place(spot=Spot(point="Head", actor="leed"), target=ORIGIN, name="nod")
+    odd = Place(spot=PointRef(point="Head", actor="leed"), target=ORIGIN, name="nod")
     with pytest.raises(UnknownNameError, match="Constraint `nod`: no actor `leed`; nearest: `lead`"):
         Problem(actors=(Actor(motion=walk(), name="lead"),), constraints=(odd,))
 
@@ -355,7 +355,7 @@ def test_a_point_of_the_users_own_is_told_from_another_on_the_same_joint() -> No
     """Two grips on one hand are two points, the same grip twice is one."""
     hand = walk().skeleton.point("LeftHand")
     grips = [replace(hand, name="grip", offset=np.array([x, 0.0, 0.0])) for x in (0.0, 0.1, 0.1)]
-    constraints = tuple(Place(spot=Spot(point=grip), target=ORIGIN) for grip in grips)
+    constraints = tuple(Place(spot=PointRef(point=grip), target=ORIGIN) for grip in grips)
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints)
     assert len(problem.points) == 2
     assert [t.points.tolist() for t in problem.targets] == [[0], [1], [1]]

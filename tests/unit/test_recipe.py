@@ -14,20 +14,20 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import FileError, OptionError, UnderstudyError, UnknownNameError
-from understudy.constraints import Constraint, Spot, kinds
+from understudy.base.toml import find_lines
+from understudy.constraints import Constraint, PointRef, kinds
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
-from understudy.recipe import Cast, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
+from understudy.recipe import ActorSpec, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
-from understudy.recipe.toml import find_lines
 from understudy.recipe.writing import constraint_lines
 from understudy.retarget.actor import parse_scale, part_bones, scaled
-from understudy.retarget.model import parse_spacing
 from understudy.retarget.plan import Options
 from understudy.retarget.prepare import make_solver, solvers
+from understudy.retarget.spec import parse_spacing
 
 WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'
 
@@ -62,9 +62,9 @@ def equal(one: Any, other: Any) -> bool:
 def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) -> None:
     whole = Recipe(
         actors=(
-            Cast(source='my "walk".bvh', target="hero.bvh", name="one", joints=("Hips", "LeftLeg")),
-            Cast(source="b.bvh", scale={"legs": 1.3, "mixamorig:Head": 0.1 + 0.2}, name="two", moves=False),
-            Cast(source="c.bvh", scale=0.6, name="three", root_moves=False, morph=(0.5, 1.25)),
+            ActorSpec(source='my "walk".bvh', target="hero.bvh", name="one", joints=("Hips", "LeftLeg")),
+            ActorSpec(source="b.bvh", scale={"legs": 1.3, "mixamorig:Head": 0.1 + 0.2}, name="two", moves=False),
+            ActorSpec(source="c.bvh", scale=0.6, name="three", root_moves=False, morph=(0.5, 1.25)),
         ),
         reading=Reading(unit="cm", up="Z", frames="3:-1", fps=59.94, lenient=True, keep_reference=True),
         options=Options(
@@ -84,7 +84,9 @@ def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) 
                 other=Point(name="Grip", joint="Hand", offset=[0.0, 0.1, 0.0]),
             ),
         ),
-        constraints=(Place(spot=Spot(point="Head", actor="one"), target=np.array([1.0, 2.0, 1 / 7]), instants=(0.5,)),),
+        constraints=(
+            Place(spot=PointRef(point="Head", actor="one"), target=np.array([1.0, 2.0, 1 / 7]), instants=(0.5,)),
+        ),
         props=(PropEntry(name="box", sizes=np.full((1, 3), 0.4), positions=np.array([[1.0, 0.2, 0.0]])),),
     )  # fmt: skip
     again = recipe(recipe_text(whole))
@@ -98,7 +100,7 @@ def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) 
 
 @pytest.mark.parametrize("name", sorted(solvers()))
 def test_every_solver_reads_back(name: str, recipe: Callable[[str], Recipe]) -> None:
-    again = recipe(recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), solver=name)))
+    again = recipe(recipe_text(Recipe(actors=(ActorSpec(source="a.bvh", target="b.bvh"),), solver=name)))
     assert again.solver == name
     assert make_solver(name, again.solver_options, 0.1) == make_solver(name, {}, 0.1)
 
@@ -112,9 +114,9 @@ def test_levels_of_the_solver(recipe: Callable[[str], Recipe]) -> None:
 
 
 def test_every_option_is_written_and_explained() -> None:
-    text = recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), contacts=()))
+    text = recipe_text(Recipe(actors=(ActorSpec(source="a.bvh", target="b.bvh"),), contacts=()))
     tomllib.loads(text)
-    for kind in (Cast, Reading, Options, Detection, PropEntry, *kinds().values()):
+    for kind in (ActorSpec, Reading, Options, Detection, PropEntry, *kinds().values()):
         for field in fields(kind):
             assert re.search(rf"(?m)^#?{field.name} = ", text) or field.name == "detection", field.name
     for name, solver in solvers().items():
@@ -127,7 +129,7 @@ def test_every_option_is_written_and_explained() -> None:
 
 
 def test_every_example_of_the_written_recipe_is_toml(recipe: Callable[[str], Recipe]) -> None:
-    text = recipe_text(Recipe(actors=(Cast(source="a.bvh", target="b.bvh"),), contacts=()))
+    text = recipe_text(Recipe(actors=(ActorSpec(source="a.bvh", target="b.bvh"),), contacts=()))
     uncommented = re.sub(r"(?m)^#(?=[a-z_\[])", "", text)
     table = tomllib.loads(uncommented)
     assert {each["kind"] for each in table["constraint"]} == set(kinds())
@@ -148,12 +150,12 @@ class Level(Constraint):
 
     kind: ClassVar[str] = "level"
 
-    spot: Spot
+    spot: PointRef
     height: float
     """Metres."""
-    sides: tuple[Spot, ...] = ()
+    sides: tuple[PointRef, ...] = ()
 
-    def spots(self) -> tuple[Spot, ...]:
+    def point_refs(self) -> tuple[PointRef, ...]:
         return (self.spot, *self.sides)
 
     def rows(self, view: Any) -> Any:
@@ -161,7 +163,7 @@ class Level(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Level:
-        return cls(spot=Spot(point="tip"), height=float(rng.normal()))
+        return cls(spot=PointRef(point="tip"), height=float(rng.normal()))
 
 
 def test_a_new_kind_needs_no_change_here(recipe: Callable[[str], Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +175,7 @@ def test_a_new_kind_needs_no_change_here(recipe: Callable[[str], Recipe], monkey
     assert isinstance(found, Level)
     assert found.height == 1.0
     assert [spot.point for spot in found.sides] == ["Neck", "Hips"]
-    assert '#kind = "level"' in recipe_text(Recipe(actors=(Cast(source="a", target="b"),)))
+    assert '#kind = "level"' in recipe_text(Recipe(actors=(ActorSpec(source="a", target="b"),)))
 
 
 def test_contacts_are_detected_unless_listed(recipe: Callable[[str], Recipe]) -> None:
@@ -190,7 +192,7 @@ def test_the_short_form_of_one_actor(recipe: Callable[[str], Recipe]) -> None:
 
 
 def test_an_unchanged_recipe_gives_exactly_the_same(tmp_path: Path) -> None:
-    plain = prepare(Recipe(actors=(Cast(source="sample:walk", target="sample:child"),)))
+    plain = prepare(Recipe(actors=(ActorSpec(source="sample:walk", target="sample:child"),)))
     write_recipe(replace(plain.recipe, contacts=plain.plan.contacts), tmp_path / "r.toml")
     again = prepare(read_recipe(tmp_path / "r.toml"))
     one, other = (each.solve(each.spacings()[0]).motion for each in (plain, again))

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from understudy.recipe import Cast, Recipe, read_recipe, recipe_from, recipe_text
-from understudy.recipe.fields import FieldError
+from understudy.base.fields import FieldError
+from understudy.recipe import ActorSpec, Recipe, read_recipe, recipe_from, recipe_text
 from understudy.recipe.writing import name_from, named_from
-from understudy.retarget.model import PropEntry, Reading
+from understudy.retarget.spec import PropEntry, Reading
 
 
 def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:
     path = tmp_path / "walk.toml"
-    path.write_text(recipe_text(Recipe(actors=(Cast(source="sample:walk", scale=0.6),), spacing=0.1)))
+    path.write_text(recipe_text(Recipe(actors=(ActorSpec(source="sample:walk", scale=0.6),), spacing=0.1)))
     read, made = read_recipe(path), recipe_from(tomllib.loads(path.read_text()), tmp_path)
     assert recipe_text(read) == recipe_text(made)
     assert made.folder == tmp_path
@@ -51,7 +51,7 @@ def test_errors_lead_to_the_key(table: dict[str, Any], keys: tuple[Any, ...], sa
 
 def test_a_recipe_is_named_from_another_folder(tmp_path) -> None:
     recipe = Recipe(
-        actors=(Cast(source="walk.bvh", target="sample:child", map="../m.toml"),),
+        actors=(ActorSpec(source="walk.bvh", target="sample:child", map="../m.toml"),),
         reading=Reading(skeleton="a.asf"),
         props=(PropEntry(name="box", path="box.csv"),),
         folder=tmp_path / "in",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.base.arrays import evenly
-from understudy.base.records import remembered, unchecked
+from understudy.base.records import cached, unchecked
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Square:
     def __post_init__(self) -> None:
         assert self.side > 0.0, "checked"
 
-    @remembered
+    @cached
     def asked(self) -> list[float]:
         """Its area, in a list of its own."""
         return [self.side**2]
@@ -31,7 +31,7 @@ def test_what_is_remembered_is_found_once_for_each_record() -> None:
     assert first == [4.0]
     assert one.asked is first
     assert other.asked == [9.0]
-    assert isinstance(Square.asked, remembered)
+    assert isinstance(Square.asked, cached)
     assert Square.asked.__doc__ == "Its area, in a list of its own."
 
 

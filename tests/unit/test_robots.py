@@ -28,7 +28,7 @@ from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, read, write
 from understudy.io.clip import ReadOptions
 from understudy.io.robot.mjcf import FORMAT as MJCF
-from understudy.io.robot.tree import Shape
+from understudy.io.robot.tree import CollisionShape
 from understudy.io.robot.urdf import FORMAT as URDF
 from understudy.io.units import world_from_file
 
@@ -337,12 +337,14 @@ def test_a_box_gives_a_foot_its_corners() -> None:
     ],
 )
 def test_what_touches_first(kind: str, size: list[float], direction: list[float], wanted: list[list[float]]) -> None:
-    shape = Shape(kind=kind, place=np.zeros(3), turn=np.array([1.0, 0, 0, 0]), size=np.array(size, float))
+    shape = CollisionShape(kind=kind, place=np.zeros(3), turn=np.array([1.0, 0, 0, 0]), size=np.array(size, float))
     np.testing.assert_allclose(shape.touching(np.array(direction, float)), wanted, atol=1e-12)
 
 
 def test_an_upright_cylinder_stands_on_its_rim() -> None:
-    shape = Shape(kind="cylinder", place=np.ones(3), turn=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0]))
+    shape = CollisionShape(
+        kind="cylinder", place=np.ones(3), turn=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0])
+    )
     found = shape.touching(np.array([0.0, 0.0, -1.0]))
     assert found.shape == (4, 3)
     np.testing.assert_allclose(found[:, 2], 0.7)

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import angle_between, exp, from_axis_angle, slerp
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
@@ -18,9 +18,9 @@ from understudy.figure.bands import energy_above
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.descent import Descent, Linear, Step, conjugate_gradients
+from understudy.solve.solvers.descent import Descent, DescentStep, LinearizedProblem, conjugate_gradients
 from understudy.solve.solvers.ik import Ik
 from understudy.solve.solvers.ik_lowpass import IkLowpass
 from understudy.solve.solvers.keyed import Keyed, slerp_vectors
@@ -57,10 +57,10 @@ def held(motion: Motion) -> Problem:
     return Problem(
         actors=(Actor(motion=motion),),
         constraints=(
-            Place(spot=Spot(point="tip"), target=np.array([0.7, 1.5, 0.1]), instants=(0.2,), weight=2.0),
-            SamePlace(spot=Spot(point="tip"), start=0.4, end=0.8),
-            SamePlace(spot=Spot(point="elbow"), start=0.6, end=1.0, height=1.3),
-            Region(spot=Spot(point="elbow"), centre=np.array([0.0, 1.25, 0.0])),
+            Place(spot=PointRef(point="tip"), target=np.array([0.7, 1.5, 0.1]), instants=(0.2,), weight=2.0),
+            SamePlace(spot=PointRef(point="tip"), start=0.4, end=0.8),
+            SamePlace(spot=PointRef(point="elbow"), start=0.6, end=1.0, height=1.3),
+            Region(spot=PointRef(point="elbow"), centre=np.array([0.0, 1.25, 0.0])),
         ),
     )
 
@@ -84,11 +84,11 @@ def test_slerp_of_vectors_and_its_derivatives(rng: np.random.Generator, size: fl
 @pytest.mark.parametrize("solver", [Lmult(), Keyed(), Keyed(interpolation="cubic"), Keyed(keys=(0.3, 0.5))], ids=repr)
 def test_residuals_by_keys_are_finite_differences(solver: Descent, rng: np.random.Generator) -> None:
     problem = held(limb())
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(31))
     curve = solver.curve(problem, sample)
     keys = 0.3 * rng.normal(size=(curve.num_keys, len(problem.metric)))
     way = rng.normal(size=keys.shape)
-    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+    linear = LinearizedProblem.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
 
     def residuals(at: np.ndarray) -> np.ndarray:
         return linear.centre(linear.layout.values(sample.evaluate(curve.values(at))))
@@ -101,10 +101,10 @@ def test_residuals_by_keys_are_finite_differences(solver: Descent, rng: np.rando
 
 def test_linked_rows_are_from_their_mean_or_differences() -> None:
     problem = held(limb())
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(31))
     curve = Lmult().curve(problem, sample)
     keys = np.zeros((curve.num_keys, len(problem.metric)))
-    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+    linear = LinearizedProblem.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
     tip = fk(problem.actors[0].motion).points(["tip"])[12:25, 0]
     mine = linear.layout.constraint == 1
     expected = tip - tip.mean(axis=0)
@@ -128,14 +128,14 @@ def test_conjugate_gradients_solve(rng: np.random.Generator) -> None:
 def test_all_steps_are_the_same_step() -> None:
     """Normal equations, multipliers and the whole system are three ways to the one least change."""
     problem = held(limb())
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(31))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(31))
     curve = Lmult().curve(problem, sample)
     keys = np.zeros((curve.num_keys, len(problem.metric)))
-    linear = Linear.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
+    linear = LinearizedProblem.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
     on = ~linear.layout.one_sided | (linear.values > 0.0)
     assert (linear.layout.one_sided & on).any(), "the floor must be broken somewhere"
     cost = np.tile(problem.metric, curve.num_keys)
-    step = Step(linear=linear, on=on, residual=linear.values, cost=cost, softness=1e-5)
+    step = DescentStep(linear=linear, on=on, residual=linear.values, cost=cost, softness=1e-5)
     rows = np.stack([linear.centre(column) for column in linear.matrix.toarray().T], axis=1)[on]
     heavy = linear.weights[on] / 1e-5
     system = np.diag(cost) + rows.T @ (heavy[:, None] * rows)
@@ -152,7 +152,7 @@ def test_keys_too_far_apart_never_explode(solver: Descent) -> None:
     """A hold begins in the middle of a swing: keys 8 frames apart cannot follow, and must not try by going wild."""
     motion = limb(61)
     target = fk(motion).points(["tip"])[30, 0] + np.array([0.1, 0.1, -0.1])
-    hold = Place(spot=Spot(point="tip"), target=target, start=1.0)
+    hold = Place(spot=PointRef(point="tip"), target=target, start=1.0)
     found = replace(solver, spacing=8.0 / 30.0).solve(Problem(actors=(Actor(motion=motion),), constraints=(hold,)))
     assert found.outcomes[0].worst < 0.05
     assert angle_between(found.motion.rotations, motion.rotations).max() < 1.5
@@ -162,7 +162,7 @@ def test_keys_too_far_apart_never_explode(solver: Descent) -> None:
 def snapping() -> tuple[Motion, Problem]:
     motion = limb(61)
     target = fk(motion).points(["tip"])[40, 0] + np.array([-0.25, 0.2, 0.0])
-    hold = Place(spot=Spot(point="tip"), target=target, start=1.2, end=1.4)
+    hold = Place(spot=PointRef(point="tip"), target=target, start=1.2, end=1.4)
     return motion, Problem(actors=(Actor(motion=motion, root_moves=False),), constraints=(hold,))
 
 
@@ -189,8 +189,8 @@ def test_smoothing_afterwards_loses_the_constraint() -> None:
 def test_frame_by_frame_holds_a_plant_where_its_first_frame_is() -> None:
     motion = limb()
     plants = (
-        SamePlace(spot=Spot(point="tip"), start=0.2, end=0.6),
-        SamePlace(spot=Spot(point="elbow"), start=0.4, end=0.9),
+        SamePlace(spot=PointRef(point="tip"), start=0.2, end=0.6),
+        SamePlace(spot=PointRef(point="elbow"), start=0.4, end=0.9),
     )
     found = Ik().solve(Problem(actors=(Actor(motion=motion),), constraints=plants))
     assert not found.unmet
@@ -206,7 +206,7 @@ def handhold() -> Problem:
     target = fk(motion).points(["tip"])[0, 0]
     return Problem(
         actors=(Actor(motion=motion, joints=("shoulder", "elbow"), root_moves=False),),
-        constraints=(Place(spot=Spot(point="tip"), target=target, end=0.9),),
+        constraints=(Place(spot=PointRef(point="tip"), target=target, end=0.9),),
     )
 
 

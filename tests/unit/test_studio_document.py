@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.base.fields import FieldError
 from understudy.recipe import recipe_from
-from understudy.recipe.fields import FieldError
 from understudy.studio.document import MANY, MOST, History, changed, differences, fresh, is_ready
 from understudy.studio.messages import LARGEST, RequestError, json_text, pack, parse_request, trouble
 

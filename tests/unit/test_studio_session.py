@@ -21,7 +21,7 @@ from understudy import samples
 from understudy.studio.document import History, changed, fresh
 from understudy.studio.session import Keeper, Kept, default_folder
 from understudy.studio.show import FULL, Page
-from understudy.studio.solve_thread import Bench, StoppedError, Wish
+from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
 from understudy.studio.workshop import Workshop
 
 pytest.importorskip("websockets", reason="the studio's packages are not installed")
@@ -179,9 +179,9 @@ def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
     done: list[int | None] = []
 
     async def scenario() -> None:
-        bench, free = Bench(), asyncio.Event()
+        bench, free = SolveThread(), asyncio.Event()
 
-        async def perform(wish: Wish) -> None:
+        async def perform(wish: Request) -> None:
             await free.wait()
             wish.check()
             done.append(wish.seq)
@@ -190,7 +190,7 @@ def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
             return None
 
         running = asyncio.create_task(bench.run(perform, ready))
-        wishes = [Wish(document={}, version=1, seq=i) for i in range(1, 6)]
+        wishes = [Request(document={}, version=1, seq=i) for i in range(1, 6)]
         for wish in wishes:
             bench.want(wish)
             await asyncio.sleep(0)
@@ -200,14 +200,14 @@ def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
         await bench.settled()
         assert done == [1, 5]
         free.clear()
-        bench.want(Wish(document={}, version=1, seq=6))
+        bench.want(Request(document={}, version=1, seq=6))
         await asyncio.sleep(0.01)
-        bench.want(Wish(document={}, version=2))
+        bench.want(Request(document={}, version=2))
         free.set()
         await bench.settled()
         assert done == [1, 5, None]
         free.clear()
-        bench.want(Wish(document={}, version=2))
+        bench.want(Request(document={}, version=2))
         await asyncio.sleep(0.01)
         bench.forget()
         free.set()
@@ -220,10 +220,10 @@ def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
 
 
 def test_a_wish_that_is_stopped_says_so() -> None:
-    wish = Wish(document={}, version=1)
+    wish = Request(document={}, version=1)
     wish.check()
     wish.pause()
-    with pytest.raises(StoppedError):
+    with pytest.raises(SolveStoppedError):
         wish.check()
     assert not wish.over
     wish.again().check()

@@ -14,12 +14,12 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.base.errors import FileError, UnderstudyError
+from understudy.base.fields import FieldError
 from understudy.base.quaternion import rotate
 from understudy.correspondence.pairs import CorrespondenceError
 from understudy.figure.kinematics import fk
 from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io import Clip
-from understudy.recipe.fields import FieldError
 from understudy.studio.document import fresh
 from understudy.studio.performance import Performance
 from understudy.studio.scene import outline, shown_frames

@@ -11,7 +11,7 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
@@ -279,11 +279,11 @@ def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage:
 
 
 def place(**values: Any) -> Place:
-    return Place(**{"spot": Spot(point="hand"), "target": np.zeros(3), "start": 1.0, "end": 2.0, **values})
+    return Place(**{"spot": PointRef(point="hand"), "target": np.zeros(3), "start": 1.0, "end": 2.0, **values})
 
 
 def test_constraints_are_compared_by_what_they_ask() -> None:
-    kept, other = place(), place(spot=Spot(point="foot"), start=4.0, end=5.0)
+    kept, other = place(), place(spot=PointRef(point="foot"), start=4.0, end=5.0)
     assert compare([kept, other], [kept, other], TIMES).span is None
     same = compare([kept, other], [place(name="renamed"), other], TIMES)
     assert (same.common, same.span) == ((0, 1), None)
@@ -297,7 +297,7 @@ def test_constraints_are_compared_by_what_they_ask() -> None:
 
 def test_a_bound_differs_only_where_it_newly_holds() -> None:
     def above(*pauses: tuple[float, float]) -> Region:
-        return Region(spot=Spot(point="toe"), centre=np.zeros(3), pauses=pauses)
+        return Region(spot=PointRef(point="toe"), centre=np.zeros(3), pauses=pauses)
 
     change = compare([above((1.0, 2.0))], [above((1.0, 2.5))], TIMES)
     assert change.span == (61, 76)
@@ -310,9 +310,11 @@ def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:
     instants = moved_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
     assert instants.instants == (0.5,)
     assert np.array_equal(instants.frames(TIMES[:91]), [15])
-    path = Follow(spot=Spot(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
+    path = Follow(spot=PointRef(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
     assert np.array_equal(moved_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
-    timed = Function(function=lambda points, times: points[:, 0, 0] - times, points=(Spot(point="hand"),), timed=True)
+    timed = Function(
+        function=lambda points, times: points[:, 0, 0] - times, points=(PointRef(point="hand"),), timed=True
+    )
     moved = moved_in_time(timed, 2.0, 5.0)
     assert isinstance(moved, Function)
     assert np.allclose(moved.function(np.zeros((2, 1, 3)), np.array([0.0, 1.0])), [-2.0, -3.0])

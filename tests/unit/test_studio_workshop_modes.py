@@ -12,15 +12,15 @@ import pytest
 
 import understudy
 from understudy import samples
+from understudy.base.fields import FieldError, build
 from understudy.constraints import kinds
-from understudy.constraints.base import Constraint, Rows, Spot, View
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals
 from understudy.figure.kinematics import fk
-from understudy.recipe.fields import FieldError, build
 from understudy.retarget.prepare import solvers
 from understudy.studio.analogies import Likeness
 from understudy.studio.document import fresh
 from understudy.studio.forms import form, formats, forms
-from understudy.studio.transitions import Passage
+from understudy.studio.transitions import TransitionResult
 from understudy.studio.workshop import Workshop
 
 
@@ -61,7 +61,7 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Works
     assert [body["which"] for body in seen["bodies"]] == ["first", "second"]
     assert len(seen["correspondence"]["pairs"]) > 10
     work = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(work, Passage)
+    assert isinstance(work, TransitionResult)
     after = shop.view(wanted, base)
     assert [body["which"] for body in after["bodies"]] == ["first", "second", "result"]
     assert after["duration"] == work.found.motion.duration
@@ -107,7 +107,7 @@ def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Works
     other = {**wanted, "pairs": [{"source": "NoSuchBone", "target": "Hips"}]}
     assert not shop.view(other, base)["correspondence"]["own"]
     work = shop.solve(other, base, watch=quiet)
-    assert isinstance(work, Passage)
+    assert isinstance(work, TransitionResult)
     assert any("left aside" in note for note in work.notes)
     with pytest.raises(understudy.UnderstudyError, match="Only a retarget"):
         work.variants(["4"], quiet)
@@ -238,21 +238,21 @@ class Wiggle(Constraint):
 
     kind: ClassVar[str] = "wiggle"
 
-    spot: Spot
+    spot: PointRef
     how: str = "fast"
     """`fast` or `slow`."""
     towards: np.ndarray
     """(3,) metres, world: where to."""
 
-    def spots(self) -> tuple[Spot, ...]:
+    def point_refs(self) -> tuple[PointRef, ...]:
         return (self.spot,)
 
-    def rows(self, view: View) -> Rows:
-        return Rows(values=view.points[:, 0] - self.towards)
+    def rows(self, view: ConstraintInput) -> Residuals:
+        return Residuals(values=view.points[:, 0] - self.towards)
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Wiggle:
-        return cls(spot=Spot(point="tip"), towards=rng.normal(size=3))
+        return cls(spot=PointRef(point="tip"), towards=rng.normal(size=3))
 
 
 def test_a_new_kind_gets_a_form_by_its_fields_alone() -> None:

@@ -10,7 +10,7 @@ import pytest
 from understudy import samples
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, angle_between, from_axis_angle, identity, multiply, rotate, slerp
-from understudy.constraints.base import Spot, View
+from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.kinematics import fk
@@ -22,7 +22,7 @@ from understudy.transition import Transition, transition
 from understudy.transition.blending import Steps, blend_offsets, blend_rotations, ease, larger, passage, worst_steps
 from understudy.transition.meta_skeleton import mergeable, one_body, share
 from understudy.transition.plants import Still
-from understudy.transition.timing import Match
+from understudy.transition.timing import FrameMatch
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -115,7 +115,7 @@ def test_the_body_goes_on_the_way_it_faces(walk: Motion) -> None:
 
 def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
     first = np.linspace(2.0, 3.0, 31)
-    match = Match(first=first, second=5.0 + 0.8 * (first - 2.0), cost=0.0, names=())
+    match = FrameMatch(first=first, second=5.0 + 0.8 * (first - 2.0), cost=0.0, names=())
     way = passage(match, 30.0, 30, 400)
     assert way.first[0] == 2.0
     assert way.second[-1] * 30.0 == pytest.approx(way.entry)
@@ -129,7 +129,7 @@ def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
 
 
 def test_the_blend_never_goes_past_the_second_motions_end() -> None:
-    match = Match(first=np.array([0.0, 1.0]), second=np.array([0.0, 1.0]), cost=0.0, names=())
+    match = FrameMatch(first=np.array([0.0, 1.0]), second=np.array([0.0, 1.0]), cost=0.0, names=())
     assert passage(match, 30.0, 30, 28).entry == 28
 
 
@@ -288,7 +288,7 @@ def test_the_solver_leaves_both_ends_as_they_are(walk: Motion) -> None:
     """Asked for much in the middle, it changes nothing before one time and after another, and leaves them smoothly."""
     window = walk[:61]
     place = fk(window).points(["LeftHand"])[30, 0] + [0.1, 0.2, 0.0]
-    asked = Place(spot=Spot(point="LeftHand"), target=place, start=0.9, end=1.1)
+    asked = Place(spot=PointRef(point="LeftHand"), target=place, start=0.9, end=1.1)
     problem = Problem(actors=(Actor(motion=window),), constraints=(asked,))
     found = Spacetime(spacing=0.1, hold=0.5, until=1.5).solve(problem)
     assert found.outcomes[0].worst < 1e-3
@@ -303,12 +303,14 @@ def test_the_solver_leaves_both_ends_as_they_are(walk: Motion) -> None:
 
 def test_still_is_met_by_a_point_that_only_rises() -> None:
     at = np.array([[[0.3, 0.0, 1.0]], [[0.3, 0.5, 1.0]], [[0.4, 0.5, 1.0]]])
-    rows = Still(spot=Spot(point="tip")).rows(View(times=np.arange(3.0), points=at, turns=np.empty((3, 0, 4))))
-    assert rows.linked is not None
-    assert rows.linked.tolist() == [True, True]
+    rows = Still(spot=PointRef(point="tip")).rows(
+        ConstraintInput(times=np.arange(3.0), points=at, local_rotations=np.empty((3, 0, 4)))
+    )
+    assert rows.same_as_previous is not None
+    assert rows.same_as_previous.tolist() == [True, True]
     assert np.diff(rows.values, axis=0).tolist() == [[0.0, 0.0], [pytest.approx(0.1), 0.0]]
-    assert rows.by_points is not None
-    assert rows.by_points[0, :, 0].tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    assert rows.d_points is not None
+    assert rows.d_points[0, :, 0].tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
 
 
 def test_a_suggested_map_loses_what_cannot_be_one_bone(rng: np.random.Generator) -> None:

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.analogy.conditions import Conditions, MarkerAt, PoseAt
-from understudy.analogy.matching import LIKE_SIZE, SIMILAR, Match, match, match_scores
-from understudy.analogy.solving import FRAMES, PULL, Goal, Outcome, Task, make_goal, reduce_frames, solve
-from understudy.analogy.study import Chart, Study
+from understudy.analogy.matching import LIKE_SIZE, SIMILAR, MarkerMatch, match, match_scores
+from understudy.analogy.solving import (
+    FRAMES,
+    PULL,
+    CoordinationResult,
+    MarkerObjective,
+    Task,
+    make_goal,
+    reduce_frames,
+    solve,
+)
+from understudy.analogy.study import JointChart, Study
 from understudy.base.errors import MotionError, OptionError, UnderstudyError
 from understudy.base.quaternion import Array
 from understudy.constraints.joint_range import JointRange
@@ -34,9 +43,9 @@ class Attempt:
     """The match score that counted; None for pairs given by hand."""
     components: int
     orthonormal: bool
-    matches: tuple[Match, ...]
-    goal: Goal
-    outcome: Outcome
+    matches: tuple[MarkerMatch, ...]
+    goal: MarkerObjective
+    outcome: CoordinationResult
     course: Array
     """(F, K) A's new eigenmotion in joint space."""
     coordinates: Array
@@ -66,7 +75,7 @@ def find_matches(
     like_size: float | None = LIKE_SIZE,
     refine: bool = True,
     unit_scales: bool = False,
-) -> tuple[list[Match], float]:
+) -> tuple[list[MarkerMatch], float]:
     """Match B's markers with A's by the first eigenvectors of their examples, refined by A's new motion.
 
     Args:
@@ -88,7 +97,7 @@ def find_matches(
     if not 1 <= eigenvectors <= count:
         raise OptionError(f"Expected 1 to {count} eigenvectors, as there are components; got {eigenvectors}")
     groups = [list(range(eigenvectors))] if together else [[number] for number in range(eigenvectors)]
-    found: list[Match] = []
+    found: list[MarkerMatch] = []
     used = 0.0
     for group in groups:
         parts = [study.part(group, unit=unit_scales) for study in (b, a, new)]
@@ -113,7 +122,7 @@ def find_matches(
     return found, used
 
 
-def covered(b: Study, matches: Sequence[Match]) -> float:
+def covered(b: Study, matches: Sequence[MarkerMatch]) -> float:
     """Share of B's movement, over all components, in the markers that are matched."""
     moved = np.einsum("nk,k->n", b.marker.vectors**2, b.marker.spread**2).reshape(-1, 3).sum(axis=1)
     return float(moved[sorted({m.marker for m in matches})].sum() / moved.sum())
@@ -123,13 +132,13 @@ def covered(b: Study, matches: Sequence[Match]) -> float:
 class Brief:
     """What one attempt is given."""
 
-    chart: Chart
+    chart: JointChart
     """B's joint coordinates."""
     markers: tuple[Point, ...]
     """B's markers."""
     new: Study
     """A's new motion."""
-    matches: tuple[Match, ...]
+    matches: tuple[MarkerMatch, ...]
     """Which markers of B go with which of A."""
     threshold: float | None = None
     """By which they were found."""
@@ -185,7 +194,7 @@ def attempt(brief: Brief) -> Attempt:
     )
 
 
-def _task(brief: Brief, goal: Goal) -> Task:
+def _task(brief: Brief, goal: MarkerObjective) -> Task:
     """The problem that is solved: the goal and the conditions over frames that stand for all."""
     chart, course, marker_course = brief.chart, brief.new.joint.course, brief.new.marker.course
     unit = leg_length(chart.skeleton)
@@ -234,7 +243,7 @@ def _frames_of(poses: Sequence[PoseAt], places: Sequence[MarkerAt], count: int) 
     return np.array(frames, dtype=np.intp)
 
 
-def _posed(chart: Chart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, Array]:
+def _posed(chart: JointChart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, Array]:
     joints = chart.joint_of
     if pose.rotations.shape != (chart.skeleton.num_joints, 4):
         raise OptionError(
@@ -248,18 +257,18 @@ def _posed(chart: Chart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, Array
     return row, columns, chart.coordinates(pose.rotations[None])[0, columns]
 
 
-def _placed(chart: Chart, place: MarkerAt, row: int) -> tuple[int, int, Array, Array]:
+def _placed(chart: JointChart, place: MarkerAt, row: int) -> tuple[int, int, Array, Array]:
     joints, offsets = locate(chart.skeleton, [place.point])
     return row, int(joints[0]), offsets[0], place.place
 
 
-def _limited(chart: Chart, limit: JointRange) -> tuple[int, np.ndarray, JointRange]:
-    point = limit.joint.point
+def _limited(chart: JointChart, limit: JointRange) -> tuple[int, np.ndarray, JointRange]:
+    point = limit.joints()[0].point
     joint = chart.skeleton.joint(point if isinstance(point, str) else point.joint)
     return joint, np.flatnonzero(chart.joint_of == joint), limit
 
 
-def _felt(chart: Chart, goal: Goal, conditions: Conditions) -> np.ndarray:
+def _felt(chart: JointChart, goal: MarkerObjective, conditions: Conditions) -> np.ndarray:
     """(N,) the coordinates that move a matched marker or a place, or are posed."""
     joints = {int(j) for j in goal.joints} | {joint for _, joint, _, _ in conditions.places}
     above = {j for joint in joints for j in chart.skeleton.chain(joint)}
@@ -267,7 +276,7 @@ def _felt(chart: Chart, goal: Goal, conditions: Conditions) -> np.ndarray:
     return np.unique(np.concatenate([np.flatnonzero(np.isin(chart.joint_of, list(above))), *posed]))
 
 
-def _aligned(chart: Chart, goal: Goal, start: Array, course: Array, marker_course: Array) -> Array:
+def _aligned(chart: JointChart, goal: MarkerObjective, start: Array, course: Array, marker_course: Array) -> Array:
     """A start whose basis vectors are turned among themselves so that B's own coordinations do what is wanted.
 
     The order and signs of B's eigenvectors say nothing about which of A's courses each should be driven by. To first
@@ -282,7 +291,7 @@ def _aligned(chart: Chart, goal: Goal, start: Array, course: Array, marker_cours
     return np.concatenate([start[:1], (left @ right).T @ start[1:]])
 
 
-def _fidelity(chart: Chart, goal: Goal, coordinates: Array, marker_course: Array) -> float:
+def _fidelity(chart: JointChart, goal: MarkerObjective, coordinates: Array, marker_course: Array) -> float:
     made = chart.posture(coordinates).points(goal.joints, goal.offsets)
     made = made - made.mean(axis=0)
     wanted = goal.wanted(marker_course)

@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, rotate
-from understudy.constraints.base import Spot, View
+from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.correspondence.limits import joint_limits
@@ -52,7 +52,7 @@ class MarkerAt:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class ConditionResiduals:
     """Residuals of conditions at the frames they are on, and their derivatives by the frame's coordinates."""
 
     frames: np.ndarray
@@ -97,7 +97,9 @@ class Conditions:
     limited: np.ndarray = field(default_factory=lambda: np.zeros(0, np.intp))
     """(N,) the frames in view at which limits are looked at."""
 
-    def rows(self, posture: Posture, *, slopes: bool = True, watched: Sequence[int] | None = None) -> Rows:
+    def rows(
+        self, posture: Posture, *, slopes: bool = True, watched: Sequence[int] | None = None
+    ) -> ConditionResiduals:
         """All rows at a posture of the frames in view: poses, places, then limits in the order they are watched.
 
         Args:
@@ -111,7 +113,7 @@ class Conditions:
         parts += [self._limit(posture, *self.limits[number], slopes=slopes) for number in chosen]
         wide = max((part.columns.shape[1] for part in parts), default=1)
         empty = np.zeros(0, np.intp)
-        return Rows(
+        return ConditionResiduals(
             frames=np.concatenate([empty, *(part.frames for part in parts)]),
             values=np.concatenate([np.zeros(0), *(part.values for part in parts)]),
             one_sided=np.concatenate([np.zeros(0, bool), *(part.one_sided for part in parts)]),
@@ -122,11 +124,13 @@ class Conditions:
             size=self.size,
         )
 
-    def _pose(self, posture: Posture, frame: int, columns: np.ndarray, goal: Array) -> Rows:
+    def _pose(self, posture: Posture, frame: int, columns: np.ndarray, goal: Array) -> ConditionResiduals:
         off = posture.d[frame, columns] - goal
         return self._part(np.full(len(columns), frame), off, columns[:, None], np.ones((len(columns), 1)))
 
-    def _place(self, posture: Posture, frame: int, joint: int, offset: Array, place: Array, *, slopes: bool) -> Rows:
+    def _place(
+        self, posture: Posture, frame: int, joint: int, offset: Array, place: Array, *, slopes: bool
+    ) -> ConditionResiduals:
         at = posture.positions[frame, joint] + rotate(posture.rotations[frame, joint], offset)
         every = np.tile(np.arange(self.size), (3, 1))
         by = np.zeros((3, 0))
@@ -135,14 +139,18 @@ class Conditions:
             by = posture.point_jacobian(np.array([joint]), every_frame)[frame, 0] / self.unit
         return self._part(np.full(3, frame), (at - place) / self.unit, every, by)
 
-    def _limit(self, posture: Posture, joint: int, columns: np.ndarray, limit: JointRange, *, slopes: bool) -> Rows:
+    def _limit(
+        self, posture: Posture, joint: int, columns: np.ndarray, limit: JointRange, *, slopes: bool
+    ) -> ConditionResiduals:
         frames = self.limited
         turns = posture.local[frames, joint][:, None]
-        found = limit.rows(View(times=frames.astype(float), points=np.empty((len(frames), 0, 3)), turns=turns))
+        found = limit.rows(
+            ConstraintInput(times=frames.astype(float), points=np.empty((len(frames), 0, 3)), local_rotations=turns)
+        )
         count = found.values.shape[1]
         by = np.zeros((len(frames), count, len(columns)))
-        if slopes and found.by_turns is not None:
-            by = np.einsum("frx,fcx->frc", found.by_turns[:, :, 0], posture.local_axes[frames[:, None], columns])
+        if slopes and found.d_rotations is not None:
+            by = np.einsum("frx,fcx->frc", found.d_rotations[:, :, 0], posture.local_axes[frames[:, None], columns])
         places = np.tile(columns, (len(frames) * count, 1))
         frames = np.repeat(frames, count)
         return self._part(frames, found.values.ravel(), places, by.reshape(len(frames), -1), one_sided=True)
@@ -154,9 +162,11 @@ class Conditions:
 
     def _part(
         self, frames: np.ndarray, values: Array, columns: np.ndarray, slopes: Array, *, one_sided: bool = False
-    ) -> Rows:
+    ) -> ConditionResiduals:
         sided = np.full(len(values), one_sided)
-        return Rows(frames=frames, values=values, one_sided=sided, columns=columns, slopes=slopes, size=self.size)
+        return ConditionResiduals(
+            frames=frames, values=values, one_sided=sided, columns=columns, slopes=slopes, size=self.size
+        )
 
 
 def _wide(rows: Array | np.ndarray | None, width: int, fill: float) -> np.ndarray:
@@ -195,8 +205,8 @@ def reach(
     )
     kept = {skeleton.names[skeleton.joint(name)] for name in keep}
     moving = tuple(name for name in skeleton.names if name not in kept)
-    places = [Place(spot=Spot(point=name), target=np.asarray(at, float), name=name) for name, at in goals.items()]
-    felt = {above for place in places for above in _above(skeleton, str(place.spot.point))}
+    places = [Place(spot=PointRef(point=name), target=np.asarray(at, float), name=name) for name, at in goals.items()]
+    felt = {above for place in places for above in _above(skeleton, str(place.point_refs()[0].point))}
     ranges = joint_limits(motion, only=felt & set(moving))[0] if limits else []
     actor = Actor(motion=motion, joints=moving, root_moves=False)
     return Spacetime().solve(Problem(actors=(actor,), constraints=(*places, *ranges)))

@@ -17,14 +17,14 @@ from understudy.analogy.matching import MarkerPair
 from understudy.analogy.preparation import Preparation, Settings, jumping, prepare
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
-from understudy.analogy.study import Course, Study
+from understudy.analogy.study import HeadingCourse, Study
 from understudy.base.quaternion import Array, continuous
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.solve.solvers.base import Solution, Watch
 
 __all__ = ["Analogy", "AnalogyError", "MarkerAt", "MarkerPair", "PoseAt", "Settings", "Tempo", "analogy"]
@@ -188,7 +188,7 @@ def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> l
 def _cleaned(stepping: Stepping, height: float, settings: Settings) -> Solution:
     """B's motion with its feet planted where they come down, on a floor of some height."""
     floor = Floor(height=height, slope=np.zeros(2))
-    part = Part(motion=stepping.motion, target=stepping.motion.skeleton)
+    part = Assignment(motion=stepping.motion, target=stepping.motion.skeleton)
     options = Options(limits=settings.limits)
     return plan([part], contacts=stepping.contacts, options=options, floor=floor).solve()
 
@@ -198,7 +198,7 @@ class _Timed:
     """A's new motion as the result is timed."""
 
     new: Study
-    course: Course
+    course: HeadingCourse
     """Its way, in the time of the result."""
     source: Motion
     """A's motion, in the time of the result."""
@@ -234,7 +234,7 @@ class _Timed:
             )
         times = tempo.sources(tempo.times(motion.fps))
         course = read_course(best.course, motion.fps, times)
-        way = Course(
+        way = HeadingCourse(
             root=read_course(new.course.root, motion.fps, times),
             heading=read_course(new.course.heading, motion.fps, times),
         )

@@ -89,7 +89,7 @@ STILL = 0.03
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Match:
+class MarkerMatch:
     """One marker of B and the markers of A that it moves with."""
 
     marker: int
@@ -201,7 +201,7 @@ def match(
     like_size: float | None = LIKE_SIZE,
     eigenvector: int = 0,
     weight: float = 1.0,
-) -> tuple[list[Match], float]:
+) -> tuple[list[MarkerMatch], float]:
     """Match B's markers with A's by one eigenvector of each.
 
     Args:
@@ -228,7 +228,7 @@ def match(
             continue
         kept = found if alike is None else refine(found, scores[marker], alike, similar)
         matches.append(
-            Match(
+            MarkerMatch(
                 marker=marker,
                 partners=kept,
                 scales=scales[marker, kept],
@@ -286,11 +286,11 @@ def with_named(markers: Sequence[Point], skeleton: Skeleton, names: Sequence[str
     return (*markers, *found)
 
 
-def pair_matches(pairs: Sequence[MarkerPair], b: Sequence[Point], a: Sequence[Point]) -> list[Match]:
+def pair_matches(pairs: Sequence[MarkerPair], b: Sequence[Point], a: Sequence[Point]) -> list[MarkerMatch]:
     """Pairs as matches between markers of B and of A, all of them counted as certain."""
     mine, theirs = ({marker.name: i for i, marker in enumerate(markers)} for markers in (b, a))
     return [
-        Match(
+        MarkerMatch(
             marker=mine[pair.b],
             partners=np.array([theirs[name] for name in pair.a], dtype=np.intp),
             scales=np.full(len(pair.a), pair.scale),

@@ -10,13 +10,21 @@ import numpy as np
 
 from understudy.analogy.attempt import AnalogyError, Attempt, Brief, attempt, covered, find_matches
 from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.matching import LIKE_SIZE, SIMILAR, THRESHOLDS, MarkerPair, Match, pair_matches, with_named
+from understudy.analogy.matching import (
+    LIKE_SIZE,
+    SIMILAR,
+    THRESHOLDS,
+    MarkerMatch,
+    MarkerPair,
+    pair_matches,
+    with_named,
+)
 from understudy.analogy.solving import PULL
 from understudy.analogy.stepping import rises
-from understudy.analogy.study import Chart, Study, find_course, likeness, make_study, parts, spread_markers
+from understudy.analogy.study import JointChart, Study, find_course, likeness, make_study, parts, spread_markers
 from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, angle_between
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import locate
@@ -194,7 +202,7 @@ class Preparation:
     a_new: Motion
     body: Skeleton
     """B."""
-    chart: Chart
+    chart: JointChart
     """B's joint coordinates."""
     mean: Array | None
     """(J, 4) the mean pose given, headed along +Z."""
@@ -204,7 +212,7 @@ class Preparation:
     settings: Settings
     components: int
 
-    @remembered
+    @cached
     def likeness(self) -> float | None:
         """How alike the two examples are performed; None without them."""
         if self.a is None or self.b is None:
@@ -212,7 +220,7 @@ class Preparation:
         fps = (self.a.motion.fps, self.b.motion.fps)
         return likeness(self.a.marker.course[:, 0], self.b.marker.course[:, 0], fps)
 
-    @remembered
+    @cached
     def points(self) -> tuple[Point, ...]:
         """What B stands on; animals walk on their toes, so that heels made up for rigs without one are left out."""
         found = contact_points(self._standing)
@@ -221,7 +229,7 @@ class Preparation:
         known = {*self.body.names, *(end.name for end in self.body.ends)}
         return tuple(point for point in found if point.name in known) or found
 
-    @remembered
+    @cached
     def rises(self) -> dict[str, float]:
         """Metres above the ground at which B's points stand, by name."""
         return rises(self._standing, self.points)
@@ -309,7 +317,7 @@ class Preparation:
             )
         )
 
-    def _matches(self, b: Study | None, new: Study, threshold: float | None) -> tuple[list[Match], float | None]:
+    def _matches(self, b: Study | None, new: Study, threshold: float | None) -> tuple[list[MarkerMatch], float | None]:
         """Which markers of B go with which of A, and the threshold used: the pairs given, or found."""
         chosen = self.settings
         if self.pairs:
@@ -340,7 +348,7 @@ class Preparation:
             return None
         return b.marker.mean, new.marker.mean - self.a.marker.mean
 
-    @remembered
+    @cached
     def metric(self) -> Array:
         """(D, D) diagonal: mean square movement of all markers, in squared leg lengths, for a change of one coordinate.
 
@@ -405,7 +413,7 @@ def prepare(
         a_example=a_example,
         a_new=a_new,
         body=body,
-        chart=Chart(skeleton=body, base=base) if b is None else b.chart,
+        chart=JointChart(skeleton=body, base=base) if b is None else b.chart,
         mean=mean,
         pairs=tuple(pairs),
         a_markers=a_markers,

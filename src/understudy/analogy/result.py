@@ -10,11 +10,11 @@ import numpy as np
 
 from understudy.analogy.attempt import Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.solving import Goal
+from understudy.analogy.solving import MarkerObjective
 from understudy.analogy.stepping import Stepping, feet_of
 from understudy.analogy.study import Study, period
 from understudy.base.quaternion import Array, angle_between, rotate
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
@@ -22,7 +22,7 @@ from understudy.figure.skeleton import Point
 from understudy.solve.solvers.base import Solution
 
 
-def correlation(goal: Goal, level: Motion, wanted: Array) -> float:
+def correlation(goal: MarkerObjective, level: Motion, wanted: Array) -> float:
     """How alike the matched markers' movement and the wanted one are, from -1 to 1, weighted by how far they move.
 
     Args:
@@ -97,7 +97,7 @@ class Analogy:
         """How good the attempt is, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
         return self.attempt.score
 
-    @remembered
+    @cached
     def measures(self) -> dict[str, Any]:
         """Measures of success, in metres, seconds and radians."""
         feet = feet_of(self.motion.skeleton, self.points)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.analogy.conditions import LOOSE, Conditions, Rows
-from understudy.analogy.matching import Match
-from understudy.analogy.study import Chart
+from understudy.analogy.conditions import LOOSE, ConditionResiduals, Conditions
+from understudy.analogy.matching import MarkerMatch
+from understudy.analogy.study import JointChart
 from understudy.base.quaternion import Array
 from understudy.figure.kinematics import locate
 from understudy.figure.skeleton import Point
@@ -61,7 +61,7 @@ FRAMES = 72
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Goal:
+class MarkerObjective:
     """How B's matched markers are to move, metres about their means."""
 
     joints: np.ndarray
@@ -86,13 +86,13 @@ class Goal:
 
 def make_goal(
     markers: Sequence[Point],
-    chart: Chart,
-    matches: Sequence[Match],
+    chart: JointChart,
+    matches: Sequence[MarkerMatch],
     vectors: Array,
     *,
     means: tuple[Array, Array] | None = None,
     mean_weight: float = 0.0,
-) -> Goal:
+) -> MarkerObjective:
     """The goal that matches set [eq. 5].
 
     Args:
@@ -121,7 +121,7 @@ def make_goal(
     joints, offsets = locate(chart.skeleton, [markers[i] for i in chosen])
     movement /= weights[:, None, None]
     energy = np.einsum("pck,pck->p", movement, movement)
-    return Goal(
+    return MarkerObjective(
         joints=joints,
         offsets=offsets,
         weights=weights / weights.sum(),
@@ -145,7 +145,9 @@ class Misfit:
     """(S, 3 P, D) their derivatives by the coordinates of the frame, without the mean's."""
 
 
-def misfit(goal: Goal, posture: Posture, course: Array, share: Array, unit: float, *, slopes: bool = True) -> Misfit:
+def misfit(
+    goal: MarkerObjective, posture: Posture, course: Array, share: Array, unit: float, *, slopes: bool = True
+) -> Misfit:
     """The objective [eq. 5] at a posture of some frames.
 
     Args:
@@ -233,8 +235,8 @@ GAIN = 1e-3
 class Task:
     """What is to be solved: a goal and conditions over weighted frames, and what to stay near to."""
 
-    chart: Chart
-    goal: Goal
+    chart: JointChart
+    goal: MarkerObjective
     conditions: Conditions
     course: Array
     """(S, K) A's new eigenmotion in joint space at the frames in view."""
@@ -265,7 +267,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Outcome:
+class CoordinationResult:
     """The table that was found."""
 
     table: Array
@@ -282,14 +284,14 @@ class Outcome:
     seconds: float
 
 
-def solve(task: Task) -> Outcome:
+def solve(task: Task) -> CoordinationResult:
     """Find the basis vectors and mean pose that do best."""
     began = time.perf_counter()
-    search = _Search(task)
+    search = _TrustRegion(task)
     begun = search.table
     steps = search.run()
     state = search.at(search.table, slopes=False)
-    return Outcome(
+    return CoordinationResult(
         table=search.table,
         begun=begun,
         misfit=state.fit.value,
@@ -300,7 +302,7 @@ def solve(task: Task) -> Outcome:
     )
 
 
-def _worst(rows: Rows) -> float:
+def _worst(rows: ConditionResiduals) -> float:
     """The largest violation; of limits what is beyond the slack they are allowed."""
     off = np.where(rows.one_sided, rows.values - LOOSE, np.abs(rows.values))
     return max(float(off.max(initial=0.0)), 0.0)
@@ -311,11 +313,11 @@ class _State:
     """Everything at one table."""
 
     fit: Misfit
-    rows: Rows
+    rows: ConditionResiduals
     merit: float
 
 
-class _Search:
+class _TrustRegion:
     """The search as it goes: the table, the multipliers of the conditions and their penalty."""
 
     def __init__(self, task: Task) -> None:
@@ -387,7 +389,7 @@ class _Search:
         merit += 0.5 * float((forces**2 - self.forces**2) @ (1.0 / _firmness(rows))) / self.penalty
         return _State(fit=fit, rows=rows, merit=merit)
 
-    def _forces(self, rows: Rows) -> Array:
+    def _forces(self, rows: ConditionResiduals) -> Array:
         """(R,) how hard each row pushes: its multiplier as it would become."""
         forces = self.penalty * _firmness(rows) * rows.values + self.forces
         return np.where(rows.one_sided, np.maximum(forces, 0.0), forces)
@@ -466,6 +468,6 @@ def _grouped(task: Task) -> list[tuple[np.ndarray, Array, Array]]:
     ]
 
 
-def _firmness(rows: Rows) -> Array:
+def _firmness(rows: ConditionResiduals) -> Array:
     """(R,) how much stiffer poses and places are held than limits."""
     return np.where(rows.one_sided, 1.0, FIRM)

@@ -79,7 +79,7 @@ STRAIGHT = np.radians(30.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Course:
+class HeadingCourse:
     """Where a body goes and which way it is headed: all of a motion that is not coordination."""
 
     root: Array
@@ -100,7 +100,7 @@ class Course:
         return replace(motion, root=self.root, rotations=rotations)
 
 
-def find_course(motion: Motion, *, like: Motion | None = None) -> Course:
+def find_course(motion: Motion, *, like: Motion | None = None) -> HeadingCourse:
     """The course of a motion: the direction of its path, or where the body faces if it goes nowhere.
 
     Args:
@@ -111,7 +111,7 @@ def find_course(motion: Motion, *, like: Motion | None = None) -> Course:
     heading = _going(motion)
     if like is not None:
         heading = heading + _turned(motion, heading) - _turned(like, _going(like))
-    return Course(root=motion.root, heading=heading + _drift(motion, heading))
+    return HeadingCourse(root=motion.root, heading=heading + _drift(motion, heading))
 
 
 def _facing(motion: Motion) -> Array:
@@ -253,7 +253,7 @@ def marker_paths(motion: Motion, markers: Sequence[Point]) -> Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Chart:
+class JointChart:
     """Joint coordinates of a body about a base pose. The root turns and stays at the origin."""
 
     skeleton: Skeleton
@@ -427,9 +427,9 @@ class Study:
     """What is known of one motion before it is compared with another."""
 
     motion: Motion
-    course: Course
+    course: HeadingCourse
     markers: tuple[Point, ...]
-    chart: Chart
+    chart: JointChart
     """Joint coordinates about the mean pose."""
     joint: Eigenmotion
     """In joint coordinates: coordinations F and execution N."""
@@ -489,7 +489,7 @@ def make_study(
     """
     course = find_course(motion, like=like)
     level = course.off(motion)
-    chart = Chart(skeleton=motion.skeleton, base=mean_pose(level))
+    chart = JointChart(skeleton=motion.skeleton, base=mean_pose(level))
     places = marker_paths(level, markers)
     options = {"components": components, "energy": energy, "what": what}
     coordinates = chart.coordinates(level.rotations)

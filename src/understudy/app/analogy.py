@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from understudy.figure.motion import Motion
     from understudy.figure.skeleton import Skeleton
     from understudy.io.clip import Clip
-    from understudy.retarget.actor import Loaded
+    from understudy.retarget.actor import ActorData
 
 
 CHOICES = (
@@ -156,16 +156,16 @@ def _perform(given: dict[str, Any], progress: Progress) -> tuple[Analogy, Clip, 
     from understudy.analogy.matching import MarkerFile, read_markers
     from understudy.analogy.preparation import Settings
     from understudy.retarget.actor import load
-    from understudy.retarget.model import Cast, Reading
+    from understudy.retarget.spec import ActorSpec, Reading
 
     marks = MarkerFile() if given["markers"] is None else read_markers(given["markers"])
     reading = Reading(frames=given["new_frames"], fps=given["fps"], unit=given["unit"], target_unit=given["b_unit"])
-    new = load(Cast(source=given["a_new"], target=given["b_example"]), reading)
+    new = load(ActorSpec(source=given["a_new"], target=given["b_example"]), reading)
     a = b = None
     if given["a_example"] != NOTHING:
-        a = load(Cast(source=given["a_example"]), Reading(frames=given["a_frames"], unit=given["unit"]))
+        a = load(ActorSpec(source=given["a_example"]), Reading(frames=given["a_frames"], unit=given["unit"]))
     if new.target_motion is not None and new.target_motion.num_frames > 1:
-        b = load(Cast(source=given["b_example"]), Reading(frames=given["b_frames"], unit=given["b_unit"]))
+        b = load(ActorSpec(source=given["b_example"]), Reading(frames=given["b_frames"], unit=given["b_unit"]))
     body = new.target if b is None else b.motion.skeleton
     poses = [
         PoseAt(frame=frame, rotations=_pose(file, number, body, given["b_unit"]), joints=joints)
@@ -207,9 +207,9 @@ def _pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
     """(J, 4) local rotations of a frame of a file of B's, or of a sample."""
     from understudy.base.errors import MotionError, SkeletonError
     from understudy.retarget.actor import load
-    from understudy.retarget.model import Cast, Reading
+    from understudy.retarget.spec import ActorSpec, Reading
 
-    motion = load(Cast(source=file), Reading(unit=unit, keep_reference=True)).motion
+    motion = load(ActorSpec(source=file), Reading(unit=unit, keep_reference=True)).motion
     if motion.skeleton.names != body.names:
         only = sorted(set(motion.skeleton.names) ^ set(body.names))[:3]
         raise SkeletonError(f"{file}: a pose must be of B's own joints; these differ in {only or 'their order'}")
@@ -235,7 +235,7 @@ def _travel(text: str) -> str | float:
         return text
 
 
-def _said(*loaded: Loaded | None) -> list[str]:
+def _said(*loaded: ActorData | None) -> list[str]:
     """What reading the files had to say, each sentence once."""
     return list(dict.fromkeys(sentence for each in loaded if each is not None for sentence in each.notes))
 

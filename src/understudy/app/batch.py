@@ -13,7 +13,7 @@ from understudy.app.output import count_of, note, print_json, warn_style
 
 if TYPE_CHECKING:
     from understudy.batch.report import Summary
-    from understudy.batch.run import Batch, Step
+    from understudy.batch.run import Batch, RunStep
 
 
 EVERY = 0.2
@@ -143,7 +143,7 @@ class Ticker:
         if self._drawn:
             click.echo("\r" + " " * self._drawn + "\r", err=True, nl=False)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: RunStep) -> None:
         """Count a clip, and say so if it is time."""
         self.count += 1
         self._seen += step.bytes
@@ -163,7 +163,7 @@ class Ticker:
         else:
             click.echo(line, err=True)
 
-    def line(self, step: Step) -> str:
+    def line(self, step: RunStep) -> str:
         """How far it is after a clip: what is done, how fast, how long it will take."""
         seconds = max(self.seconds, 1e-3)
         done, left = self._seen - self._skipped, step.whole - self._seen

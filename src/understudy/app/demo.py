@@ -83,10 +83,10 @@ def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], M
     """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
     from understudy.app.output import Progress
     from understudy.app.retarget import write_results
-    from understudy.recipe import Cast, Recipe, prepare
+    from understudy.recipe import ActorSpec, Recipe, prepare
     from understudy.retarget.quality import advice, measure, summary
 
-    recipe = Recipe(actors=(Cast(source=f"sample:{scene.name}", target=f"sample:{target}"),))
+    recipe = Recipe(actors=(ActorSpec(source=f"sample:{scene.name}", target=f"sample:{target}"),))
     with Progress() as progress:
         prepared = prepare(recipe)
         spacing = prepared.spacings()[0]

@@ -58,8 +58,8 @@ def evaluate(
     (frozen, mirrored, without its source's contacts) is called failed, and the exit code is 1. Limbs through the body
     are told by its skin where RESULT has one.
     """
+    from understudy.correspondence.map_file import read_map
     from understudy.metrics import evaluate as measure
-    from understudy.recipe.map_file import read_map
 
     if source is None and (map_file or any(reading[f"source_{key}"] for key in ("unit", "up", "skeleton"))):
         raise click.UsageError("--map and the options of the source need --source.")

@@ -42,8 +42,8 @@ def map_(source: str, target: str, output: str | None, as_json: bool, **reading:
 
     Each pair comes with how sure it is, from 0 to 1, and why. With -o the map is written as a file to be edited.
     """
+    from understudy.correspondence.map_file import write_map
     from understudy.correspondence.suggest import suggest
-    from understudy.recipe.map_file import write_map
 
     if output is not None and Path(output).suffix.lower() != ".toml":
         raise click.UsageError(f"A map is written as .toml; got `{output}`.")

@@ -99,7 +99,7 @@ def retarget_options(command: Command) -> Command:
 
 def make_recipe(given: dict[str, Any]) -> Recipe:
     """The recipe that arguments and options make: a file's, if one is named, with what is given besides put over it."""
-    from understudy.recipe import Cast, Recipe, read_recipe
+    from understudy.recipe import ActorSpec, Recipe, read_recipe
     from understudy.retarget.actor import parse_scale
 
     source, target = given.get("source"), given.get("target")
@@ -113,7 +113,7 @@ def make_recipe(given: dict[str, Any]) -> Recipe:
             raise click.UsageError("Say whose motion: SOURCE and TARGET, SOURCE and --scale, or --recipe FILE.")
         if not target and scale is None:
             raise click.UsageError("Say who is to perform it: a TARGET file, or --scale such as 0.6 or legs=1.3.")
-        recipe = Recipe(actors=(Cast(source=source, target=target, scale=scale),))
+        recipe = Recipe(actors=(ActorSpec(source=source, target=target, scale=scale),))
     return _with_options(_with_casting(recipe, given), given)
 
 
@@ -150,8 +150,8 @@ def _here(name: str) -> str:
 
 
 def _with_options(recipe: Recipe, given: dict[str, Any]) -> Recipe:
-    from understudy.retarget.model import parse_spacing
     from understudy.retarget.prepare import find_solver
+    from understudy.retarget.spec import parse_spacing
 
     names = (
         "unit", "up", "skeleton", "target_unit", "target_up", "target_skeleton", "frames", "fps", "keep_reference",

@@ -13,7 +13,7 @@ from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
     from understudy.recipe import PropEntry, Recipe
-    from understudy.retarget.actor import Loaded
+    from understudy.retarget.actor import ActorData
 
 
 @click.command(
@@ -86,15 +86,15 @@ def gather(given: dict[str, Any]) -> Recipe:
 
 def _further(name: str, source: str, target: str) -> Any:
     from understudy.base.errors import OptionError
-    from understudy.recipe import Cast
+    from understudy.recipe import ActorSpec
     from understudy.retarget.actor import parse_scale
 
     if target == "same":
-        return Cast(name=name, source=source, scale=1.0, moves=False)
+        return ActorSpec(name=name, source=source, scale=1.0, moves=False)
     try:
-        return Cast(name=name, source=source, scale=parse_scale(target))
+        return ActorSpec(name=name, source=source, scale=parse_scale(target))
     except OptionError:
-        return Cast(name=name, source=source, target=target)
+        return ActorSpec(name=name, source=source, target=target)
 
 
 def file_props(path: str) -> tuple[PropEntry, ...]:
@@ -121,7 +121,7 @@ def file_props(path: str) -> tuple[PropEntry, ...]:
     return tuple(found)
 
 
-def sample_props(cast: tuple[Loaded, ...]) -> tuple[PropEntry, ...]:
+def sample_props(cast: tuple[ActorData, ...]) -> tuple[PropEntry, ...]:
     """The props that samples bring."""
     from understudy.recipe import PropEntry
 

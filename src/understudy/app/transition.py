@@ -14,7 +14,7 @@ from understudy.app.output import Progress, check_output, count_of, note, print_
 if TYPE_CHECKING:
     from understudy.correspondence.pairs import Correspondence
     from understudy.figure.motion import Motion
-    from understudy.retarget.actor import Loaded
+    from understudy.retarget.actor import ActorData
     from understudy.transition import Transition
 
 
@@ -82,16 +82,16 @@ def transition(**given: Any) -> None:
         click.get_current_context().exit(1)
 
 
-def _check_moment(option: str, moment: float | None, loaded: Loaded) -> None:
+def _check_moment(option: str, moment: float | None, loaded: ActorData) -> None:
     """Refuse a second that a motion does not have."""
     last = loaded.motion.duration
     if moment is not None and not 0.0 <= moment <= last:
         raise click.UsageError(f"Expected --{option} from 0 to {last:.2f} s, where the motion ends; got {moment:g} s.")
 
 
-def _load(name: str, given: dict[str, Any], prefix: str) -> Loaded:
+def _load(name: str, given: dict[str, Any], prefix: str) -> ActorData:
     from understudy.retarget.actor import load
-    from understudy.retarget.model import Cast, Reading
+    from understudy.retarget.spec import ActorSpec, Reading
 
     reading = Reading(
         unit=given[f"{prefix}unit"],
@@ -101,7 +101,7 @@ def _load(name: str, given: dict[str, Any], prefix: str) -> Loaded:
         keep_reference=given["keep_reference"],
         fps=given["fps"],
     )
-    return load(Cast(source=name), reading)
+    return load(ActorSpec(source=name), reading)
 
 
 def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondence | None, tuple[str, ...]]:
@@ -112,8 +112,8 @@ def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondenc
     """
     if path is None:
         return None, ()
+    from understudy.correspondence.map_file import is_plain, read_map
     from understudy.correspondence.pairs import Pair
-    from understudy.recipe.map_file import is_plain, read_map
     from understudy.transition.meta_skeleton import mergeable
 
     whole = read_map(path, first.skeleton, second.skeleton)
@@ -124,7 +124,7 @@ def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondenc
     return (whole, ()) if any(pair.reason == Pair.reason for pair in wide) else (narrowed, said)
 
 
-def _clip(first: Loaded, found: Transition, output: str) -> Any:
+def _clip(first: ActorData, found: Transition, output: str) -> Any:
     """The result in the conventions of the first file where its skeleton is that file's, else as made here."""
     from understudy.io import Clip
     from understudy.io.files import format_of

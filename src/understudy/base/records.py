@@ -10,7 +10,7 @@ Record = TypeVar("Record")
 Value = TypeVar("Value")
 
 
-class remembered(Generic[Value]):  # noqa: N801, it decorates
+class cached(Generic[Value]):  # noqa: N801, it decorates
     """A property that is found once, as by `functools.cached_property`; that of Python 3.11 takes a lock each time,
     which a short retarget feels."""
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 
 DEGREE = 3
 
@@ -28,7 +28,7 @@ class Basis:
     """(N, 4) how much each of the four counts."""
     num_keys: int
 
-    @remembered
+    @cached
     def keys(self) -> np.ndarray:
         """(N, 4) the keys of each time."""
         return self.first[:, None] + np.arange(self.weights.shape[1])
@@ -37,7 +37,7 @@ class Basis:
         """The same at some of the times (n,), which rise."""
         return Basis(first=self.first[times], weights=self.weights[times], num_keys=self.num_keys)
 
-    @remembered
+    @cached
     def _each(self) -> bool:
         """Whether every time has a key of its own."""
         return self.weights.shape[1] == 1 and self.num_keys == len(self.first)
@@ -61,13 +61,13 @@ class Basis:
             out[self.first[starts] + a] += np.add.reduceat(self.weights[:, a, None] * values, starts, axis=0)
         return out
 
-    @remembered
+    @cached
     def reach(self) -> int:
         """How many times apart two times may stand and still share a key."""
         after = np.searchsorted(self.first, self.first + self.weights.shape[1])
         return int(np.max(after - np.arange(len(self.first))) - 1)
 
-    @remembered
+    @cached
     def overlaps(self) -> Array:
         """(reach + 1, N) sum over keys of the weights of time n times those of time n + o; 0 past the end."""
         count, width = len(self.first), self.weights.shape[1]
@@ -117,7 +117,7 @@ class Knots:
         middles = 0.5 * (self.times[1:] + self.times[:-1])
         return Knots(times=np.sort(np.concatenate([self.times, middles])))
 
-    @remembered
+    @cached
     def _full(self) -> Array:
         """Knots with three more beyond either end, mirrored from the inside."""
         steps = np.diff(self.times)

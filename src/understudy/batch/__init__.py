@@ -13,7 +13,7 @@ from understudy.batch.model import TIMEOUT, Row
 if TYPE_CHECKING:
     from understudy.batch.run import Batch
     from understudy.recipe import Recipe
-    from understudy.retarget.model import Scale
+    from understudy.retarget.spec import Scale
 
 
 __all__ = ["Row", "batch"]
@@ -101,12 +101,12 @@ def _recipe(
 ) -> Recipe:
     """The recipe of all clips, from what is said besides one."""
     from understudy.base.errors import OptionError
-    from understudy.recipe import Cast, Recipe, read_recipe
+    from understudy.recipe import ActorSpec, Recipe, read_recipe
 
     if given is None:
         if target is None and scale is None:
             raise OptionError("Say who is to perform the motions: a target, a scale, or a recipe")
-        made = Recipe(actors=(Cast(source=str(source)),))
+        made = Recipe(actors=(ActorSpec(source=str(source)),))
     else:
         made = given if isinstance(given, Recipe) else read_recipe(given)
     if len(made.actors) != 1:

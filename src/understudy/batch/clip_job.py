@@ -27,8 +27,8 @@ import understudy
 from understudy.base.errors import FileError, OptionError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array
-from understudy.batch.model import DONE, FAILED, REJECTED, STATE, Answer, Job, Order, Row, StopError, versions
-from understudy.batch.places import Folder, Place, protocol_of, split
+from understudy.batch.model import DONE, FAILED, REJECTED, STATE, Answer, Job, JobSpec, Row, StopError, versions
+from understudy.batch.places import Folder, Location, protocol_of, split
 from understudy.figure.motion import Motion
 from understudy.io import Clip, formats, read, write
 from understudy.io.files import split_clip
@@ -45,7 +45,7 @@ USUAL = ".bvh"
 """The ending of results where neither the user nor the target's file says one."""
 
 
-def find_clips(source: Place, patterns: Iterable[str] = (), leave: Place | None = None) -> dict[str, int]:
+def find_clips(source: Location, patterns: Iterable[str] = (), leave: Location | None = None) -> dict[str, int]:
     """The motion files in a folder and below, with their sizes, by name.
 
     Args:
@@ -77,7 +77,7 @@ def fits(name: str, pattern: str) -> bool:
     return fnmatch(name, pattern) or fnmatch(name, pattern.replace("**/", ""))
 
 
-def _inside(source: Place, leave: Place | None) -> str:
+def _inside(source: Location, leave: Location | None) -> str:
     if not (isinstance(source, Folder) and isinstance(leave, Folder)):
         return ""
     here, there = source.path.resolve(), leave.path.resolve()
@@ -198,7 +198,7 @@ def text_digest(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def companions(place: Place, name: str, path: Path) -> list[str]:
+def companions(place: Location, name: str, path: Path) -> list[str]:
     """The files beside a motion that its reader looks at, by name from the place.
 
     Args:
@@ -334,7 +334,7 @@ def check_target(recipe: Recipe, path: Path | None) -> None:
 
 
 @lru_cache(maxsize=1)
-def localized(order: Order) -> Recipe:
+def localized(order: JobSpec) -> Recipe:
     """The order's recipe with its target on this machine."""
     actor = order.recipe.actors[0]
     if actor.target is None or not protocol_of(actor.target):
@@ -344,12 +344,12 @@ def localized(order: Order) -> Recipe:
 
 
 @lru_cache(maxsize=1)
-def key_of(order: Order) -> str:
+def key_of(order: JobSpec) -> str:
     """The digest of all that makes results besides the clips."""
     return order_key(order.recipe, fetch_target(localized(order), Path()), order.ending, skin=order.skin)
 
 
-def fetched_from(order: Order) -> dict[str, str]:
+def fetched_from(order: JobSpec) -> dict[str, str]:
     """The folder that the target was fetched into, and the one it came from; nothing where it was here."""
     here, there = localized(order).actors[0].target, order.recipe.actors[0].target
     if here is None or there is None or here == there:
@@ -475,7 +475,7 @@ class Clock:
             self.spent[part] += time.perf_counter() - began
 
 
-def perform(order: Order, job: Job, tell: Callable[[Row], None] = lambda _: None) -> Answer:
+def perform(order: JobSpec, job: Job, tell: Callable[[Row], None] = lambda _: None) -> Answer:
     """Do one clip. Nothing but a lack of memory and an output that cannot be written comes out as an error.
 
     Args:
@@ -511,7 +511,7 @@ def perform(order: Order, job: Job, tell: Callable[[Row], None] = lambda _: None
 
 
 @contextmanager
-def _scraps(order: Order) -> Iterator[Path]:
+def _scraps(order: JobSpec) -> Iterator[Path]:
     """A folder for this clip alone, on the output's own disk where that is here, so that files can be moved."""
     parent = None
     if isinstance(order.output, Folder):
@@ -528,7 +528,7 @@ def _scraps(order: Order) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _animations(order: Order, job: Job) -> list[str]:
+def _animations(order: JobSpec, job: Job) -> list[str]:
     """The names of a file's animations; none for a file that cannot be read, of which its own job will say why."""
     reading = order.recipe.reading
     with _scraps(order) as folder:
@@ -541,7 +541,7 @@ def _animations(order: Order, job: Job) -> list[str]:
             return []
 
 
-def _fetched(order: Order, job: Job, folder: Path) -> tuple[Path, Row]:
+def _fetched(order: JobSpec, job: Job, folder: Path) -> tuple[Path, Row]:
     """The clip's file on this machine, and what it and its result are recognised by."""
     path = order.source.fetch(job.file, folder)
     own = file_digest(path)
@@ -550,7 +550,7 @@ def _fetched(order: Order, job: Job, folder: Path) -> tuple[Path, Row]:
     return path, {"source_sha256": own, "key": clip_key(key_of(order), job.output, [own, *digests])}
 
 
-def _beside(order: Order, name: str, file: str, folder: Path) -> Path:
+def _beside(order: JobSpec, name: str, file: str, folder: Path) -> Path:
     """A file that belongs to a clip, as far from it here as it is there."""
     lead = PurePosixPath(file).parent
     inner = folder / PurePosixPath(name).relative_to(lead).parent
@@ -558,7 +558,7 @@ def _beside(order: Order, name: str, file: str, folder: Path) -> Path:
     return order.source.fetch(name, inner)
 
 
-def _still_there(order: Order, job: Job) -> bool:
+def _still_there(order: JobSpec, job: Job) -> bool:
     """Whether the file of an earlier result is there as it was written; true for one that wrote none."""
     if not job.written:
         return True
@@ -568,7 +568,7 @@ def _still_there(order: Order, job: Job) -> bool:
     return order.output.size(job.written) is not None
 
 
-def _retargeted(order: Order, job: Job, path: Path, row: Row, folder: Path, clock: Clock) -> str:
+def _retargeted(order: JobSpec, job: Job, path: Path, row: Row, folder: Path, clock: Clock) -> str:
     """Retarget one clip; fills the row, and returns a picture of the result."""
     with clock.on("reading"):
         recipe = localized(order)
@@ -626,7 +626,7 @@ def figures(prepared: Prepared, measured: dict[str, Any], report: Report) -> Row
     return row
 
 
-def _written(order: Order, clip: Clip, output: str, folder: Path) -> Row:
+def _written(order: JobSpec, clip: Clip, output: str, folder: Path) -> Row:
     """Write a result aside, then move it into its place, if this run still has the folder."""
     inner = folder / "out"
     try:
@@ -642,13 +642,13 @@ def _written(order: Order, clip: Clip, output: str, folder: Path) -> Row:
     return {"output": output, "output_sha256": digest, "bytes": size, "not_kept": list(lost)}
 
 
-def _stop_if_hopeless(error: OSError | FileError, order: Order) -> None:
+def _stop_if_hopeless(error: OSError | FileError, order: JobSpec) -> None:
     cause = error if isinstance(error, OSError) else error.__context__
     if isinstance(cause, OSError) and cause.errno in HOPELESS:
         raise StopError(f"{order.output.text()}: cannot be written: {cause.strerror}") from None
 
 
-def check_run(order: Order) -> None:
+def check_run(order: JobSpec) -> None:
     """Refuse to publish for a run that has lost the folder to another."""
     if not order.run:
         return

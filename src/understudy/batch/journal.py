@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from understudy.base.errors import UnderstudyError
 from understudy.base.files import open_to_write
 from understudy.batch.model import STATE, StopError
-from understudy.batch.places import Folder, Place
+from understudy.batch.places import Folder, Location
 
 EVERY = 1.0
 """Seconds after which lines are on the disk for sure; in a store, where every time is a new file, five."""
@@ -33,7 +33,7 @@ class Journal:
         name: The file in it, such as `rows.jsonl`. A store gets further files of similar names until the run is over.
     """
 
-    def __init__(self, place: Place, name: str) -> None:
+    def __init__(self, place: Location, name: str) -> None:
         self.place, self.name = place, name
         self._stream: BinaryIO | None = None
         self._lines: list[bytes] = []
@@ -98,7 +98,7 @@ class Journal:
 class Index:
     """Where the last entry about each clip is, so that any can be read without keeping all."""
 
-    place: Place
+    place: Location
     found: dict[str, tuple[str, int, int]]
     """By clip: file, first byte, number of bytes."""
     _read: dict[str, bytes] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Index:
         return iter(sorted(self.found))
 
 
-def _entries(place: Place, part: str) -> Iterator[tuple[str, int, int]]:
+def _entries(place: Location, part: str) -> Iterator[tuple[str, int, int]]:
     """The clip, first byte and size of every whole entry of a file."""
     at = 0
     for line in _lines(place, part):
@@ -146,7 +146,7 @@ def _entries(place: Place, part: str) -> Iterator[tuple[str, int, int]]:
         at += len(line)
 
 
-def _lines(place: Place, part: str) -> Iterator[bytes]:
+def _lines(place: Location, part: str) -> Iterator[bytes]:
     if isinstance(place, Folder):
         with open(place.path / part, "rb") as stream:
             yield from stream
@@ -201,7 +201,7 @@ class Lock:
         place: The output's folder.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self.run = uuid.uuid4().hex
         self._place = place
         self._file = -1

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import understudy
 
 if TYPE_CHECKING:
-    from understudy.batch.places import Place
-    from understudy.retarget.model import Recipe
+    from understudy.batch.places import Location
+    from understudy.retarget.spec import Recipe
 
 
 DONE, FAILED = "done", "failed"
@@ -35,13 +35,13 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Order:
+class JobSpec:
     """What is to be done with every clip, and where."""
 
     recipe: Recipe
     """With one actor, whose source each clip stands in for."""
-    source: Place
-    output: Place
+    source: Location
+    output: Location
     ending: str | None = None
     """Of the results; None for that of each source."""
     run: str = ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.base.files import open_to_write
-from understudy.base.records import remembered
+from understudy.base.records import cached
 
 PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")
 
@@ -23,7 +23,7 @@ WHOLE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "memory"
 """Protocols whose files appear whole or not at all; in others a file is moved into place."""
 
 
-class Place(ABC):
+class Location(ABC):
     """A folder with files that are named from it, with slashes."""
 
     shared = True
@@ -71,7 +71,7 @@ class Place(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder(Place):
+class Folder(Location):
     """A folder of this machine."""
 
     path: Path
@@ -144,7 +144,7 @@ class Folder(Place):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Store(Place):
+class Store(Location):
     """A folder in a store that fsspec reaches, such as `s3://bucket/clips`."""
 
     url: str
@@ -157,7 +157,7 @@ class Store(Place):
     def shared(self) -> bool:  # type: ignore[override]
         return self.protocol != "memory"
 
-    @remembered
+    @cached
     def _opened(self) -> tuple[Any, str]:
         try:
             fsspec = import_module("fsspec")
@@ -263,7 +263,7 @@ def protocol_of(text: str) -> str:
     return found[1].lower() if found else ""
 
 
-def place_of(text: str | Path) -> Place:
+def place_of(text: str | Path) -> Location:
     """The folder that a text names: a path, or one with a protocol such as `s3://bucket/clips`."""
     protocol = protocol_of(str(text))
     if protocol in LOCAL and "://" in str(text):
@@ -273,7 +273,7 @@ def place_of(text: str | Path) -> Place:
     return Folder(path=Path(text).absolute(), named=str(text))
 
 
-def split(text: str) -> tuple[Place, str]:
+def split(text: str) -> tuple[Location, str]:
     """The folder of a file with a protocol, and the file's name in it."""
     folder, _, name = text.rstrip("/").rpartition("/")
     if not name or folder.endswith(":/"):

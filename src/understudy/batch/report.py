@@ -21,7 +21,7 @@ from understudy.base.errors import MissingPackageError
 from understudy.base.files import open_to_write
 from understudy.batch.journal import Index
 from understudy.batch.model import DONE, FAILED, Row
-from understudy.batch.places import Folder, Place
+from understudy.batch.places import Folder, Location
 from understudy.metrics import Verdict, metrics
 from understudy.metrics.base import ORDER
 
@@ -157,7 +157,7 @@ def columns_of(rows: Iterable[Row]) -> dict[str, type]:
     return {name: kinds.get(name, str) for name in order}
 
 
-def write_table(place: Place, name: str, rows: Callable[[], Iterable[Row]]) -> None:
+def write_table(place: Location, name: str, rows: Callable[[], Iterable[Row]]) -> None:
     """Write a table; the old one stays until the new one is whole.
 
     Args:
@@ -223,7 +223,9 @@ PICTURES = 1000
 RANK = {"bad": 0, "noticeable": 1, "not graded": 2, "good": 3}
 
 
-def write_page(place: Place, name: str, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index) -> None:
+def write_page(
+    place: Location, name: str, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
+) -> None:
     """Write the page; the old one stays until the new one is whole.
 
     Args:
@@ -241,12 +243,12 @@ def write_page(place: Place, name: str, summary: Summary, rows: Callable[[], Ite
         place.write_bytes(name, b"".join(parts))
 
 
-def open_in_studio(place: Place, output: str) -> tuple[str, str]:
+def open_in_studio(place: Location, output: str) -> tuple[str, str]:
     """How a result is opened: a link to its file, and the command that shows it in the studio."""
     return quote(output), f"understudy studio {shlex.quote(place.address(output))}"
 
 
-def _parts(place: Place, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index) -> Iterator[str]:
+def _parts(place: Location, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index) -> Iterator[str]:
     """The page, piece by piece."""
     where = place.address()
     yield (
@@ -298,7 +300,7 @@ def _counts(summary: Summary) -> str:
     return f'<p class="about">{" · ".join(parts)}</p>'
 
 
-def _worst(place: Place, summary: Summary, pictures: Index) -> Iterator[str]:
+def _worst(place: Location, summary: Summary, pictures: Index) -> Iterator[str]:
     """A strip of pictures for each metric, the worst clip first."""
     yield "<section><h2>Worst by metric</h2>"
     for ranking, clips in summary.worst():
@@ -314,7 +316,7 @@ def _picture(pictures: Index | None, clip: str) -> str:
     return "" if pictures is None or clip not in pictures else str(pictures[clip]["picture"])
 
 
-def _line(place: Place, row: Row, pictures: Index | None) -> str:
+def _line(place: Location, row: Row, pictures: Index | None) -> str:
     """A clip's row of the page."""
     output = row.get("output", "")
     opened = ""

@@ -24,23 +24,23 @@ from understudy.batch.clip_job import (
 )
 from understudy.batch.engines import Engine, find_engine
 from understudy.batch.journal import Index, Journal, Lock, compact, entries
-from understudy.batch.model import DONE, FAILED, STATE, Answer, Job, Limits, Order, Row, StopError
-from understudy.batch.places import Folder, Place
+from understudy.batch.model import DONE, FAILED, STATE, Answer, Job, JobSpec, Limits, Row, StopError
+from understudy.batch.places import Folder, Location
 from understudy.batch.report import KINDS, Summary, load_parquet, write_page, write_table
 from understudy.batch.worker import share_of_memory
 from understudy.io.files import format_of
 from understudy.recipe import Recipe
-from understudy.retarget.model import ALL
+from understudy.retarget.spec import ALL
 
 ROWS, PICTURES, PAGE = "rows.jsonl", f"{STATE}/pictures.jsonl", "index.html"
 
 
-class StoppedError(UnderstudyError):
+class BatchStoppedError(UnderstudyError):
     """A batch cannot go on; what is done is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RunStep:
     """A clip that is done with."""
 
     row: Row
@@ -54,7 +54,7 @@ class Step:
     """Bytes of all files."""
 
 
-Steps = Generator[Step, None, None]
+Steps = Generator[RunStep, None, None]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,8 +63,8 @@ class Batch:
 
     recipe: Recipe
     """With one actor; every clip in turn is its source."""
-    source: Place
-    output: Place
+    source: Location
+    output: Location
     patterns: tuple[str, ...] = ()
     """Which files are taken; all motion files if none is given."""
     format: str | None = None
@@ -124,7 +124,7 @@ class Batch:
                         yield step
                 self._finish(clips, rows, pictures, summary)
             except StopError as error:
-                raise StoppedError(str(error), hint="what is done is kept: run it again to go on") from None
+                raise BatchStoppedError(str(error), hint="what is done is kept: run it again to go on") from None
             finally:
                 _let_go(rows, pictures)
                 self._clear()
@@ -138,7 +138,7 @@ class Batch:
             for job, answer in answers:
                 row = self._recorded(job, answer, index, rows, pictures)
                 share = files[job.file] / counts[job.file]
-                yield Step(row=row, fresh=answer.row is not None, bytes=share, total=len(jobs), whole=whole)
+                yield RunStep(row=row, fresh=answer.row is not None, bytes=share, total=len(jobs), whole=whole)
 
     def _clear(self) -> None:
         """Remove what workers that were killed left behind."""
@@ -151,7 +151,7 @@ class Batch:
     def _engine(self, run: str) -> Engine:
         with TemporaryDirectory() as folder:
             check_target(self.recipe, fetch_target(self.recipe, Path(folder)))
-        order = Order(
+        order = JobSpec(
             recipe=self.recipe,
             source=self.source,
             output=self.output,

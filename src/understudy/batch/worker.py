@@ -24,7 +24,7 @@ from types import FunctionType
 from typing import IO, Any, BinaryIO
 
 from understudy.base.errors import OptionError, UnderstudyError
-from understudy.batch.model import ATTEMPTS, Answer, Job, Limits, Order, StopError, failed_row
+from understudy.batch.model import ATTEMPTS, Answer, Job, JobSpec, Limits, StopError, failed_row
 from understudy.batch.places import Folder, protocol_of
 
 READY = b'{"ready": true}\n'
@@ -117,16 +117,16 @@ def load_function(module: str, file: str, name: str) -> Any:
     return getattr(found, name)
 
 
-def packed(order: Order, limits: Limits) -> bytes:
+def packed(order: JobSpec, limits: Limits) -> bytes:
     """What every worker is told first, as one line."""
     made = io.BytesIO()
     _Pickler(made).dump((order, limits))
     return base64.b64encode(made.getvalue()) + b"\n"
 
 
-def unpacked(line: bytes) -> tuple[Order, Limits]:
+def unpacked(line: bytes) -> tuple[JobSpec, Limits]:
     """What `packed` made a line of."""
-    found: tuple[Order, Limits] = pickle.loads(base64.b64decode(line))
+    found: tuple[JobSpec, Limits] = pickle.loads(base64.b64decode(line))
     return found
 
 
@@ -149,7 +149,7 @@ class WorkerError(UnderstudyError):
     """Workers cannot be started at all."""
 
 
-class Hand:
+class WorkerProcess:
     """Does clips in a process of its own, one at a time.
 
     Args:
@@ -157,7 +157,7 @@ class Hand:
         limits: What a clip may take.
     """
 
-    def __init__(self, order: Order, limits: Limits) -> None:
+    def __init__(self, order: JobSpec, limits: Limits) -> None:
         if not hasattr(os, "killpg"):
             raise WorkerError("Worker processes need Linux or macOS", hint="choose the engine `inline`")
         self.order, self.limits = order, limits
@@ -286,7 +286,7 @@ class Hand:
                 pipe.close()
 
 
-def _fetches(order: Order) -> bool:
+def _fetches(order: JobSpec) -> bool:
     """Whether a worker puts files into a folder for passing things, which is then to be removed after it."""
     return not isinstance(order.output, Folder) or bool(protocol_of(order.recipe.actors[0].target or ""))
 

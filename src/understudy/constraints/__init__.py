@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from understudy.base.plugins import scan
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals
 
-__all__ = ["Constraint", "Relation", "Rows", "Spot", "View", "kinds"]
+__all__ = ["Constraint", "ConstraintInput", "PointRef", "Relation", "Residuals", "kinds"]
 
 
 @cache

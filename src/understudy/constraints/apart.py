@@ -12,7 +12,17 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, cross
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+)
 
 DOWN = np.array([[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]])
 """(2, 2, 3) how the depths of a capsule's two ends below a floor change as the ends move."""
@@ -27,12 +37,13 @@ class Apart(Constraint):
     """
 
     kind: ClassVar[str] = "apart"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    part: tuple[Spot, Spot]
+    part: tuple[PointLike, PointLike]
     """The ends of the capsule's line; the same point twice is a sphere."""
     radius: float
     """Metres."""
-    other: tuple[Spot, Spot] | None = None
+    other: tuple[PointLike, PointLike] | None = None
     """The ends of the other capsule, of the same actor or another."""
     fixed: Array | None = None
     """(2, 3) metres, world: the ends of a capsule that stays; (3,) for a sphere."""
@@ -65,13 +76,13 @@ class Apart(Constraint):
     def relation(self) -> Relation:
         return Relation.AT_MOST
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (*self.part, *(self.other or ()))
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(*self.part, *(self.other or ()))
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         points = view.points
         if self.floor is not None:
-            return Rows(values=self.floor + self.radius - points[..., 1], by_points=everywhere(DOWN, view))
+            return Residuals(values=self.floor + self.radius - points[..., 1], d_points=everywhere(DOWN, view))
         ends = np.broadcast_to(self.fixed, (len(points), 2, 3)) if self.fixed is not None else points[:, 2:]
         share, other_share = nearest(points[:, 0], points[:, 1], ends[:, 0], ends[:, 1])
         weights = np.stack([1.0 - share, share, other_share - 1.0, -other_share], -1)
@@ -80,15 +91,15 @@ class Apart(Constraint):
         distance = np.linalg.norm(apart, axis=-1)
         away = np.where(distance[:, None] > 1e-9, apart / np.maximum(distance, 1e-9)[:, None], _way_out(every))
         values = self.radius + self.other_radius - distance
-        by_points = -weights[:, : points.shape[1], None] * away[:, None]
-        return Rows(values=values[:, None], by_points=by_points[:, None])
+        d_points = -weights[:, : points.shape[1], None] * away[:, None]
+        return Residuals(values=values[:, None], d_points=d_points[:, None])
 
     def constant(self) -> Array | None:
         return None if self.floor is None else DOWN
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Apart:
-        part = (Spot(point="lower"), Spot(point="tip"))
+        part = (PointRef(point="lower"), PointRef(point="tip"))
         which, radii = int(rng.integers(4)), rng.uniform(0.05, 0.5, 2)
         if which == 0:
             return cls(part=part, radius=radii[0], floor=rng.normal())
@@ -96,7 +107,7 @@ class Apart(Constraint):
             fixed = rng.normal(size=(2, 3) if rng.random() < 0.5 else 3)
             return cls(part=part, radius=radii[0], fixed=fixed, other_radius=radii[1])
         actor = "second" if which == 2 else ""
-        other = (Spot(point="root", actor=actor), Spot(point="upper", actor=actor))
+        other = (PointRef(point="root", actor=actor), PointRef(point="upper", actor=actor))
         return cls(part=part, radius=radii[0], other=other, other_radius=radii[1])
 
 

@@ -9,8 +9,18 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, normalize, rotate
-from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere, world
-from understudy.constraints.course import check_clock, check_turns, check_values, read, read_turns
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+    world,
+)
+from understudy.constraints.track import check_clock, check_turns, check_values, read, read_turns
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,9 +28,10 @@ class Attach(Constraint):
     """A point is where another actor's point is, or where a prop is held."""
 
     kind: ClassVar[str] = "attach"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
-    to: Spot | None = None
+    spot: PointLike
+    to: PointLike | None = None
     """The point it is attached to, mostly another actor's."""
     path: Array | None = None
     """(T, 3) metres, world: where a prop is; or (3,) for one that stays."""
@@ -49,20 +60,20 @@ class Attach(Constraint):
         for key, value in {"path": path, "rotations": turns, "times": clock, "grip": grip}.items():
             object.__setattr__(self, key, value)
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,) if self.to is None else (self.spot, self.to)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot) if self.to is None else as_refs(self.spot, self.to)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         place = view.points[:, 0]
-        by_points = everywhere(self.constant(), view)
+        d_points = everywhere(self.constant(), view)
         if self.to is not None:
-            return Rows(values=place - view.points[:, 1], by_points=by_points)
+            return Residuals(values=place - view.points[:, 1], d_points=d_points)
         assert self.path is not None
         assert self.rotations is not None
         assert self.times is not None
         turned = read_turns(self.rotations, self.times, view.times)
         held = read(self.path, self.times, view.times) + rotate(turned, self.grip)
-        return Rows(values=place - held, by_points=by_points)
+        return Residuals(values=place - held, d_points=d_points)
 
     def constant(self) -> Array:
         signs = np.array([1.0] if self.to is None else [1.0, -1.0])
@@ -71,9 +82,9 @@ class Attach(Constraint):
     @classmethod
     def example(cls, rng: np.random.Generator) -> Attach:
         if rng.random() < 0.5:
-            return cls(spot=Spot(point="tip"), to=Spot(point="tip", actor="second"))
+            return cls(spot=PointRef(point="tip"), to=PointRef(point="tip", actor="second"))
         return cls(
-            spot=Spot(point="tip"),
+            spot=PointRef(point="tip"),
             path=rng.normal(size=(5, 3)),
             rotations=normalize(rng.normal(size=(5, 4))),
             times=np.cumsum(rng.uniform(0.01, 0.1, 5)),

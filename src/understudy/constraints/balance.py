@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+)
 from understudy.figure.mass import masses
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -34,14 +43,15 @@ class Balance(Constraint):
     """
 
     kind: ClassVar[str] = "balance"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    masses: tuple[Spot, ...]
+    masses: tuple[PointLike, ...]
     """The points that the mass is taken to be at."""
     shares: Array
     """(S,) share of the mass at each; they sum to one."""
     support: Array | None = None
     """(K, 2) metres, world x and z: places on the ground that the support is between, at least three."""
-    feet: tuple[Spot, ...] = ()
+    feet: tuple[PointLike, ...] = ()
     """Points of the body that the support is between, in place of fixed places."""
     margin: float = 0.0
     """Metres that the centre stays inside the support's edge; below zero it may be that far outside."""
@@ -76,10 +86,10 @@ class Balance(Constraint):
         """Balance of a body with its mass spread as `mass.masses` says, over places or points of its feet."""
         spread = masses(skeleton)
         return Balance(
-            masses=tuple(Spot(point=point, actor=actor) for point in spread.points),
+            masses=tuple(PointRef(point=point, actor=actor) for point in spread.points),
             shares=spread.shares,
             support=support,  # type: ignore[arg-type]
-            feet=tuple(Spot(point=point, actor=actor) for point in feet),
+            feet=tuple(PointRef(point=point, actor=actor) for point in feet),
             **options,
         )
 
@@ -91,10 +101,10 @@ class Balance(Constraint):
     def label(self) -> str:
         return self.name or self.kind
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (*self.masses, *self.feet)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(*self.masses, *self.feet)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         flat = view.points[..., FLAT]
         weighed = len(self.masses)
         centre = np.einsum("s,nsi->ni", self.shares, flat[:, :weighed])
@@ -109,10 +119,10 @@ class Balance(Constraint):
             compass = _compass_rows(centre, flat[:, weighed:])
             values, outward, by_feet = (np.concatenate(pair, 1) for pair in zip(edges, compass, strict=True))
             values = values + self.margin
-        by_points = np.zeros((*values.shape, len(self.spots()), 3))
-        by_points[..., :weighed, FLAT] = self.shares[:, None] * outward[:, :, None]
-        by_points[..., weighed:, FLAT] = by_feet
-        return Rows(values=values, by_points=by_points)
+        d_points = np.zeros((*values.shape, len(self.point_refs()), 3))
+        d_points[..., :weighed, FLAT] = self.shares[:, None] * outward[:, :, None]
+        d_points[..., weighed:, FLAT] = by_feet
+        return Residuals(values=values, d_points=d_points)
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Balance:
@@ -120,9 +130,9 @@ class Balance(Constraint):
         shares = rng.uniform(0.1, 1.0, 4)
         given: dict[str, Any] = {"support": rng.normal(size=(6, 2))}
         if rng.random() < 0.5:
-            given = {"feet": tuple(Spot(point=name, actor="second") for name in names[: int(rng.integers(1, 5))])}
+            given = {"feet": tuple(PointRef(point=name, actor="second") for name in names[: int(rng.integers(1, 5))])}
         return cls(
-            masses=tuple(Spot(point=name) for name in names),
+            masses=tuple(PointRef(point=name) for name in names),
             shares=shares / shares.sum(),
             margin=rng.uniform(-0.1, 0.1),
             **given,

@@ -16,6 +16,13 @@ from understudy.base.quaternion import Array
 from understudy.figure.skeleton import Point
 
 
+class Unit(StrEnum):
+    """What residuals are measured in."""
+
+    METRE = "m"
+    RADIAN = "rad"
+
+
 class Relation(StrEnum):
     """When a residual is satisfied."""
 
@@ -26,42 +33,56 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Spot:
-    """A point of an actor."""
+class PointRef:
+    """A point of an actor. Where a constraint takes one, a name alone means a point of the first actor."""
 
     point: Point | str
     """The point, or the name of a joint or end."""
     actor: str = ""
     """Whose; the first actor's if empty."""
 
+    def as_table(self) -> dict[str, object]:
+        """The point as files keep it."""
+        point = self.point if isinstance(self.point, str) else self.point.as_table()
+        return {"point": point, **({"actor": self.actor} if self.actor else {})}
+
+
+PointLike = PointRef | str
+"""A point of an actor, or the name of a joint or end of the first actor."""
+
+
+def as_refs(*points: PointLike) -> tuple[PointRef, ...]:
+    """Points with their actors; names are taken for points of the first actor."""
+    return tuple(PointRef(point=point) if isinstance(point, str) else point for point in points)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class View:
+class ConstraintInput:
     """What a constraint sees: its frames, and at each the places and local rotations it asked for."""
 
     times: Array
     """(N,) seconds."""
     points: Array
     """(N, P, 3) metres, world: the places of its spots."""
-    turns: Array
+    local_rotations: Array
     """(N, T, 4) local rotations of its joints."""
 
-    def some(self, at: slice | np.ndarray) -> View:
+    def some(self, at: slice | np.ndarray) -> ConstraintInput:
         """Some of its frames."""
-        return View(times=self.times[at], points=self.points[at], turns=self.turns[at])
+        return ConstraintInput(times=self.times[at], points=self.points[at], local_rotations=self.local_rotations[at])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class Residuals:
     """Residuals at each frame, in metres or radians, and their derivatives."""
 
     values: Array
     """(N, R) residuals."""
-    by_points: Array | None = None
+    d_points: Array | None = None
     """(N, R, P, 3) derivative by each point's place."""
-    by_turns: Array | None = None
+    d_rotations: Array | None = None
     """(N, R, T, 3) derivative by a small turn of each joint about its own axes."""
-    linked: np.ndarray | None = None
+    same_as_previous: np.ndarray | None = None
     """(R,) True where a row is not to be zero itself but equal to its value one frame before."""
 
 
@@ -71,8 +92,8 @@ class Constraint(ABC):
 
     kind: ClassVar[str] = ""
     """Its name in recipes."""
-    angular: ClassVar[bool] = False
-    """Whether its residuals are radians, not metres."""
+    unit: ClassVar[Unit]
+    """What its residuals are in; every kind must say it."""
 
     start: float = -np.inf
     """Seconds: when it begins to hold."""
@@ -91,29 +112,40 @@ class Constraint(ABC):
     name: str = ""
     """What reports call it."""
 
+    def __init_subclass__(cls) -> None:
+        if cls.kind and not hasattr(cls, "unit"):
+            raise TypeError(
+                f"Constraint kind `{cls.kind}` must say the unit of its residuals: Unit.METRE or Unit.RADIAN"
+            )
+
+    @property
+    def angular(self) -> bool:
+        """Whether its residuals are radians, not metres."""
+        return self.unit is Unit.RADIAN
+
     @property
     def relation(self) -> Relation:
-        """Whether its rows are to be zero or at most zero."""
+        """Whether its residuals are to be zero or at most zero."""
         return Relation.EQUAL
 
     @abstractmethod
-    def spots(self) -> tuple[Spot, ...]:
-        """The points it looks at, in the order of `View.points`."""
+    def point_refs(self) -> tuple[PointRef, ...]:
+        """The points it looks at, in the order of `ConstraintInput.points`."""
 
-    def joints(self) -> tuple[Spot, ...]:
-        """The joints whose local rotations it looks at, in the order of `View.turns`."""
+    def joints(self) -> tuple[PointRef, ...]:
+        """The joints whose local rotations it looks at, in the order of `ConstraintInput.local_rotations`."""
         return ()
 
     @abstractmethod
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         """Its residuals and their derivatives at the frames in view."""
 
-    def measure(self, view: View) -> Rows:
+    def measure(self, view: ConstraintInput) -> Residuals:
         """Its residuals at the frames in view, without derivatives where that is cheaper."""
         return self.rows(view)
 
     @classmethod
-    def measure_all(cls, constraints: Sequence[Any], views: Sequence[View]) -> list[Rows]:
+    def measure_all(cls, constraints: Sequence[Any], views: Sequence[ConstraintInput]) -> list[Residuals]:
         """What `measure` gives for each of several of this kind; together where that is cheaper."""
         return [each.measure(view) for each, view in zip(constraints, views, strict=True)]
 
@@ -122,7 +154,7 @@ class Constraint(ABC):
         is none by turns; None if only the rows can tell."""
         return None
 
-    def pull(self, view: View) -> Array | None:
+    def pull(self, view: ConstraintInput) -> Array | None:
         """(N, 3) metres: how far the body would have to be shifted at each frame for it to hold, nan along axes it
         leaves open; None for constraints that fix nothing in the world [Gleicher98, sec. 3.8]."""
         return None
@@ -147,7 +179,7 @@ class Constraint(ABC):
     @property
     def label(self) -> str:
         """Its name, or its kind and what it is on."""
-        named = [s.point if isinstance(s.point, str) else s.point.name for s in (*self.spots(), *self.joints())]
+        named = [s.point if isinstance(s.point, str) else s.point.name for s in (*self.point_refs(), *self.joints())]
         return self.name or f"{self.kind} {' '.join(named[:2])}".strip()
 
     def frames(self, times: Array) -> np.ndarray:
@@ -167,7 +199,7 @@ class Constraint(ABC):
         return np.flatnonzero(held)
 
 
-def everywhere(by: Array, view: View) -> Array:
+def everywhere(by: Array, view: ConstraintInput) -> Array:
     """(N, R, P, 3) a constant derivative (R, P, 3), as rows give it at the frames in view."""
     return np.broadcast_to(by, (len(view.times), *by.shape))
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Rows, Spot, View
-from understudy.constraints.course import check_clock, check_values, read
-from understudy.constraints.turning import across, tilt
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, as_refs
+from understudy.constraints.tilt import across, tilt
+from understudy.constraints.track import check_clock, check_values, read
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,9 +25,10 @@ class Direction(Constraint):
     """
 
     kind: ClassVar[str] = "direction"
+    unit: ClassVar[Unit] = Unit.RADIAN
 
-    tail: Spot
-    head: Spot
+    tail: PointLike
+    head: PointLike
     direction: Array
     """(3,) world, or (T, 3) for one that changes."""
     times: Array | None = None
@@ -55,10 +56,10 @@ class Direction(Constraint):
                 hint="leave `angle` out to point along the direction itself",
             )
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.tail, self.head)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.tail, self.head)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         vector = view.points[:, 1] - view.points[:, 0]
         length = np.linalg.norm(vector, axis=-1)
         # Points that meet point nowhere: counted as pointing up, with a derivative that stays finite.
@@ -73,17 +74,17 @@ class Direction(Constraint):
             values = (whole - self.angle)[:, None]
         by_vector = by_unit - np.einsum("nri,ni->nr", by_unit, unit)[..., None] * unit[:, None]
         by_vector = by_vector / np.maximum(length, 1e-6)[:, None, None]
-        return Rows(values=values, by_points=np.stack([-by_vector, by_vector], 2))
+        return Residuals(values=values, d_points=np.stack([-by_vector, by_vector], 2))
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Direction:
-        tail = Spot(point="root", actor="second") if rng.random() < 0.3 else Spot(point="lower")
+        tail = PointRef(point="root", actor="second") if rng.random() < 0.3 else PointRef(point="lower")
         angle = rng.uniform(0.2, 2.5) if rng.random() < 0.5 else None
         if rng.random() < 0.5:
-            return cls(tail=tail, head=Spot(point="tip"), direction=rng.normal(size=3), angle=angle)
+            return cls(tail=tail, head=PointRef(point="tip"), direction=rng.normal(size=3), angle=angle)
         turning = np.array([1.0, 0.5, 0.2]) + 0.3 * rng.normal(size=(3, 3))
         times = np.cumsum(rng.uniform(0.01, 0.1, 3))
-        return cls(tail=tail, head=Spot(point="tip"), direction=turning, times=times, angle=angle)
+        return cls(tail=tail, head=PointRef(point="tip"), direction=turning, times=times, angle=angle)
 
 
 CONSTRAINT = Direction

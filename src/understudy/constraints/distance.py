@@ -8,7 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+)
 
 BOUNDS = ("equal", "at_least", "at_most")
 
@@ -18,9 +27,10 @@ class Distance(Constraint):
     """Two points, of one actor or two, are a distance apart, at least or at most."""
 
     kind: ClassVar[str] = "distance"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    first: Spot
-    second: Spot
+    first: PointLike
+    second: PointLike
     length: float
     """Metres."""
     bound: str = "equal"
@@ -39,22 +49,24 @@ class Distance(Constraint):
     def relation(self) -> Relation:
         return Relation.EQUAL if self.bound == "equal" else Relation.AT_MOST
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.first, self.second)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.first, self.second)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         apart = view.points[:, 0] - view.points[:, 1]
         distance = np.linalg.norm(apart, axis=-1)
         # Points that meet can be driven apart any way; one that is always the same lets a solver leave that spot.
         away = np.where(distance[:, None] > 1e-9, apart / np.maximum(distance, 1e-9)[:, None], [0.0, 1.0, 0.0])
         sign = -1.0 if self.bound == "at_least" else 1.0
-        by_points = sign * np.stack([away, -away], 1)[:, None]
-        return Rows(values=sign * (distance - self.length)[:, None], by_points=by_points)
+        d_points = sign * np.stack([away, -away], 1)[:, None]
+        return Residuals(values=sign * (distance - self.length)[:, None], d_points=d_points)
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Distance:
-        second = Spot(point="lower", actor="second") if rng.random() < 0.5 else Spot(point="root")
-        return cls(first=Spot(point="tip"), second=second, length=rng.uniform(0.1, 2.0), bound=str(rng.choice(BOUNDS)))
+        second = PointRef(point="lower", actor="second") if rng.random() < 0.5 else PointRef(point="root")
+        return cls(
+            first=PointRef(point="tip"), second=second, length=rng.uniform(0.1, 2.0), bound=str(rng.choice(BOUNDS))
+        )
 
 
 CONSTRAINT = Distance

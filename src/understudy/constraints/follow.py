@@ -9,8 +9,19 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
-from understudy.constraints.course import check_clock, check_values, read
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+    world,
+)
+from understudy.constraints.track import check_clock, check_values, read
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,9 +29,10 @@ class Follow(Constraint):
     """A point is at every time where another point, or a given path, is; or within a distance of it."""
 
     kind: ClassVar[str] = "follow"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
-    target: Spot | None = None
+    spot: PointLike
+    target: PointLike | None = None
     """The point followed, of the same actor or another."""
     path: Array | None = None
     """(T, 3) metres, world: the path followed, if it is not a point's."""
@@ -61,23 +73,23 @@ class Follow(Constraint):
     def relation(self) -> Relation:
         return Relation.EQUAL if self.within is None else Relation.AT_MOST
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,) if self.target is None else (self.spot, self.target)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot) if self.target is None else as_refs(self.spot, self.target)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         kept = ["xyz".index(axis) for axis in self.axes]
         clock = np.zeros(1) if self.times is None else self.times
         goal = view.points[:, -1] if self.path is None else read(self.path, clock, view.times)
         away = (view.points[:, 0] - goal - self.offset)[:, kept]
         by = self.constant()
         if by is not None:
-            return Rows(values=away, by_points=everywhere(by, view))
+            return Residuals(values=away, d_points=everywhere(by, view))
         assert self.within is not None
         distance = np.linalg.norm(away, axis=-1)
         towards = np.zeros((len(away), 3))
         towards[:, kept] = away / np.maximum(distance, 1e-12)[:, None]
         values = distance - read(self.within, clock, view.times)
-        return Rows(values=values[:, None], by_points=(towards[:, None] * self._signs)[:, None])
+        return Residuals(values=values[:, None], d_points=(towards[:, None] * self._signs)[:, None])
 
     def constant(self) -> Array | None:
         kept = ["xyz".index(axis) for axis in self.axes]
@@ -93,9 +105,9 @@ class Follow(Constraint):
         axes = str(rng.choice(["xyz", "xz"]))
         times = np.cumsum(rng.uniform(0.01, 0.1, 4))
         within = (None, rng.uniform(0.0, 0.5, ()), rng.uniform(0.0, 0.5, 4))[rng.integers(3)]
-        spot, offset = Spot(point="tip"), rng.normal(size=3)
+        spot, offset = PointRef(point="tip"), rng.normal(size=3)
         if rng.random() < 0.5:
-            target = Spot(point="lower", actor="second")
+            target = PointRef(point="lower", actor="second")
             clock = times if within is not None and within.ndim else None
             return cls(spot=spot, target=target, times=clock, offset=offset, within=within)
         return cls(spot=spot, path=rng.normal(size=(4, 3)), times=times, offset=offset, axes=axes, within=within)

@@ -10,7 +10,16 @@ import numpy as np
 
 from understudy.base.autodiff import derive
 from understudy.base.errors import OptionError
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,16 +27,19 @@ class Function(Constraint):
     """A function of world points is zero, or at most zero."""
 
     kind: ClassVar[str] = "function"
+    unit: ClassVar[Unit] = Unit.METRE
 
     function: Callable[..., Any]
     """Takes points (N, P, 3), metres, of all frames at once and returns residuals (N,) or (N, R), metres or radians,
     each frame's from that frame's points alone. Written in plain numpy; `autodiff` says what it may use."""
-    points: tuple[Spot, ...]
+    points: tuple[PointLike, ...]
     """The points it is a function of."""
     bound: str = "equal"
     """`equal` to zero, or `at_most` zero."""
     timed: bool = False
     """Whether the function also takes the frames' times (N,), seconds."""
+    angles: bool = False
+    """Whether its residuals are radians, not metres."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
@@ -40,27 +52,31 @@ class Function(Constraint):
             raise OptionError(f"{where}: expected a bound, `equal` or `at_most`; got `{self.bound}`")
 
     @property
+    def angular(self) -> bool:
+        return self.angles
+
+    @property
     def relation(self) -> Relation:
         return Relation(self.bound)
 
-    def spots(self) -> tuple[Spot, ...]:
-        return self.points
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(*self.points)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         try:
-            values, by_points = derive(self.function, view.points, *((view.times,) if self.timed else ()))
+            values, d_points = derive(self.function, view.points, *((view.times,) if self.timed else ()))
         except OptionError as error:
             raise OptionError(f"Constraint `{self.label}`: {error.message}", hint=error.hint) from None
-        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(by_points))):
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(d_points))):
             raise OptionError(f"Constraint `{self.label}`: its function or derivative is not finite at these points")
-        return Rows(values=values, by_points=by_points)
+        return Residuals(values=values, d_points=d_points)
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Function:
         chosen = int(rng.integers(3))
         return cls(
             function=(_area, _bend, _wave)[chosen],
-            points=(Spot(point="upper"), Spot(point="lower"), Spot(point="tip", actor="second")),
+            points=(PointRef(point="upper"), PointRef(point="lower"), PointRef(point="tip", actor="second")),
             bound=str(rng.choice(["equal", "at_most"])),
             timed=chosen == 2,
         )

@@ -18,10 +18,20 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
-from understudy.base.records import remembered, unchecked
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, world
-from understudy.constraints.course import check_turns
-from understudy.constraints.turning import across, by_three_angles, swing, twist, two_angles
+from understudy.base.records import cached, unchecked
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+    world,
+)
+from understudy.constraints.tilt import across, by_three_angles, swing, twist, two_angles
+from understudy.constraints.track import check_turns
 from understudy.figure.angles import SQUARE
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 
@@ -124,7 +134,7 @@ def _in_pieces(work: Callable[[Array], Array], turns: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Reading(ABC):
+class AngleReader(ABC):
     """Joints of one sort, and the ranges that they are to keep."""
 
     seen: Array
@@ -154,7 +164,7 @@ class Reading(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OneAngle(Reading):
+class OneAngle(AngleReader):
     """Joints that turn about one axis: sine and cosine of half the angle are seen."""
 
     def angles(self, turns: Array) -> Array:
@@ -202,7 +212,7 @@ class ThreeAngles(OneAngle):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SwingTwist(Reading):
+class SwingTwist(AngleReader):
     """Joints whose bone leans within a cone and turns about itself: two angles of swing, and the twist, are read.
 
     What is seen are x, y, z and w with the bone along z and its reference along x.
@@ -306,9 +316,9 @@ class JointRange(Constraint):
     """A joint's angles, or its swing and twist, stay within limits."""
 
     kind: ClassVar[str] = "joint_range"
-    angular: ClassVar[bool] = True
+    unit: ClassVar[Unit] = Unit.RADIAN
 
-    joint: Spot
+    joint: PointLike
     rest: Array = field(default_factory=lambda: IDENTITY)
     """(4,) the local rotation at which all angles are zero."""
     axes: Array | None = None
@@ -362,7 +372,7 @@ class JointRange(Constraint):
         if count == 0 or not np.any(np.isfinite(skeleton.limits[number, :count])):
             raise OptionError(f"Joint `{joint}` has no limits of its own", hint="human_limits gives a human body some")
         return JointRange(
-            joint=Spot(point=joint, actor=actor),
+            joint=PointRef(point=joint, actor=actor),
             rest=skeleton.rest[number],
             axes=skeleton.axes[number, :count],
             ranges=skeleton.limits[number, :count],
@@ -373,17 +383,17 @@ class JointRange(Constraint):
     def relation(self) -> Relation:
         return Relation.AT_MOST
 
-    def spots(self) -> tuple[Spot, ...]:
+    def point_refs(self) -> tuple[PointRef, ...]:
         return ()
 
-    def joints(self) -> tuple[Spot, ...]:
-        return (self.joint,)
+    def joints(self) -> tuple[PointRef, ...]:
+        return as_refs(self.joint)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         if self.axes is not None and self.ranges is not None:
-            values, by_turns = outside(*self.angles(view.turns[:, 0]), self.ranges)
-            return Rows(values=values, by_turns=by_turns[:, :, None])
-        turns = multiply(conjugate(self.rest), view.turns[:, 0])
+            values, d_rotations = outside(*self.angles(view.local_rotations[:, 0]), self.ranges)
+            return Residuals(values=values, d_rotations=d_rotations[:, :, None])
+        turns = multiply(conjugate(self.rest), view.local_rotations[:, 0])
         assert self.axis is not None
         assert self.reference is not None
         parts = []
@@ -393,18 +403,18 @@ class JointRange(Constraint):
             angle, by = twist(turns, self.axis)
             ranges = self.twist[None]
             parts.append(outside(near(angle[:, None], middle(ranges)), by[:, None], ranges))
-        values, by_turns = (np.concatenate(each, 1) for each in zip(*parts, strict=True))
-        return Rows(values=values, by_turns=by_turns[:, :, None])
+        values, d_rotations = (np.concatenate(each, 1) for each in zip(*parts, strict=True))
+        return Residuals(values=values, d_rotations=d_rotations[:, :, None])
 
-    def measure(self, view: View) -> Rows:
+    def measure(self, view: ConstraintInput) -> Residuals:
         return self.measure_all((self,), [view])[0]
 
     @classmethod
-    def measure_all(cls, constraints: Sequence[JointRange], views: Sequence[View]) -> list[Rows]:
-        out: list[Rows | None] = [None] * len(constraints)
+    def measure_all(cls, constraints: Sequence[JointRange], views: Sequence[ConstraintInput]) -> list[Residuals]:
+        out: list[Residuals | None] = [None] * len(constraints)
         alike: dict[tuple[str, int], list[int]] = {}
         for number, (each, view) in enumerate(zip(constraints, views, strict=True)):
-            alike.setdefault((each._sort, len(view.turns)), []).append(number)
+            alike.setdefault((each._sort, len(view.local_rotations)), []).append(number)
         for (sort, _), mine in alike.items():
             if sort == TWO:
                 for number in mine:
@@ -412,16 +422,16 @@ class JointRange(Constraint):
                 continue
             ranges = tuple(constraints[number] for number in mine)
             reading = ranges[0].reading if len(ranges) == 1 else _reading_of(ranges)
-            found = reading.outside(np.array([views[number].turns[:, 0].T for number in mine]))
+            found = reading.outside(np.array([views[number].local_rotations[:, 0].T for number in mine]))
             for number, each, values in zip(mine, ranges, found, strict=True):
-                out[number] = Rows(values=values.T if each._limited is None else values[each._limited].T)
+                out[number] = Residuals(values=values.T if each._limited is None else values[each._limited].T)
         return [rows for rows in out if rows is not None]
 
-    @remembered
+    @cached
     def _sort(self) -> str:
         return SWING if self.axes is None else (ONE, TWO, THREE)[len(self.axes) - 1]
 
-    @remembered
+    @cached
     def _limited(self) -> np.ndarray | None:
         """Which rows of a reading stand for limits that are there; None if all do."""
         if self.ranges is not None:
@@ -431,12 +441,12 @@ class JointRange(Constraint):
             there = np.array([self.swing is not None, *np.isfinite(turns)])
         return None if there.all() else np.flatnonzero(there)
 
-    @remembered
-    def reading(self) -> Reading:
+    @cached
+    def reading(self) -> AngleReader:
         """How its joint alone is read."""
         return _reading_of.__wrapped__((self,))
 
-    @remembered
+    @cached
     def _seen(self) -> Array:
         """(R, 4) what a reading of its sort multiplies local rotations by."""
         from_rest = multiply(conjugate(self.rest), np.eye(4))
@@ -452,21 +462,21 @@ class JointRange(Constraint):
         frame = np.stack([first, second, cross(first, second)], -1)
         return np.concatenate([seen[:, :1], seen[:, 1:] @ frame], 1).T
 
-    @remembered
+    @cached
     def _lean(self) -> float:
         """Radians: how far the last of three axes leans from the first about the second."""
         assert self.axes is not None
         first, second, third = self.axes
         return float(np.arctan2(-third @ cross(first, second), third @ first))
 
-    @remembered
+    @cached
     def _bounds(self) -> Array:
         """(A, 2) radians: the ranges of its angles, or of its twist."""
         if self.ranges is not None:
             return self.ranges
         return np.array([[-np.inf, np.inf]]) if self.twist is None else self.twist[None]
 
-    @remembered
+    @cached
     def _middle(self) -> Array:
         """(A,) radians: the angles next to which it is read."""
         return middle(self._bounds)
@@ -530,7 +540,7 @@ class JointRange(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> JointRange:
-        joint = Spot(point=str(rng.choice(["upper", "lower"])))
+        joint = PointRef(point=str(rng.choice(["upper", "lower"])))
         rest = from_axis_angle(across(np.array([0.0, 0.0, 1.0]))[0], rng.uniform(-1.0, 1.0))
         if rng.random() < 0.5:
             count = int(rng.integers(1, 4))
@@ -545,7 +555,7 @@ class JointRange(Constraint):
 
 
 @lru_cache(maxsize=64)
-def _reading_of(ranges: tuple[JointRange, ...]) -> Reading:
+def _reading_of(ranges: tuple[JointRange, ...]) -> AngleReader:
     """How the joints of some ranges of one sort are read together."""
     bounds = np.array([each._bounds for each in ranges])
     shared = {

@@ -9,8 +9,17 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Rows, Spot, View, world
-from understudy.constraints.turning import across
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    world,
+)
+from understudy.constraints.tilt import across
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,8 +31,9 @@ class OnLine(Constraint):
     """
 
     kind: ClassVar[str] = "on_line"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
+    spot: PointLike
     first: Array
     """(3,) metres, world: one end."""
     last: Array
@@ -38,10 +48,10 @@ class OnLine(Constraint):
         if np.linalg.norm(self.last - self.first) < 1e-9:
             raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single place")
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         away = view.points[:, 0] - self.first
         length = float(np.linalg.norm(self.last - self.first))
         along = (self.last - self.first) / length
@@ -52,12 +62,12 @@ class OnLine(Constraint):
             beyond = travel - np.clip(travel, 0.0, length)
             values = np.concatenate([values, beyond[:, None]], -1)
             by = np.concatenate([by, np.where(beyond[:, None] != 0.0, along, 0.0)[:, None]], 1)
-        return Rows(values=values, by_points=by[:, :, None])
+        return Residuals(values=values, d_points=by[:, :, None])
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> OnLine:
         return cls(
-            spot=Spot(point="tip"),
+            spot=PointRef(point="tip"),
             first=rng.normal(size=3),
             last=rng.normal(size=3),
             endless=bool(rng.random() < 0.3),

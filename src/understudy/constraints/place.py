@@ -9,7 +9,17 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere, world
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+    world,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -17,8 +27,9 @@ class Place(Constraint):
     """A point is at a place of the world, in all axes or some."""
 
     kind: ClassVar[str] = "place"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
+    spot: PointLike
     target: Array
     """(3,) metres, world."""
     axes: str = "xyz"
@@ -29,15 +40,15 @@ class Place(Constraint):
         if not self.axes or set(self.axes) - set("xyz"):
             raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot)
 
-    def rows(self, view: View) -> Rows:
-        return replace(self.measure(view), by_points=everywhere(self.constant(), view))
+    def rows(self, view: ConstraintInput) -> Residuals:
+        return replace(self.measure(view), d_points=everywhere(self.constant(), view))
 
-    def measure(self, view: View) -> Rows:
+    def measure(self, view: ConstraintInput) -> Residuals:
         away = view.points[:, 0] - self.target
-        return Rows(values=away if self.axes == "xyz" else away[:, self._kept])
+        return Residuals(values=away if self.axes == "xyz" else away[:, self._kept])
 
     def constant(self) -> Array:
         return np.eye(3)[self._kept][:, None]
@@ -46,13 +57,13 @@ class Place(Constraint):
     def _kept(self) -> list[int]:
         return ["xyz".index(axis) for axis in self.axes]
 
-    def pull(self, view: View) -> Array:
+    def pull(self, view: ConstraintInput) -> Array:
         counts = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
         return self.target - view.points[:, 0] + counts
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:
-        return cls(spot=Spot(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))
+        return cls(spot=PointRef(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))
 
 
 CONSTRAINT = Place

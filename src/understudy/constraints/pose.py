@@ -9,19 +9,19 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, conjugate, log, multiply, normalize, right_jacobian_inverse
-from understudy.constraints.base import Constraint, Rows, Spot, View
-from understudy.constraints.course import check_clock, check_turns, read_turns
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, as_refs
+from understudy.constraints.track import check_clock, check_turns, read_turns
 from understudy.figure.motion import Motion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pose(Constraint):
+class FixedPose(Constraint):
     """Joints have given local rotations; the rows are the rotation vectors that are left over."""
 
     kind: ClassVar[str] = "pose"
-    angular: ClassVar[bool] = True
+    unit: ClassVar[Unit] = Unit.RADIAN
 
-    posed: tuple[Spot, ...]
+    posed: tuple[PointLike, ...]
     """The joints."""
     rotations: Array
     """(K, 4) local rotations, or (T, K, 4) that change with time."""
@@ -39,33 +39,37 @@ class Pose(Constraint):
             object.__setattr__(self, "times", check_clock(self.times, len(turns), where))
 
     @staticmethod
-    def of(motion: Motion, joints: tuple[str, ...], actor: str = "", **options: Any) -> Pose:
+    def of(motion: Motion, joints: tuple[str, ...], actor: str = "", **options: Any) -> FixedPose:
         """The rotations that a motion gives some joints, at all of its times."""
         numbers = [motion.skeleton.joint(name) for name in joints]
-        posed = tuple(Spot(point=name, actor=actor) for name in joints)
-        return Pose(posed=posed, rotations=motion.rotations[:, numbers], times=motion.times, **options)
+        posed = tuple(PointRef(point=name, actor=actor) for name in joints)
+        return FixedPose(posed=posed, rotations=motion.rotations[:, numbers], times=motion.times, **options)
 
-    def spots(self) -> tuple[Spot, ...]:
+    def point_refs(self) -> tuple[PointRef, ...]:
         return ()
 
-    def joints(self) -> tuple[Spot, ...]:
-        return self.posed
+    def joints(self) -> tuple[PointRef, ...]:
+        return as_refs(*self.posed)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         goal = read_turns(self.rotations, np.zeros(1) if self.times is None else self.times, view.times)
-        left = log(multiply(conjugate(goal), view.turns))
+        left = log(multiply(conjugate(goal), view.local_rotations))
         count, joints = left.shape[:2]
-        by_turns = np.zeros((count, joints, 3, joints, 3))
-        by_turns[:, np.arange(joints), :, np.arange(joints)] = np.swapaxes(right_jacobian_inverse(left), 0, 1)
-        return Rows(values=left.reshape(count, 3 * joints), by_turns=by_turns.reshape(count, 3 * joints, joints, 3))
+        d_rotations = np.zeros((count, joints, 3, joints, 3))
+        d_rotations[:, np.arange(joints), :, np.arange(joints)] = np.swapaxes(right_jacobian_inverse(left), 0, 1)
+        return Residuals(
+            values=left.reshape(count, 3 * joints), d_rotations=d_rotations.reshape(count, 3 * joints, joints, 3)
+        )
 
     @classmethod
-    def example(cls, rng: np.random.Generator) -> Pose:
-        posed = (Spot(point="upper"), Spot(point="lower", actor="second"), Spot(point="tip"))[: int(rng.integers(1, 4))]
+    def example(cls, rng: np.random.Generator) -> FixedPose:
+        posed = (PointRef(point="upper"), PointRef(point="lower", actor="second"), PointRef(point="tip"))[
+            : int(rng.integers(1, 4))
+        ]
         if rng.random() < 0.5:
             return cls(posed=posed, rotations=normalize(rng.normal(size=(len(posed), 4))))
         times = np.cumsum(rng.uniform(0.01, 0.1, 3))
         return cls(posed=posed, rotations=normalize(rng.normal(size=(3, len(posed), 4))), times=times)
 
 
-CONSTRAINT = Pose
+CONSTRAINT = FixedPose

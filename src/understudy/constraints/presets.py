@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.place import Place
 from understudy.figure.kinematics import fk
@@ -31,7 +31,7 @@ def original_position(motion: Motion, points: Sequence[Point | str], *, actor: s
     """
     places = fk(motion).points(points)
     return [
-        Follow(spot=Spot(point=_named(motion, point), actor=actor), path=places[:, i], **_clock(motion))
+        Follow(spot=PointRef(point=_named(motion, point), actor=actor), path=places[:, i], **_clock(motion))
         for i, point in enumerate(points)
     ]
 
@@ -43,7 +43,7 @@ def key_moment(
     places = fk(motion).points(points)
     return [
         Place(
-            spot=Spot(point=_named(motion, point), actor=actor),
+            spot=PointRef(point=_named(motion, point), actor=actor),
             target=places[_frame(motion, t), i],
             instants=(float(t),),
         )
@@ -80,7 +80,7 @@ def key_moment_interpolated(
         # The moment itself is an equality already: the bound ends one frame before it.
         end = t - 1.0 / motion.fps
         if end >= start:
-            spot = Spot(point=_named(motion, point), actor=actor)
+            spot = PointRef(point=_named(motion, point), actor=actor)
             within = distance * np.clip((t - motion.times) / approach, 0.0, None)
             found.append(Follow(spot=spot, path=places[:, i], within=within, start=start, end=end, **_clock(motion)))
     return found

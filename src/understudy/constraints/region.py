@@ -10,9 +10,20 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
-from understudy.constraints.base import Constraint, Relation, Rows, Spot, View, everywhere, world
-from understudy.constraints.course import check_clock, check_values, read
+from understudy.base.records import cached
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Relation,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+    world,
+)
+from understudy.constraints.track import check_clock, check_values, read
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -27,8 +38,9 @@ class Region(Constraint):
     """A point stays in a region [Gleicher98, sec. 3.5, kind 3]."""
 
     kind: ClassVar[str] = "region"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
+    spot: PointLike
     shape: str = "above"
     """`above` a height (the second number of `centre`), on the side of a `half_space` its `normal` points to, in a
     `box` or `sphere`, or `outside_sphere`."""
@@ -67,44 +79,44 @@ class Region(Constraint):
     def relation(self) -> Relation:
         return Relation.AT_MOST
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         by = self.constant()
         if by is not None:
-            return replace(self.measure(view), by_points=everywhere(by, view))
+            return replace(self.measure(view), d_points=everywhere(by, view))
         away = view.points[:, 0] - self._centre(view)
         assert self.size is not None
         sign = 1.0 if self.shape == "sphere" else -1.0
         distance = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-12)
-        return Rows(values=sign * (distance - self.size[0]), by_points=sign * (away / distance)[:, None, None])
+        return Residuals(values=sign * (distance - self.size[0]), d_points=sign * (away / distance)[:, None, None])
 
-    def measure(self, view: View) -> Rows:
+    def measure(self, view: ConstraintInput) -> Residuals:
         if self.shape in ("above", "half_space"):
             level = self._level if self.times is None else np.interp(view.times, self.times, self._level)[:, None]
-            return Rows(values=level - view.points[:, 0] @ self._up[:, None])
+            return Residuals(values=level - view.points[:, 0] @ self._up[:, None])
         if self.shape != "box":
             return self.rows(view)
         assert self.size is not None
         away, half = view.points[:, 0] - self._centre(view), 0.5 * self.size
-        return Rows(values=np.concatenate([away - half, -away - half], -1))
+        return Residuals(values=np.concatenate([away - half, -away - half], -1))
 
     def constant(self) -> Array | None:
         if self.shape in ("above", "half_space"):
             return -self._up[None, None]
         return SIDES if self.shape == "box" else None
 
-    def _centre(self, view: View) -> Array:
+    def _centre(self, view: ConstraintInput) -> Array:
         """(3,) or (N, 3): where it is at the frames in view."""
         return self.centre if self.times is None else read(self.centre, self.times, view.times)
 
-    @remembered
+    @cached
     def _level(self) -> Array:
         """Metres, one number or (T,): how far along that way a floor or half-space ends."""
         return np.asarray(self.centre @ self._up)
 
-    @remembered
+    @cached
     def _up(self) -> Array:
         """(3,) towards the allowed side of a floor or half-space."""
         return UP if self.normal is None or self.shape == "above" else self.normal
@@ -113,7 +125,7 @@ class Region(Constraint):
     def example(cls, rng: np.random.Generator) -> Region:
         moving = rng.random() < 0.5
         return cls(
-            spot=Spot(point="tip"),
+            spot=PointRef(point="tip"),
             shape=str(rng.choice(SHAPES)),
             centre=rng.normal(size=(4, 3) if moving else 3),
             times=np.cumsum(rng.uniform(0.01, 0.1, 4)) if moving else None,

@@ -11,8 +11,17 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
-from understudy.constraints.base import Constraint, Rows, Spot, View, everywhere
+from understudy.base.records import cached
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    everywhere,
+)
 
 EACH = np.eye(3)[:, None]
 """(3, 1, 3) derivatives of a point's three coordinates."""
@@ -25,30 +34,31 @@ class SamePlace(Constraint):
     """A point does not move over its frames."""
 
     kind: ClassVar[str] = "same_place"
+    unit: ClassVar[Unit] = Unit.METRE
 
-    spot: Spot
+    spot: PointLike
     height: float | None = None
     """Metres: the height to keep, if that is known; otherwise any, as long as it stays."""
 
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return as_refs(self.spot)
 
-    def rows(self, view: View) -> Rows:
-        return replace(self.measure(view), by_points=everywhere(EACH, view))
+    def rows(self, view: ConstraintInput) -> Residuals:
+        return replace(self.measure(view), d_points=everywhere(EACH, view))
 
     def constant(self) -> Array:
         return EACH
 
-    def measure(self, view: View) -> Rows:
+    def measure(self, view: ConstraintInput) -> Residuals:
         if self.height is None:
-            return Rows(values=view.points[:, 0], linked=ANYWHERE)
-        return Rows(values=view.points[:, 0] - self._level, linked=AT_HEIGHT)
+            return Residuals(values=view.points[:, 0], same_as_previous=ANYWHERE)
+        return Residuals(values=view.points[:, 0] - self._level, same_as_previous=AT_HEIGHT)
 
-    @remembered
+    @cached
     def _level(self) -> Array:
         return np.array([0.0, self.height or 0.0, 0.0])
 
-    def pull(self, view: View) -> Array | None:
+    def pull(self, view: ConstraintInput) -> Array | None:
         if self.height is None:
             return None
         out = np.full((len(view.times), 3), np.nan)
@@ -57,7 +67,7 @@ class SamePlace(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> SamePlace:
-        return cls(spot=Spot(point="tip"), height=float(rng.normal()) if rng.random() < 0.5 else None)
+        return cls(spot=PointRef(point="tip"), height=float(rng.normal()) if rng.random() < 0.5 else None)
 
 
 CONSTRAINT = SamePlace

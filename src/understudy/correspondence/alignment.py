@@ -24,7 +24,7 @@ from understudy.base.quaternion import (
     rotate,
     unrotate,
 )
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import is_humanoid, leg_length, rest_pose_kind
@@ -129,7 +129,7 @@ SHORT = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
+class PairTree:
     """A map of bones and a pose of each of its two bodies."""
 
     correspondence: Correspondence
@@ -142,9 +142,9 @@ class Layout:
     level: bool = False
     """Whether both are rest poses that stand: with feet flat on the floor and the head held straight."""
 
-    def resting(self) -> Layout:
+    def resting(self) -> PairTree:
         """The same bodies as they stand when they do nothing."""
-        return Layout(
+        return PairTree(
             correspondence=self.correspondence,
             source=with_limbs_hanging(self.correspondence.source, self.source),
             target=with_limbs_hanging(self.correspondence.target, self.target),
@@ -157,7 +157,7 @@ class Layout:
         assert self.correspondence.root is not None
         return self.correspondence.root
 
-    @remembered
+    @cached
     def poses(self) -> dict[str, Pose]:
         """Both bodies by side, the target turned to face as the source does."""
         source = posed(self.correspondence.source, self.source)
@@ -202,7 +202,7 @@ class Layout:
         around = place - place.mean(0)
         return around / max(float(np.linalg.norm(around)), 1e-12)
 
-    @remembered
+    @cached
     def _twins(self) -> list[tuple[int, int]]:
         """Numbers of limbs that are partners on the target, one of each side; the order is the same for both bodies."""
         other = partners(self.correspondence.target)
@@ -210,7 +210,7 @@ class Layout:
         tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
         return [(n, tops[int(other[j])]) for j, n in tops.items() if int(other[j]) in tops and other[j] > j]
 
-    @remembered
+    @cached
     def parents(self) -> dict[Pair, Pair | None]:
         """The pair that each pair hangs from on the target."""
         skeleton = self.correspondence.target
@@ -221,7 +221,7 @@ class Layout:
             found[pair] = next((owner[j] for j in reversed(above) if j in owner and owner[j] is not pair), None)
         return found
 
-    @remembered
+    @cached
     def children(self) -> dict[Pair, list[Pair]]:
         """The pairs that hang from each pair on the target."""
         found: dict[Pair, list[Pair]] = {pair: [] for pair in self.correspondence.pairs}
@@ -230,7 +230,7 @@ class Layout:
                 found[above].append(pair)
         return found
 
-    @remembered
+    @cached
     def limbs(self) -> list[list[Pair]]:
         """Runs of pairs that do not branch: each limb, the trunk, the neck; first the root, alone."""
         runs = [[self.root]]
@@ -243,7 +243,7 @@ class Layout:
                 runs.append(run)
         return runs
 
-    @remembered
+    @cached
     def _sided(self) -> np.ndarray:
         pair = partners(self.correspondence.target)
         return pair != np.arange(len(pair))
@@ -317,14 +317,14 @@ class Layout:
         tip = self._tip(side, bone)
         return None if tip is None else _unit_layout(tip - self.place(side, bone))
 
-    @remembered
+    @cached
     def alike(self) -> bool:
         """Whether both bodies stand in the same way: humans do, others if their limbs and trunks point alike."""
         if is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target):
             return True
         return all(self._apart(run[0], run[-1]) < ALIKE for run in self.limbs[1:])
 
-    @remembered
+    @cached
     def trunks_alike(self) -> bool:
         """Whether both trunks rise, or lie, in the same way."""
         return self._apart(self.root, self.root) < ALIKE
@@ -372,12 +372,12 @@ class Alignment:
     stance: bool
     """Whether the two stand in ways of their own."""
 
-    @remembered
+    @cached
     def source_world(self) -> Array:
         """(J, 4) orientations of the source's bones in its reference pose."""
         return posed(self.correspondence.source, self.source).rotations[0]
 
-    @remembered
+    @cached
     def target_world(self) -> Array:
         """(J, 4) orientations of the target's bones in its reference pose."""
         return posed(self.correspondence.target, self.target).rotations[0]
@@ -406,7 +406,7 @@ def align(
     if mode is not None and mode not in ALIGNMENTS:
         raise OptionError(f"Expected an alignment, one of {', '.join(ALIGNMENTS)}; got `{mode}`")
     source, target = correspondence.source, correspondence.target
-    layout = Layout(
+    layout = PairTree(
         correspondence=correspondence,
         source=reference_pose(source, source_motion) if source_pose is None else source_pose,
         target=reference_pose(target, target_motion) if target_pose is None else target_pose,
@@ -428,7 +428,7 @@ def align(
     )
 
 
-def standing_tilts(layout: Layout, motion: Motion | None) -> dict[Pair, Array]:
+def standing_tilts(layout: PairTree, motion: Motion | None) -> dict[Pair, Array]:
     """(4,) for each pair of feet how a level foot of the target leans in the source's reference pose.
 
     Rest poses with spread legs often tilt the feet with them, which no bone shows; how the source stands while its
@@ -455,7 +455,7 @@ def standing_tilts(layout: Layout, motion: Motion | None) -> dict[Pair, Array]:
     return found
 
 
-def _pointed_pose(layout: Layout, ways: dict[Pair, str], tilts: dict[Pair, Array]) -> Array:
+def _pointed_pose(layout: PairTree, ways: dict[Pair, str], tilts: dict[Pair, Array]) -> Array:
     """(J, 4) the target's local rotations when its bones point as they are to, feet leaning as given."""
     skeleton = layout.correspondence.target
     tops = {}
@@ -483,7 +483,7 @@ def _pointed_pose(layout: Layout, ways: dict[Pair, str], tilts: dict[Pair, Array
     return multiply(conjugate(above), world)
 
 
-def _pointed(layout: Layout, pair: Pair, joint: int, world: Array) -> Array:
+def _pointed(layout: PairTree, pair: Pair, joint: int, world: Array) -> Array:
     """(4,) the orientation in which a bone of the target, now turned like that, points as its partner does."""
     skeleton, pose = layout.correspondence.target, layout.poses["target"]
     reference = pose.rotations[0, joint]
@@ -503,7 +503,7 @@ def _pointed(layout: Layout, pair: Pair, joint: int, world: Array) -> Array:
     return multiply(between(now, wanted), world)
 
 
-def _level(layout: Layout, pair: Pair) -> str:
+def _level(layout: PairTree, pair: Pair) -> str:
     """What of a bone stays as it stands instead of being pointed: "all", all but the "heading", or nothing.
 
     Upright bodies stand level on their feet, carry their heads level, and have hips and chests whose several bones
@@ -526,7 +526,7 @@ def _part(skeleton: Skeleton, bone: str) -> str:
     return name.removeprefix("left_").removeprefix("right_")
 
 
-def _frames(layout: Layout, ways: dict[Pair, str]) -> Array:
+def _frames(layout: PairTree, ways: dict[Pair, str]) -> Array:
     """(J, 4) the turns from the source's limbs to the target's, for those that keep their own stance."""
     skeleton = layout.correspondence.target
     out = identity(skeleton.num_joints)

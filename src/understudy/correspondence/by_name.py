@@ -12,8 +12,8 @@ import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.correspondence.pairs import hanging
-from understudy.correspondence.parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
-from understudy.correspondence.sides import Stance
+from understudy.correspondence.parts import BodyPlan, Limb, grouped, is_helper, main_path, path, reaches
+from understudy.correspondence.sides import MirrorPose
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.naming import side, words
 from understudy.figure.roles import label, meet, roles
@@ -285,7 +285,7 @@ NEEDED = tuple(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "low
 JAWS = {"jaw", "chin", "mandible"}
 
 
-def by_names(skeleton: Skeleton, how: Stance) -> Plan | None:
+def by_names(skeleton: Skeleton, how: MirrorPose) -> BodyPlan | None:
     """The body's parts where names tell arms and legs; None where they do not.
 
     Args:
@@ -306,7 +306,7 @@ def by_names(skeleton: Skeleton, how: Stance) -> Plan | None:
     for kind in ("leg", "arm"):
         left, right = (_limb(skeleton, found, which, kind, how, four) for which in ("left", "right"))
         pairs.append((left, right))
-    return Plan(
+    return BodyPlan(
         skeleton=skeleton, kind="quadruped" if four else "biped", root=root, trunk=trunk, limbs=tuple(pairs),
         named=True, named_trunk=frozenset(trunk),
     )  # fmt: skip
@@ -355,7 +355,7 @@ def named_row(skeleton: Skeleton, root: int, said: set[str]) -> tuple[int, ...]:
     return tuple(row)
 
 
-def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how: Stance, four: bool) -> Limb:
+def _limb(skeleton: Skeleton, found: dict[str, int], which: str, kind: str, how: MirrorPose, four: bool) -> Limb:
     upper, lower = found[f"{which}_upper_{kind}"], found[f"{which}_lower_{kind}"]
     end = found.get(f"{which}_{'hand' if kind == 'arm' else 'foot'}")
     known = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})

@@ -11,8 +11,8 @@ import numpy as np
 from understudy.base.quaternion import Array, cross
 from understudy.correspondence.by_name import named_row, trunk_by_names
 from understudy.correspondence.pairs import hanging
-from understudy.correspondence.parts import Limb, Plan, grouped, is_helper, main_path, path, reaches
-from understudy.correspondence.sides import Sides, Stance, find_sides
+from understudy.correspondence.parts import BodyPlan, Limb, grouped, is_helper, main_path, path, reaches
+from understudy.correspondence.sides import MirrorPose, Sides, find_sides
 from understudy.figure.measures import UP
 from understudy.figure.naming import side, words
 from understudy.figure.roles import label, meet, roles
@@ -46,11 +46,11 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shape:
+class BodyShape:
     """A body's branches, and which way it faces."""
 
     skeleton: Skeleton
-    how: Stance
+    how: MirrorPose
     sides: Sides
     reach: Array
     """(J,) metres from each joint along the bones to the farthest end below it."""
@@ -68,13 +68,13 @@ class Shape:
         return max(float(np.ptp(self.how.places, axis=0).max()), 1e-9)
 
 
-def find_shape(skeleton: Skeleton, how: Stance) -> Shape:
+def find_shape(skeleton: Skeleton, how: MirrorPose) -> BodyShape:
     """A body's limbs in pairs, the joint that carries everything, and the way it faces."""
     reach, sides = reaches(skeleton), find_sides(skeleton, how)
     branches = _branches(skeleton, sides, reach)
     root = _root(skeleton, sides, branches, reach)
     kept = tuple(branch for branch in branches if hanging(skeleton)[root, branch.parent])
-    shape = Shape(skeleton=skeleton, how=how, sides=sides, reach=reach, branches=kept, root=root)
+    shape = BodyShape(skeleton=skeleton, how=how, sides=sides, reach=reach, branches=kept, root=root)
     ahead, sure = _ahead(shape)
     return replace(shape, ahead=ahead, sure=sure)
 
@@ -140,7 +140,7 @@ def _root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: Array
     return 0
 
 
-def stands_on(skeleton: Skeleton, how: Stance, top: int) -> bool:
+def stands_on(skeleton: Skeleton, how: MirrorPose, top: int) -> bool:
     """Whether a limb comes down to what the body stands on, or is called a leg."""
     if "leg" in limb_words(skeleton, top):
         return True
@@ -162,7 +162,7 @@ def middle_rows(skeleton: Skeleton, joint: int, leave: set[int], reach: Array) -
     return rows
 
 
-def _ahead(shape: Shape) -> tuple[Array, bool]:
+def _ahead(shape: BodyShape) -> tuple[Array, bool]:
     """(3,) the level direction that a body faces, and whether anything tells it."""
     across = cross(shape.sides.across, UP)
     ahead = across / max(float(np.linalg.norm(across)), 1e-9)
@@ -175,7 +175,7 @@ def _ahead(shape: Shape) -> tuple[Array, bool]:
     return ahead * np.sign(votes), True
 
 
-def _sides_vote(shape: Shape, ahead: Array) -> float:
+def _sides_vote(shape: BodyShape, ahead: Array) -> float:
     """Names that tell left from right tell ahead too."""
     if not shape.sides.named:
         return 0.0
@@ -187,7 +187,7 @@ def _sides_vote(shape: Shape, ahead: Array) -> float:
     return 10.0 * float(np.sign(cross(across, UP) @ ahead))
 
 
-def _trunk_vote(shape: Shape, ahead: Array) -> float:
+def _trunk_vote(shape: BodyShape, ahead: Array) -> float:
     """The trunk of a level body runs from the joint that carries it, at the hind legs, to the limbs ahead."""
     start = shape.how.places[shape.root]
     ends = [shape.how.places[branch.parent] - start for branch in shape.branches]
@@ -195,7 +195,7 @@ def _trunk_vote(shape: Shape, ahead: Array) -> float:
     return 3.0 * float(np.sign(along)) if abs(along) > 0.15 * shape.size else 0.0
 
 
-def _names_vote(shape: Shape, ahead: Array) -> float:
+def _names_vote(shape: BodyShape, ahead: Array) -> float:
     """A head is ahead, a tail behind."""
     votes = 0.0
     for part, way in NAMED:
@@ -205,7 +205,7 @@ def _names_vote(shape: Shape, ahead: Array) -> float:
     return votes
 
 
-def _feet_vote(shape: Shape, ahead: Array) -> float:
+def _feet_vote(shape: BodyShape, ahead: Array) -> float:
     """Feet point ahead: from the last joint of the limbs that the body stands on to what lies beyond."""
     skeleton, how = shape.skeleton, shape.how
     found = 0.0
@@ -220,7 +220,7 @@ def _feet_vote(shape: Shape, ahead: Array) -> float:
     return 2.0 * float(np.sign(found))
 
 
-def _middle_vote(shape: Shape, ahead: Array) -> float:
+def _middle_vote(shape: BodyShape, ahead: Array) -> float:
     """A neck rises; and a body that is level has more of itself behind than ahead of the joint that carries it."""
     skeleton, places, reach = shape.skeleton, shape.how.places, shape.reach
     rows = middle_rows(skeleton, shape.root, {joint for pair in shape.sides.pairs for joint in pair}, reach)
@@ -250,7 +250,7 @@ SPOKEN = {
 """What names make of the joints of any limb."""
 
 
-def by_place(skeleton: Skeleton, how: Stance) -> Plan:
+def by_place(skeleton: Skeleton, how: MirrorPose) -> BodyPlan:
     """The body's parts where names do not tell its arms and legs."""
     shape = find_shape(skeleton, how)
     branches = sorted(shape.branches, key=lambda branch: _station(shape, branch))
@@ -266,7 +266,7 @@ def by_place(skeleton: Skeleton, how: Stance) -> Plan:
     if kind == "spider or insect":
         named |= {"abdomen": row} if (row := named_row(skeleton, shape.root, {"abdomen"})) else {}
     whole = _for_kind(skeleton, _merged(skeleton, _for_kind(skeleton, trunk, kind), named), kind)
-    return Plan(
+    return BodyPlan(
         skeleton=skeleton, kind=kind, root=shape.root, trunk=whole, named=False,
         limbs=tuple(_of_kind(skeleton, pair, kind) for pair in pairs),
         named_trunk=frozenset(named), sure_sides=shape.sure or not pairs,
@@ -292,7 +292,7 @@ def _merged(
     return out
 
 
-def _station(shape: Shape, branch: Branch) -> tuple[float, bool, float]:
+def _station(shape: BodyShape, branch: Branch) -> tuple[float, bool, float]:
     """Where a limb is along the body: how far up the trunk it hangs, whether it is off the ground, how far ahead."""
     skeleton, places = shape.skeleton, shape.how.places
     far = float(sum(skeleton.lengths[j] for j in path(skeleton, shape.root, branch.parent)[1:]))
@@ -301,7 +301,7 @@ def _station(shape: Shape, branch: Branch) -> tuple[float, bool, float]:
     return round(far / (0.08 * shape.size)), not stands_on(skeleton, shape.how, branch.tops[0]), ahead
 
 
-def _limbs(shape: Shape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
+def _limbs(shape: BodyShape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
     """The left and right limb of a pair; who stands on several pairs, or has wings, has its feet at the ground."""
     skeleton, how = shape.skeleton, shape.how
     left = cross(UP, shape.ahead)
@@ -320,7 +320,7 @@ def _limbs(shape: Shape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
     return out[0], out[1]
 
 
-def _inside(shape: Shape, row: list[int], branch: Branch, stands: bool) -> int:
+def _inside(shape: BodyShape, row: list[int], branch: Branch, stands: bool) -> int:
     """How many of a limb's first joints lie so near the middle of the body that no limb can begin there."""
     places = shape.how.places
     off = np.abs((places[row] - places[branch.parent]) @ shape.sides.across)
@@ -347,7 +347,7 @@ def _known(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
     return {part: row[place] for part, place in zip(parts, places)}
 
 
-def _kind(shape: Shape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
+def _kind(shape: BodyShape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
     """What a body is, by how many limbs it stands on."""
     if _is_fish(shape):
         return "fish"
@@ -358,7 +358,7 @@ def _kind(shape: Shape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
     return "spider or insect" if legs > 2 else "quadruped" if legs == 2 else "other"
 
 
-def _is_fish(shape: Shape) -> bool:
+def _is_fish(shape: BodyShape) -> bool:
     """Whether a body lies level and has nothing but fins."""
     rows = [main_path(shape.skeleton, branch.tops[0], shape.reach) for branch in shape.branches]
     fins = all(len(row) <= 2 and shape.reach[row[0]] < FIN * shape.size for row in rows)
@@ -376,7 +376,7 @@ def _of_kind(skeleton: Skeleton, pair: tuple[Limb, Limb], kind: str) -> tuple[Li
     return left, right
 
 
-def _trunk(shape: Shape) -> dict[str, tuple[int, ...]]:
+def _trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
     """Spine, neck, head and tail: the middle branches ahead of the limbs and behind them."""
     skeleton, how, root, reach = shape.skeleton, shape.how, shape.root, shape.reach
     sided = {joint for pair in shape.sides.pairs for joint in pair}
@@ -408,7 +408,7 @@ def _trunk(shape: Shape) -> dict[str, tuple[int, ...]]:
     return trunk
 
 
-def _worth(shape: Shape, row: Sequence[int]) -> float:
+def _worth(shape: BodyShape, row: Sequence[int]) -> float:
     """How much a row of bones counts as a part of the middle: its length, less how far to one side it begins."""
     off = float((shape.how.places[row[0]] - shape.how.places[shape.root]) @ shape.sides.across)
     return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]]) - 10.0 * abs(off)

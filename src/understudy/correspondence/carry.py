@@ -26,7 +26,7 @@ from understudy.base.quaternion import (
     split,
     unrotate,
 )
-from understudy.correspondence.alignment import Alignment, Layout
+from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.angles import SQUARE, joint_angle_curves
 from understudy.figure.floor import Floor, scaled_places
@@ -290,7 +290,7 @@ def _joint(correspondence: Correspondence, pair: Pair) -> int:
 def _turns(world: Array, alignment: Alignment) -> dict[int, Array]:
     """For each bone of the target that has a partner, how it is turned (F, 4) in the world from its reference."""
     whole = alignment.correspondence
-    layout = Layout(correspondence=whole, source=alignment.source, target=alignment.target, upright=True)
+    layout = PairTree(correspondence=whole, source=alignment.source, target=alignment.target, upright=True)
     moved = multiply(world, conjugate(alignment.source_world))
     root = moved[:, whole.source.index[layout.root.source[-1]]]
     last: dict[Pair, Array] = {}

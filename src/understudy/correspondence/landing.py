@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate, unrotate
-from understudy.correspondence.alignment import Alignment, Layout, posed, stands_at_rest
+from understudy.correspondence.alignment import Alignment, PairTree, posed, stands_at_rest
 from understudy.correspondence.carry import anchors
 from understudy.correspondence.pairs import Correspondence, carries
 from understudy.figure.contacts import Contact, contact_points
@@ -39,7 +39,7 @@ class Soles:
     forward: Array
     limbs: dict[int, list[Point]]
     """Points by the number of their limb; -1 for limbs without a partner."""
-    layout: Layout
+    layout: PairTree
     alignment: Alignment
     which: str
     stood: list[Point]
@@ -49,7 +49,7 @@ class Soles:
     def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
         skeleton: Skeleton = getattr(alignment.correspondence, which)
         local: Array = getattr(alignment, which)
-        layout = Layout(
+        layout = PairTree(
             correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
         )
         still = replace(rest_motion(skeleton), rotations=local[None])

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from understudy.base.errors import UnderstudyError, UnknownNameError, nearest_names
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.figure.skeleton import Skeleton
 
 ALIGNMENTS = ("direction", "stance")
@@ -147,7 +147,7 @@ class Correspondence:
                 hint="add a pair of the bones that everything hangs from, such as the hips of both",
             )
 
-    @remembered
+    @cached
     def root(self) -> Pair | None:
         """The pair whose bones carry those of every other pair; None in a map that has none."""
         for pair in self.pairs:
@@ -155,7 +155,7 @@ class Correspondence:
                 return pair
         return None
 
-    @remembered
+    @cached
     def ordered(self) -> tuple[Pair, ...]:
         """The pairs in an order in which the target's bones are met from the root outwards."""
         return tuple(sorted(self.pairs, key=lambda pair: min(self.target.index[bone] for bone in pair.target)))

@@ -54,7 +54,7 @@ class Limb:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class BodyPlan:
     """A body taken apart."""
 
     skeleton: Skeleton

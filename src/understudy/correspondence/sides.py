@@ -31,7 +31,7 @@ ASTRAY = 0.35
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stance:
+class MirrorPose:
     """How a body stands."""
 
     places: Array
@@ -53,11 +53,11 @@ class Stance:
         return self.places[:, 1] - min(float(self.places[:, 1].min()), float(self.tips[:, 1].min()))
 
 
-def stance(skeleton: Skeleton, motion: Motion | None = None) -> Stance:
+def stance(skeleton: Skeleton, motion: Motion | None = None) -> MirrorPose:
     """The rest pose; or where its bones are laid out in a row, the mean pose of the motion, as the root sees it."""
     if motion is None or not _laid_out(skeleton):
         positions, rotations = skeleton.rest_world
-        return Stance(places=positions, tips=_tips(skeleton, positions, rotations))
+        return MirrorPose(places=positions, tips=_tips(skeleton, positions, rotations))
     some = np.unique(np.linspace(0, motion.num_frames - 1, FRAMES).astype(int))
     pose = fk(motion[some])
     ends = np.stack([_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
@@ -68,7 +68,7 @@ def stance(skeleton: Skeleton, motion: Motion | None = None) -> Stance:
     steps = unrotate(turned[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
     going = rotate(upright, steps) * [1.0, 0.0, 1.0]
     size = float(np.linalg.norm(going))
-    return Stance(
+    return MirrorPose(
         places=places,
         tips=rotate(upright, unrotate(turned, ends - place).mean(axis=0)),
         ahead=going / size if size > 0.2 * float(np.ptp(places, axis=0).max()) else None,
@@ -110,7 +110,7 @@ class Sides:
     """Whether names tell the sides."""
 
 
-def find_sides(skeleton: Skeleton, how: Stance) -> Sides:
+def find_sides(skeleton: Skeleton, how: MirrorPose) -> Sides:
     """The mirror images of a body: by the names of its sides if they tell, else by shape and place."""
     told = partners(skeleton) if _sides_named(skeleton) else np.arange(skeleton.num_joints)
     named = [(int(j), int(k)) for j, k in enumerate(told) if j < k and skeleton.parents[j] == skeleton.parents[k]]
@@ -130,7 +130,7 @@ def _sides_named(skeleton: Skeleton) -> bool:
     return {"left", "right"} <= told
 
 
-def _branches(skeleton: Skeleton, how: Stance) -> tuple[Array, Array]:
+def _branches(skeleton: Skeleton, how: MirrorPose) -> tuple[Array, Array]:
     """(J, 3) the middle of what hangs from each joint, itself included, and (J,) the length of its bones."""
     total, weight = np.zeros((skeleton.num_joints, 3)), np.zeros(skeleton.num_joints)
     own = np.linalg.norm(how.tips - how.places, axis=-1)
@@ -164,7 +164,7 @@ def _alike(skeleton: Skeleton, size: Array) -> list[tuple[int, int]]:
 class _Mirror:
     """Tries mirrors on a body whose names do not tell its sides."""
 
-    def __init__(self, skeleton: Skeleton, how: Stance, middle: Array, size: Array) -> None:
+    def __init__(self, skeleton: Skeleton, how: MirrorPose, middle: Array, size: Array) -> None:
         self.skeleton, self.size = skeleton, size
         alike = sorted(_alike(skeleton, size), key=lambda pair: (-size[pair[0]], pair))[:TRIED]
         self.one, self.other = np.array(alike, dtype=np.intp).reshape(-1, 2).T

@@ -10,7 +10,7 @@ import numpy as np
 from understudy.correspondence.by_name import UNKNOWN, by_names, convention
 from understudy.correspondence.by_shape import by_place
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, hanging, is_chain
-from understudy.correspondence.parts import PARTS, Limb, Plan, in_step
+from understudy.correspondence.parts import PARTS, BodyPlan, Limb, in_step
 from understudy.correspondence.sides import stance
 from understudy.figure.motion import Motion
 from understudy.figure.naming import SIDES, words
@@ -56,7 +56,7 @@ RANKS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eig
 class Matching:
     """Pairs found so far between two bodies; no bone is taken twice."""
 
-    def __init__(self, source: Plan, target: Plan) -> None:
+    def __init__(self, source: BodyPlan, target: BodyPlan) -> None:
         self.source, self.target = source, target
         self.pairs: list[Pair] = []
         self.partner: dict[int, int] = {}
@@ -112,7 +112,7 @@ class Matching:
         return f" ({'; '.join(said)})"
 
 
-def match(source: Plan, target: Plan) -> list[Pair]:
+def match(source: BodyPlan, target: BodyPlan) -> list[Pair]:
     """The pairs of two bodies, the root first."""
     found = Matching(source, target)
     sure, how = _surety(source.named, target.named)
@@ -146,14 +146,14 @@ def _match_trunk(found: Matching, alike: float) -> None:
         found.rows(mine.get(part, ()), its.get(part, ()), sure * scale, part, how)
 
 
-def _is_fish(plan: Plan) -> bool:
+def _is_fish(plan: BodyPlan) -> bool:
     return plan.kind == "fish"
 
 
 Sides = tuple[Limb, Limb]
 
 
-def _matched_limbs(source: Plan, target: Plan) -> list[tuple[Sides, Sides]]:
+def _matched_limbs(source: BodyPlan, target: BodyPlan) -> list[tuple[Sides, Sides]]:
     """Which limbs of one body are which of the other's."""
     out: list[tuple[Sides, Sides]] = []
     mine, its = list(source.limbs), list(target.limbs)
@@ -179,7 +179,7 @@ def _matched_limbs(source: Plan, target: Plan) -> list[tuple[Sides, Sides]]:
     return out + ([(a, b) for a, b in zip(few, chosen)] if few is mine else [(b, a) for a, b in zip(few, chosen)])
 
 
-def limb_name(plan: Plan, limb: Limb) -> str:
+def limb_name(plan: BodyPlan, limb: Limb) -> str:
     """What a limb is called: left arm, left hind leg, left leg 2 (counted from the front)."""
     number = next((i for i, pair in enumerate(reversed(plan.limbs)) if limb in pair), 0)
     if limb.kind == "leg" and sum(pair[0].stands for pair in plan.limbs) > 2:
@@ -189,7 +189,7 @@ def limb_name(plan: Plan, limb: Limb) -> str:
     return f"{limb.side} {limb.kind}"
 
 
-def part_name(plan: Plan, limb: Limb, part: str) -> str:
+def part_name(plan: BodyPlan, limb: Limb, part: str) -> str:
     """What a part of a limb is called: left upper arm, thigh of left leg 2."""
     whole = limb_name(plan, limb)
     kind = whole.removeprefix(f"{limb.side} ")
@@ -263,7 +263,7 @@ def _match_toes(found: Matching, limb: Limb, other: Limb, both: Called, sure: fl
         found.add(toes, others, sure if len(toes) == len(others) else sure * UNEQUAL, what)
 
 
-def _in_a_row(plan: Plan, joints: Sequence[int]) -> bool:
+def _in_a_row(plan: BodyPlan, joints: Sequence[int]) -> bool:
     return is_chain(plan.skeleton, [plan.skeleton.names[j] for j in joints])
 
 
@@ -336,19 +336,19 @@ def suggest(
     return Correspondence(source=source, target=target, pairs=tuple(pairs))
 
 
-def take_apart(skeleton: Skeleton, motion: Motion | None = None) -> Plan:
+def take_apart(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
     """The parts of a body, by names if they tell arms and legs, else by their place in the body."""
     how = stance(skeleton, motion)
     return by_names(skeleton, how) or by_place(skeleton, how)
 
 
-def _nothing(one: Plan, other: Plan) -> CorrespondenceError:
+def _nothing(one: BodyPlan, other: BodyPlan) -> CorrespondenceError:
     return CorrespondenceError(
         f"Nothing but the root corresponds: the source is {described(one)}; the target is {described(other)}", hint=HINT
     )
 
 
-def described(plan: Plan) -> str:
+def described(plan: BodyPlan) -> str:
     """A body in a few words: what kind it is and what it has."""
     kinds: dict[str, int] = {}
     for pair in plan.limbs:

@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.base.arrays import median, percentile
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.figure.contacts import Contact
 from understudy.figure.measures import leg_length
 from understudy.figure.skeleton import Skeleton
@@ -37,7 +37,7 @@ class Floor:
         """(...,) metres: height of the floor below places (..., 3)."""
         return self.height + places[..., ::2] @ self.slope
 
-    @remembered
+    @cached
     def normal(self) -> Array:
         """(3,) unit vector away from the ground."""
         up = np.array([-self.slope[0], 1.0, -self.slope[1]])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from understudy.base.arrays import read_only
 from understudy.base.errors import MotionError, OptionError, SkeletonError
 from understudy.base.quaternion import Array, continuous, normalize, slerp
-from understudy.base.records import remembered, unchecked
+from understudy.base.records import cached, unchecked
 from understudy.figure.skeleton import Skeleton
 
 SEEN = 100
@@ -68,14 +68,14 @@ class Motion:
         """Seconds from the first frame to the last."""
         return (self.num_frames - 1) / self.fps
 
-    @remembered
+    @cached
     def times(self) -> Array:
         """(F,) seconds of each frame, from 0."""
         found = np.arange(self.num_frames) / self.fps
         found.setflags(write=False)
         return found
 
-    @remembered
+    @cached
     def still_joints(self) -> frozenset[int]:
         """Joints, the root apart, that do not turn while others do: they join parts of the build."""
         some = self.rotations[:: max(self.num_frames // SEEN, 1), 1:]

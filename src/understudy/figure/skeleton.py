@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from understudy.base.arrays import evenly, read_only
 from understudy.base.errors import SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, identity, multiply, rotate
-from understudy.base.records import remembered
+from understudy.base.records import cached
 
 
 class JointKind(StrEnum):
@@ -53,6 +53,10 @@ class Point:
     def __post_init__(self) -> None:
         offset = read_only(self.offset, (3,), f"Point `{self.name}`: offset")
         object.__setattr__(self, "offset", offset)
+
+    def as_table(self) -> dict[str, object]:
+        """The point as files keep it."""
+        return {"name": self.name, "joint": self.joint, "offset": self.offset}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,12 +122,12 @@ class Skeleton:
     def num_joints(self) -> int:
         return len(self.names)
 
-    @remembered
+    @cached
     def index(self) -> dict[str, int]:
         """Joint numbers by name."""
         return {name: i for i, name in enumerate(self.names)}
 
-    @remembered
+    @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each joint."""
         found: list[list[int]] = [[] for _ in self.names]
@@ -131,7 +135,7 @@ class Skeleton:
             found[parent].append(joint)
         return tuple(tuple(joints) for joints in found)
 
-    @remembered
+    @cached
     def depths(self) -> np.ndarray:
         """(J,) how many joints stand above each; 0 for the root."""
         depths = np.zeros(self.num_joints, dtype=np.intp)
@@ -139,20 +143,20 @@ class Skeleton:
             depths[joint] = depths[parent] + 1
         return depths
 
-    @remembered
+    @cached
     def levels(self) -> tuple[np.ndarray, ...]:
         """Joint numbers of each depth, from the root's children down."""
         order = np.argsort(self.depths, kind="stable")
         splits = np.flatnonzero(np.diff(self.depths[order])) + 1
         return tuple(np.split(order, splits)[1:])
 
-    @remembered
+    @cached
     def generations(self) -> tuple[tuple[slice | np.ndarray, slice | np.ndarray], ...]:
         """The joints of each depth and their parents, for arrays over all joints: slices where they stand evenly apart,
         as those of two limbs do, which are seen without copying."""
         return tuple((evenly(level), evenly(self.parents[level])) for level in self.levels)
 
-    @remembered
+    @cached
     def above(self) -> np.ndarray:
         """(J, J) whether a joint, the second, carries another or is it."""
         found = np.eye(self.num_joints, dtype=bool)
@@ -160,7 +164,7 @@ class Skeleton:
             found[joint] |= found[parent]
         return found
 
-    @remembered
+    @cached
     def lengths(self) -> Array:
         """(J,) distance from each joint's parent to it, metres; 0 for the root."""
         lengths = np.linalg.norm(self.offsets, axis=-1)
@@ -201,7 +205,7 @@ class Skeleton:
             found[child] = found[self.parents[child]]
         return found
 
-    @remembered
+    @cached
     def rest_world(self) -> tuple[Array, Array]:
         """World positions (J, 3) and orientations (J, 4) of the joints in the rest pose."""
         positions, rotations = self.offsets.copy(), self.rest.copy()
@@ -211,7 +215,7 @@ class Skeleton:
             rotations[level] = multiply(rotations[parents], self.rest[level])
         return positions, rotations
 
-    @remembered
+    @cached
     def rest_ends(self) -> Array:
         """(E, 3) world positions of the end points in the rest pose."""
         positions, rotations = self.rest_world

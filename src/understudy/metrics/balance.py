@@ -12,7 +12,7 @@ from understudy.figure.kinematics import BLOCK, Pose
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 
 FLAT = [0, 2]
 
@@ -33,7 +33,7 @@ TIERS = {"unbalanced_share": (0.05, 0.5, 1.0), "added_share": (0.0, 0.05, 0.2)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Balance(Metric):
+class BalanceMetric(Metric):
     """Signed distance of the centre of mass, seen from above, to the edge of the support; positive inside."""
 
     name: ClassVar[str] = "balance"
@@ -48,7 +48,7 @@ class Balance(Metric):
         Grade(figure="added_share", noticeable=TIERS["added_share"][1], bad=TIERS["added_share"][2]),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         plants = [(plant.point, plant.frames) for plant in take.plants if plant.level is not None]
         if not plants:
             return self.absent("nothing stands on a floor")
@@ -87,7 +87,7 @@ class Balance(Metric):
         return self.made(take, words, figures, [Curve(name="margin", values=margin, unit="m")], judged=judged)
 
     @staticmethod
-    def _source_share(take: Take, standing: np.ndarray) -> float | None:
+    def _source_share(take: Comparison, standing: np.ndarray) -> float | None:
         """Share of the same frames (F,) in which the source is out of balance too."""
         if take.shown_pose is None or not standing.any():
             return None
@@ -144,4 +144,4 @@ def inside(centre: Array, feet: Array) -> Array:
     return np.where(np.isfinite(within) & (within > 0.0), within, -away)
 
 
-METRIC = Balance()
+METRIC = BalanceMetric()

@@ -14,7 +14,7 @@ from understudy.base.errors import UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 
 if TYPE_CHECKING:
-    from understudy.metrics.comparison import Take
+    from understudy.metrics.comparison import Comparison
 
 
 ADULT = 0.85
@@ -156,12 +156,12 @@ class Metric(ABC):
     grades: ClassVar[tuple[Grade, ...]] = ()
 
     @abstractmethod
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         """Measure a motion, against its source where there is one."""
 
     def made(
         self,
-        take: Take,
+        take: Comparison,
         words: str,
         figures: Iterable[Figure],
         curves: Iterable[Curve] = (),

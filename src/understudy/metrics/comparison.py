@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import carry
+from understudy.correspondence.contact_context import ContactContext
 from understudy.correspondence.landing import Landing, land, step_ratio
 from understudy.correspondence.pairs import Correspondence
-from understudy.correspondence.stage import Stage
 from understudy.correspondence.suggest import suggest
 from understudy.figure.contacts import Contact, Detection, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor, leg_ratio
@@ -39,7 +39,7 @@ SKEWED = np.cos(np.radians(10.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plant:
+class PlantedPoint:
     """A point of the result while it should stand."""
 
     point: Point
@@ -52,7 +52,7 @@ class Plant:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Take:
+class Comparison:
     """A motion to be measured, and what it is measured against."""
 
     result: Motion
@@ -68,7 +68,7 @@ class Take:
     """The result's skin, where it has one."""
     source_meshes: tuple[Mesh, ...] = ()
 
-    @remembered
+    @cached
     def leg(self) -> float:
         """Metres: the length of the result's legs."""
         return leg_length(self.result.skeleton)
@@ -78,11 +78,11 @@ class Take:
         """How many times an adult's the legs are."""
         return self.leg / ADULT
 
-    @remembered
+    @cached
     def pose(self) -> Pose:
         return fk(self.result)
 
-    @remembered
+    @cached
     def shown(self) -> Motion | None:
         """The source at the times of the result's frames; its last frame is held where it is shorter."""
         if self.source is None:
@@ -100,23 +100,23 @@ class Take:
         apart = abs(self.result.duration - self.source.duration)
         return apart <= max(LENGTHS * self.source.duration, 2.0 / self.result.fps)
 
-    @remembered
+    @cached
     def shown_pose(self) -> Pose | None:
         return None if self.shown is None else fk(self.shown)
 
-    @remembered
+    @cached
     def ratio(self) -> float:
         """How much larger than the source the result's body is, by its legs or the height of its hips."""
         if self.source is None:
             return 1.0
         return leg_ratio(self.source.skeleton, self.result.skeleton) if self.alike else step_ratio(self.alignment)
 
-    @remembered
+    @cached
     def alike(self) -> bool:
         """Whether source and result are of one structure, with rest poses in which angles mean the same."""
         return self.source is not None and self.given is None and _alike(self.source.skeleton, self.result.skeleton)
 
-    @remembered
+    @cached
     def correspondence(self) -> Correspondence:
         assert self.source is not None
         source, target = self.source.skeleton, self.result.skeleton
@@ -124,12 +124,12 @@ class Take:
             return Correspondence(source=source, target=target, pairs=self.given.pairs, points=self.given.points)
         return suggest(source, target, source_motion=self.source, target_motion=self.result)
 
-    @remembered
+    @cached
     def alignment(self) -> Alignment:
         """The reference poses of source and result, from which their movement is counted."""
         return align(self.correspondence, source_motion=self.source, target_motion=self.result)
 
-    @remembered
+    @cached
     def loose(self) -> bool:
         """Whether source and result stand in ways of their own, or share no more than one bone: paths of their joints
         and limbs cannot be compared in size."""
@@ -137,7 +137,7 @@ class Take:
             return False
         return self.alignment.stance or len(self.correspondence.pairs) == 1
 
-    @remembered
+    @cached
     def found_contacts(self) -> tuple[Contact, ...]:
         """The contacts that stay in one place."""
         if self.contacts is not None:
@@ -148,7 +148,7 @@ class Take:
             found = _low_contacts(self.result)
         return tuple(contact for contact in found if contact.place is not None)
 
-    @remembered
+    @cached
     def floor(self) -> Floor:
         """The ground that source and result stand on."""
         if self.ground is not None:
@@ -156,7 +156,7 @@ class Take:
         whose = self.result if self.source is None else self.source
         return find_floor(self.found_contacts, leg_length(whose.skeleton))
 
-    @remembered
+    @cached
     def landing(self) -> Landing | None:
         """Where on the result the source's contacts go; None where the two are of one structure."""
         if self.source is None or self.alike:
@@ -164,22 +164,22 @@ class Take:
         carried = carry(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
         return land(self.source, self.found_contacts, self.alignment, carried, self.floor)
 
-    @remembered
-    def plants(self) -> tuple[Plant, ...]:
+    @cached
+    def plants(self) -> tuple[PlantedPoint, ...]:
         """When which points of the result should stand, and how high."""
         if self.source is None:
             return self._own_plants()
-        stage = Stage(source=self.source, target=self.result.skeleton, floor=self.floor, landing=self.landing)
+        stage = ContactContext(source=self.source, target=self.result.skeleton, floor=self.floor, landing=self.landing)
         contacts = self.found_contacts if self.landing is None else self.landing.contacts
         made = []
         for contact in contacts:
             frames = contact.frames(self.result.fps, self.result.num_frames)
             level = stage.rise(contact) if contact.on == "floor" else None
             if len(frames):
-                made.append(Plant(point=stage.point(contact.point), frames=frames, contact=contact, level=level))
+                made.append(PlantedPoint(point=stage.point(contact.point), frames=frames, contact=contact, level=level))
         return tuple(made)
 
-    def _own_plants(self) -> tuple[Plant, ...]:
+    def _own_plants(self) -> tuple[PlantedPoint, ...]:
         rises = [float(c.place[1] - self.floor.heights(c.place)) for c in self.found_contacts if c.place is not None]
         standing = {
             real: [
@@ -196,10 +196,10 @@ class Take:
             frames = contact.frames(self.result.fps, self.result.num_frames)
             level = rise - shift if contact.on == "floor" else None
             if len(frames):
-                made.append(Plant(point=contact.point, frames=frames, contact=contact, level=level))
+                made.append(PlantedPoint(point=contact.point, frames=frames, contact=contact, level=level))
         return tuple(made)
 
-    @remembered
+    @cached
     def aided(self) -> np.ndarray:
         """(F,) whether something besides the floor holds the body: a rail, a thing, somebody else."""
         held = np.zeros(self.result.num_frames, bool)
@@ -208,7 +208,7 @@ class Take:
                 held[contact.frames(self.result.fps, self.result.num_frames)] = True
         return held
 
-    @remembered
+    @cached
     def headings(self) -> tuple[Array, Array] | None:
         """(F,) radians about the vertical of the result and of the source; None without a source."""
         if self.shown is None:

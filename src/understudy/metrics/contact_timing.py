@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.comparison import SLIDING, Plant, Take, tracks
+from understudy.metrics.comparison import SLIDING, Comparison, PlantedPoint, tracks
 
 NEAR = (0.02, 0.05)
 """Metres on an adult body within which a point is still in contact."""
@@ -33,7 +33,7 @@ class ContactTiming(Metric):
         Grade(figure="kept_2cm", noticeable=0.95, bad=0.7),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         if take.source is None:
             return self.absent("there is no source to compare with")
         if not take.plants:
@@ -74,7 +74,7 @@ class ContactTiming(Metric):
         return self.made(take, words, figures, curves)
 
     @staticmethod
-    def _slow(take: Take, points: Sequence[Point]) -> np.ndarray:
+    def _slow(take: Comparison, points: Sequence[Point]) -> np.ndarray:
         """(F, P) where the source's points are all but still, though no contact says so."""
         assert take.source is not None
         theirs = {plant.point.name: plant.contact.point for plant in take.plants}
@@ -84,7 +84,7 @@ class ContactTiming(Metric):
         return _mask(take, points, [(names[c.point.name], c.frames(fps, count)) for c in loose])
 
 
-def _mask(take: Take, points: Sequence[Point], spans: Sequence[tuple[str, np.ndarray]]) -> np.ndarray:
+def _mask(take: Comparison, points: Sequence[Point], spans: Sequence[tuple[str, np.ndarray]]) -> np.ndarray:
     """(F, P) whether points are in contact."""
     column = {point.name: i for i, point in enumerate(points)}
     held = np.zeros((take.result.num_frames, len(points)), bool)
@@ -100,14 +100,14 @@ def _widened(held: np.ndarray, fps: float) -> np.ndarray:
     return np.any([padded[i : i + len(held)] for i in range(2 * reach + 1)], axis=0)
 
 
-def _partner(plant: Plant, found: Sequence[Contact]) -> Contact | None:
+def _partner(plant: PlantedPoint, found: Sequence[Contact]) -> Contact | None:
     """The contact of the result that shares most time with a plant of the same point; None where none does."""
     mine = [c for c in found if c.point.name == plant.point.name]
     shared = [min(c.end, plant.contact.end) - max(c.start, plant.contact.start) for c in mine]
     return mine[int(np.argmax(shared))] if shared and max(shared) >= 0.0 else None
 
 
-def _timing(plants: Sequence[Plant], found: Sequence[Contact]) -> Array:
+def _timing(plants: Sequence[PlantedPoint], found: Sequence[Contact]) -> Array:
     """(2 N,) seconds that beginnings and ends are late, for contacts that the result has."""
     late = []
     for plant in plants:
@@ -117,11 +117,11 @@ def _timing(plants: Sequence[Plant], found: Sequence[Contact]) -> Array:
     return np.array(late)
 
 
-def _lost(plants: Sequence[Plant], found: Sequence[Contact]) -> int:
+def _lost(plants: Sequence[PlantedPoint], found: Sequence[Contact]) -> int:
     return sum(_partner(plant, found) is None for plant in plants)
 
 
-def _kept(take: Take, limit: float) -> float:
+def _kept(take: Comparison, limit: float) -> float:
     """Share of planted frames whose point is near its place, over the floor and above or below it."""
     near, total = 0, 0
     paths = tracks(take.pose, (plant.point for plant in take.plants))

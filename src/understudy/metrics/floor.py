@@ -13,7 +13,7 @@ from understudy.figure.floor import Floor
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Take, has_point, tracks
+from understudy.metrics.comparison import Comparison, has_point, tracks
 
 SUNK = 0.005
 """Metres on an adult body beyond which a point below the floor counts."""
@@ -38,7 +38,7 @@ class FloorContact(Metric):
         Grade(figure="mean_float", noticeable=SUNK, bad=0.02, source=FIVE, metres=True),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         standing = [plant for plant in take.plants if plant.level is not None]
         if not standing:
             return self.absent("nothing stands on a floor")
@@ -81,11 +81,11 @@ class FloorContact(Metric):
         return self.made(take, words, figures, curves, judged=None if known else (), worst=worst)
 
     @staticmethod
-    def _above(take: Take, places: Array) -> Array:
+    def _above(take: Comparison, places: Array) -> Array:
         """(n,) metres: how high places (n, 3) are above the floor."""
         return places[:, 1] - take.floor.heights(places)
 
-    def _watched(self, take: Take) -> tuple[list[Point], Array, list[Point | None]]:
+    def _watched(self, take: Comparison) -> tuple[list[Point], Array, list[Point | None]]:
         """Points that must not sink, how high above the floor each may be at least, and the source's of each."""
         lowest: dict[str, tuple[Point, float, Point | None]] = {}
         for plant in take.plants:
@@ -106,7 +106,9 @@ class FloorContact(Metric):
         rows = list(lowest.values())
         return [row[0] for row in rows], np.array([row[1] for row in rows]), [row[2] for row in rows]
 
-    def _source_depth(self, take: Take, points: list[Point], levels: Array, partners: list[Point | None]) -> Array:
+    def _source_depth(
+        self, take: Comparison, points: list[Point], levels: Array, partners: list[Point | None]
+    ) -> Array:
         """(F, P) metres on the result's body that the source's partners of points are in the floor themselves."""
         depth = np.zeros((take.result.num_frames, len(points)))
         known = [i for i, partner in enumerate(partners) if partner is not None]
@@ -117,7 +119,7 @@ class FloorContact(Metric):
         return depth
 
     @staticmethod
-    def _source_level(take: Take, row: int, points: list[Point], levels: Array) -> float:
+    def _source_level(take: Comparison, row: int, points: list[Point], levels: Array) -> float:
         """How high above the floor the source's partner of a point stands at its lowest."""
         own = [
             float(plant.contact.place[1] - take.floor.heights(plant.contact.place))
@@ -127,7 +129,7 @@ class FloorContact(Metric):
         return min(own, default=float(levels[row]) / take.ratio)
 
 
-def _names(take: Take) -> set[str]:
+def _names(take: Comparison) -> set[str]:
     assert take.source is not None
     skeleton = take.source.skeleton
     return {*skeleton.names, *(end.name for end in skeleton.ends)}

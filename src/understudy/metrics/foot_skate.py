@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Take, tracks
+from understudy.metrics.comparison import Comparison, tracks
 
 FLAT = [0, 2]
 
@@ -60,7 +60,7 @@ class FootSkate(Metric):
         Grade(figure="sliding_share", noticeable=0.7, bad=0.9, source=CAPTURED),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         plants = [plant for plant in take.plants if len(plant.frames) > 1]
         if not plants:
             return self.absent("nothing stands still long enough to be planted")
@@ -97,7 +97,7 @@ class FootSkate(Metric):
             take, words, figures, [Curve(name="sliding_speed", values=curve, unit="m/s")], judged=judged, worst=at
         )
 
-    def _source(self, take: Take) -> Slides | None:
+    def _source(self, take: Comparison) -> Slides | None:
         """How the source itself slides during the same plants."""
         if take.shown_pose is None:
             return None

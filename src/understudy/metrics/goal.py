@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.metrics.base import Figure, Grade, Measurement, Metric, millimetres
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 
 REACHED = "Lommers13 sec. 7.1: constraints count as met within 1.5 cm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Goal(Metric):
+class GoalMetric(Metric):
     """The constraints' own residuals: metres for places, degrees for angles."""
 
     name: ClassVar[str] = "goal"
@@ -24,7 +24,7 @@ class Goal(Metric):
         Grade(figure="worst_angle", noticeable=2.0, bad=10.0),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         if not take.outcomes:
             return self.absent("no constraints are given")
         places = [each for each in take.outcomes if not each.constraint.angular]
@@ -53,4 +53,4 @@ class Goal(Metric):
         return self.made(take, words, figures, **facts)
 
 
-METRIC = Goal()
+METRIC = GoalMetric()

@@ -26,7 +26,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT, percent
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.joint_limit import breach, ranges_of
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -53,7 +53,7 @@ TURNED = 90.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sides:
+class SidePairs:
     """The joints of a source's two sides and those of the result that play them, left and right, parents first."""
 
     source: np.ndarray
@@ -63,7 +63,7 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class View:
+class CheckInput:
     """A body over the first frames of its motion."""
 
     motion: Motion
@@ -77,7 +77,7 @@ class View:
     """(F,) whether they tell."""
 
     @staticmethod
-    def of(motion: Motion, places: Array, count: int, pairs: np.ndarray) -> View:
+    def of(motion: Motion, places: Array, count: int, pairs: np.ndarray) -> CheckInput:
         """A body over so many frames, whose joints of the left and right are known (2, K)."""
         left, right = pairs
         places = places[:count]
@@ -94,10 +94,10 @@ class View:
         # Somebody who lies on the side has the left above the right: that says nothing about where they face.
         told = (size > 0.5 * np.linalg.norm(across, axis=-1)) & (size > 0.0)
         forward = forward / np.maximum(size, 1e-12)[:, None]
-        return View(motion=motion, places=places, leg=leg, forward=forward, told=told)
+        return CheckInput(motion=motion, places=places, leg=leg, forward=forward, told=told)
 
 
-def find_sides(source: Motion, result: Motion, correspondence: Correspondence | None) -> Sides:
+def find_sides(source: Motion, result: Motion, correspondence: Correspondence | None) -> SidePairs:
     """Who plays whom on the two sides; joints play those of their name where no correspondence says otherwise."""
     names, into = source.skeleton.names, result.skeleton.index
     player: dict[str, str] = dict(zip(names, names))
@@ -113,7 +113,7 @@ def find_sides(source: Motion, result: Motion, correspondence: Correspondence | 
         theirs.append((joint, int(other)))
         played.append((into[mine], into[its]))
     columns = [np.array(each, np.intp).reshape(-1, 2).T for each in (theirs, played)]
-    return Sides(source=columns[0], result=columns[1])
+    return SidePairs(source=columns[0], result=columns[1])
 
 
 def crossed(correspondence: Correspondence) -> str:
@@ -128,7 +128,7 @@ def crossed(correspondence: Correspondence) -> str:
     return f"is mirrored: {across} of {across + straight} bones that are on a side play those of the other side"
 
 
-def mirrored(source: View, result: View, sides: Sides, *, alike: bool) -> str:
+def mirrored(source: CheckInput, result: CheckInput, sides: SidePairs, *, alike: bool) -> str:
     """Whether the left of a result does what the source's right does, in words.
 
     What the left is ahead of the right, and above it, is turned round in a mirror image. What is the same on both
@@ -168,7 +168,7 @@ def opposite(wanted: Array, done: Array) -> float | None:
     return together if together < OPPOSITE else None
 
 
-def _busier(body: View, pairs: np.ndarray) -> Array:
+def _busier(body: CheckInput, pairs: np.ndarray) -> Array:
     """(F - 1, K) how much faster joints of the left turn than those of the right, about their mean over time."""
     speeds = turns(body.motion, pairs.ravel())[: len(body.places) - 1].reshape(-1, *pairs.shape)
     more = speeds[:, 0] - speeds[:, 1]
@@ -189,7 +189,7 @@ def alike_by(a: Array, b: Array) -> float:
     return float(np.sum(a * b)) / size if size > 0.0 else 0.0
 
 
-def turned(source: View, result: View) -> str:
+def turned(source: CheckInput, result: CheckInput) -> str:
     """Whether a result faces or goes another way than its source, by body, feet or path, in words."""
     if away := away_from(source.forward, result.forward, source.told & result.told):
         return f"faces the other way: {away:.0f} degrees from where the source faces"
@@ -206,7 +206,7 @@ def turned(source: View, result: View) -> str:
     return ""
 
 
-def _toes(body: View) -> tuple[Array, np.ndarray] | None:
+def _toes(body: CheckInput) -> tuple[Array, np.ndarray] | None:
     """(F, 3) where the feet of a body point, and (F,) where that is told; None for no human ones."""
     # An animal's digits point anywhere in a stance that is not its own.
     found = roles(body.motion.skeleton) if is_humanoid(body.motion.skeleton) else {}
@@ -298,18 +298,20 @@ def failures(
     """
     own = list(constraints)
     if limits is None:
-        limits = [each for each in own if isinstance(each, JointRange) and each.joint.actor in actors]
+        limits = [each for each in own if isinstance(each, JointRange) and each.joints()[0].actor in actors]
     if said := scattered(source, result):
         return (said,)
     thin = result[:: max(round(result.fps / RATE), 1)]
-    take = Take(result=thin, source=source, given=correspondence, contacts=None if contacts is None else (*contacts,))
+    take = Comparison(
+        result=thin, source=source, given=correspondence, contacts=None if contacts is None else (*contacts,)
+    )
     if said := _at_rest(take):
         return (said,)
     stands = stands_of(own, thin, actors) if contacts is None else _taken(take)
     return judged(take, stands, limits, made_by=None if given else correspondence)
 
 
-def take_failures(take: Take) -> tuple[str, ...]:
+def take_failures(take: Comparison) -> tuple[str, ...]:
     """The same for a result of any program, by what its source has; limits that are only a guess are left out."""
     if said := scattered(take.source, take.result) or _at_rest(take):
         return (said,)
@@ -318,7 +320,7 @@ def take_failures(take: Take) -> tuple[str, ...]:
 
 
 def judged(
-    take: Take, stands: Sequence[Stand], limits: Sequence[JointRange], *, made_by: Correspondence | None = None
+    take: Comparison, stands: Sequence[Stand], limits: Sequence[JointRange], *, made_by: Correspondence | None = None
 ) -> tuple[str, ...]:
     """Why a result that moves is of no use, given what it was to keep and the map by which it was made."""
     exchanged, away = compared(take)
@@ -329,7 +331,7 @@ def judged(
     return tuple(sentence for sentence in found if sentence)
 
 
-def _at_rest(take: Take) -> str:
+def _at_rest(take: Comparison) -> str:
     """Whether a result does not move though it should, in words."""
     if take.source is None:
         if take.result.num_frames < 2:
@@ -382,7 +384,7 @@ def travel(motion: Motion) -> Array:
     return np.linalg.norm(np.diff(motion.root, axis=0), axis=-1)
 
 
-def compared(take: Take) -> tuple[str, str]:
+def compared(take: Comparison) -> tuple[str, str]:
     """Whether a result is mirrored against its source, and whether it faces another way; in words, empty if not."""
     # Who says by a map that left plays right asks for it.
     if take.source is None or take.shown is None or (take.given is not None and crossed(take.given)):
@@ -391,14 +393,14 @@ def compared(take: Take) -> tuple[str, str]:
     count = int(np.sum(take.result.times <= take.source.duration + late))
     sides = _sides(take)
     assert take.shown_pose is not None
-    before = View.of(take.shown, take.shown_pose.positions, count, sides.source)
-    after = View.of(take.result, take.pose.positions, count, sides.result)
+    before = CheckInput.of(take.shown, take.shown_pose.positions, count, sides.source)
+    after = CheckInput.of(take.result, take.pose.positions, count, sides.result)
     # Steps that begin half a cycle later are those of a mirror image.
     exchanged = mirrored(before, after, sides, alike=take.alike) if take.as_long else ""
     return exchanged, turned(before, after)
 
 
-def _sides(take: Take) -> Sides:
+def _sides(take: Comparison) -> SidePairs:
     assert take.source is not None
     known = take.given
     if known is None and take.source.skeleton.names != take.result.skeleton.names:
@@ -409,7 +411,7 @@ def _sides(take: Take) -> Sides:
     return find_sides(take.source, take.result, known)
 
 
-def off_limits(take: Take, limits: Sequence[JointRange]) -> str:
+def off_limits(take: Comparison, limits: Sequence[JointRange]) -> str:
     """Whether a joint is far outside its range for most of the time, and the source's own is not, in words."""
     for limit in limits:
         over = np.degrees(breach(limit, take.result))
@@ -420,9 +422,8 @@ def off_limits(take: Take, limits: Sequence[JointRange]) -> str:
             over = over - np.degrees(breach(limit, take.shown))
         if np.mean(over > BROKEN) > MOST:
             far = float(np.median(over))
-            return (
-                f"is off its joint limits: `{limit.joint.point}` is {far:.0f} degrees beyond its range most of the time"
-            )
+            joint = limit.joints()[0].point
+            return f"is off its joint limits: `{joint}` is {far:.0f} degrees beyond its range most of the time"
     return ""
 
 
@@ -466,13 +467,14 @@ def stands_of(constraints: Iterable[Constraint], result: Motion, actors: Sequenc
     """
     found = []
     for each in constraints:
-        if not isinstance(each, SamePlace | Place) or each.instants or each.spot.actor not in actors:
+        if not isinstance(each, SamePlace | Place) or each.instants or each.point_refs()[0].actor not in actors:
             continue
         axes = each.axes if isinstance(each, Place) else "xyz"
         still = {"x", "z"} <= set(axes)
         height = each.height if isinstance(each, SamePlace) else None if still else float(each.target[1])
         if still or "y" in axes:
-            point = result.skeleton.point(each.spot.point) if isinstance(each.spot.point, str) else each.spot.point
+            point = each.point_refs()[0].point
+            point = result.skeleton.point(point) if isinstance(point, str) else point
             found.append(Stand(point=point, frames=each.frames(result.times), height=height, still=still))
     return found
 
@@ -483,7 +485,7 @@ def _path(pose: Pose, point: Point, frames: np.ndarray) -> Array:
     return pose.positions[frames, joint] + rotate(pose.rotations[frames, joint], point.offset)
 
 
-def _taken(take: Take) -> list[Stand]:
+def _taken(take: Comparison) -> list[Stand]:
     """What stands by the contacts of a source: where they land on the result, as high as they stand there."""
     found = []
     for plant in take.plants:

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.constraints.base import View
+from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.carry import carry
 from understudy.correspondence.limits import human_limits, skeleton_limits
 from understudy.figure.measures import rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 
 OUTSIDE = np.radians(1.0)
 """Radians beyond which a frame counts as outside."""
@@ -34,14 +34,14 @@ class JointLimit(Metric):
         Grade(figure="beyond_normal", noticeable=50.0, bad=170.0, source=CAPTURED),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         ranges, sure = ranges_of(take)
         if not ranges:
             return self.absent("no limits are known for this body")
         over = np.stack([breach(each, take.result) for each in ranges], -1)
         by_frame = over.max(axis=1)
         frame, joint = np.unravel_index(int(np.argmax(over)), over.shape)
-        name = str(ranges[int(joint)].joint.point)
+        name = str(ranges[int(joint)].joints()[0].point)
         share = float(np.mean(by_frame > OUTSIDE))
         worst = float(np.degrees(by_frame.max()))
         more = None
@@ -74,7 +74,7 @@ class JointLimit(Metric):
         return self.made(take, words, figures, [curve], judged=judged, **facts)
 
 
-def ranges_of(take: Take) -> tuple[Sequence[JointRange], bool]:
+def ranges_of(take: Comparison) -> tuple[Sequence[JointRange], bool]:
     """The ranges that a result is to keep, its skeleton's own, else a human's; and whether they are no guess."""
     own = skeleton_limits(take.result.skeleton)
     if own:
@@ -93,8 +93,10 @@ def ranges_of(take: Take) -> tuple[Sequence[JointRange], bool]:
 
 def breach(limit: JointRange, motion: Motion) -> Array:
     """(F,) radians: how far a joint is outside its range."""
-    joint = motion.skeleton.joint(str(limit.joint.point))
-    view = View(times=motion.times, points=np.empty((motion.num_frames, 0, 3)), turns=motion.rotations[:, [joint]])
+    joint = motion.skeleton.joint(str(limit.joints()[0].point))
+    view = ConstraintInput(
+        times=motion.times, points=np.empty((motion.num_frames, 0, 3)), local_rotations=motion.rotations[:, [joint]]
+    )
     values = limit.measure(view).values
     return np.maximum(values.max(axis=1), 0.0) if values.shape[1] else np.zeros(motion.num_frames)
 

@@ -16,7 +16,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import Measurement, Metric, Verdict, worst
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import take_failures
 from understudy.solve.solvers.base import Outcome
 
@@ -100,7 +100,7 @@ def evaluate(
         raise OptionError("A map of bones says nothing without a source to compare with")
     chosen = [_metric(name) for name in (metrics() if only is None else only)]
     told = None if contacts is None else tuple(contacts)
-    take = Take(
+    take = Comparison(
         result=result, source=source, given=correspondence, contacts=told, ground=floor, outcomes=tuple(outcomes),
         meshes=tuple(meshes), source_meshes=tuple(source_meshes),
     )  # fmt: skip
@@ -121,7 +121,7 @@ def _metric(name: str) -> Metric:
     return metrics()[name]
 
 
-def _notes(take: Take) -> tuple[str, ...]:
+def _notes(take: Comparison) -> tuple[str, ...]:
     said: list[str] = []
     if take.source is None:
         return ()

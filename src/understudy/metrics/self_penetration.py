@@ -13,7 +13,7 @@ from understudy.figure.measures import is_humanoid
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.surface import Surface, capsules, resting_depths, surface
 
 DEEP = 0.01
@@ -34,7 +34,7 @@ class SelfPenetration(Metric):
         Grade(figure="worst_depth", noticeable=0.06, bad=0.15, source=CAPTURED, metres=True),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         skin = skin_of(take.result.skeleton, take.meshes)
         if skin is None and len(capsules(take.result.skeleton).ends) < 2:
             return self.absent("the body has no parts that could meet")
@@ -71,7 +71,7 @@ class SelfPenetration(Metric):
         return self.made(take, words, figures, [Curve(name="depth", values=values, unit="m")], judged=judged, **facts)
 
 
-def _told(take: Take, pair: tuple[str, str], time: float, depth: Array, added: Array, limit: float) -> str:
+def _told(take: Comparison, pair: tuple[str, str], time: float, depth: Array, added: Array, limit: float) -> str:
     """What is in what, in words."""
     words = (
         f"{_said(pair[0])} and {_said(pair[1])} are {millimetres(float(depth.max()))} in each other at {time:.2f} s; "
@@ -98,7 +98,7 @@ def _said(part: str) -> str:
     return part.replace("_", " ") if part.startswith(("left ", "right ")) else part
 
 
-def both_human(take: Take) -> bool:
+def both_human(take: Comparison) -> bool:
     """Whether source and result are both human bodies."""
     return take.source is not None and all(is_humanoid(m.skeleton) for m in (take.source, take.result))
 

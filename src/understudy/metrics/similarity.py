@@ -13,7 +13,7 @@ from understudy.figure.kinematics import forward
 from understudy.figure.measures import height
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import compared
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -58,12 +58,12 @@ def angles_between(a: Array, b: Array) -> Array:
     return np.arctan2(np.linalg.norm(cross(a, b), axis=-1), np.einsum("...i,...i->...", a, b))
 
 
-def directions(take: Take) -> Directions:
+def directions(take: Comparison) -> Directions:
     """Every bone that is long enough and has a partner."""
     return _alike(take) if take.alike else _mapped(take)
 
 
-def _alike(take: Take) -> Directions:
+def _alike(take: Comparison) -> Directions:
     """Bones of one structure: from each joint's parent to it, in both."""
     assert take.shown_pose is not None
     skeleton = take.result.skeleton
@@ -75,7 +75,7 @@ def _alike(take: Take) -> Directions:
     return Directions(bones=tuple(joints), found=_unit(found), wanted=_unit(wanted))
 
 
-def _mapped(take: Take) -> Directions:
+def _mapped(take: Comparison) -> Directions:
     """Bones of a correspondence: each turned from the reference pose as its partner is turned from its own."""
     assert take.shown_pose is not None
     whole, alignment = take.correspondence, take.alignment
@@ -102,7 +102,7 @@ def _mapped(take: Take) -> Directions:
     )
 
 
-def _bone(take: Take, joint: int) -> Array | None:
+def _bone(take: Comparison, joint: int) -> Array | None:
     """(3,) the unit direction in a joint's frame of the longest bone that it turns; None where there is none."""
     skeleton = take.result.skeleton
     ways = [skeleton.offsets[child] for child in skeleton.children[joint]]
@@ -112,7 +112,7 @@ def _bone(take: Take, joint: int) -> Array | None:
     return longest / size if size > SHORTEST * height(skeleton) else None
 
 
-def tips(take: Take) -> list[tuple[int, int]]:
+def tips(take: Comparison) -> list[tuple[int, int]]:
     """Joints of the result and of the source at the ends of the limbs: pairs from which no other pair hangs."""
     assert take.source is not None
     if take.alike:
@@ -128,7 +128,7 @@ def tips(take: Take) -> list[tuple[int, int]]:
     ]
 
 
-def sides(take: Take) -> np.ndarray:
+def sides(take: Comparison) -> np.ndarray:
     """(J,) the joint of the result on the other side of each."""
     return partners(take.result.skeleton)
 
@@ -154,7 +154,7 @@ class Similarity(Metric):
         Grade(figure="heading", noticeable=15.0, bad=60.0),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         if take.shown is None or take.headings is None:
             return self.absent("there is no source to compare with")
         own, theirs = take.headings
@@ -194,7 +194,7 @@ class Similarity(Metric):
         return self.made(take, "; ".join(said), figures, curves, judged=judged, mirrored=swapped, joint=joint)
 
     @staticmethod
-    def _shift(take: Take, turned: float) -> float | None:
+    def _shift(take: Comparison, turned: float) -> float | None:
         """Body heights between limbs' ends and those of the source's angles on the same body: without proportions."""
         pairs = tips(take)
         if not pairs or not take.alike or take.shown is None:
@@ -207,7 +207,7 @@ class Similarity(Metric):
         return float(apart.mean()) / height(take.result.skeleton)
 
     @staticmethod
-    def _ends(take: Take, turned: float) -> Array | None:
+    def _ends(take: Comparison, turned: float) -> Array | None:
         """(F, E) body heights between limbs' ends, from each body's root and in its own height."""
         pairs = tips(take)
         if not pairs or take.shown is None or take.shown_pose is None:

@@ -11,7 +11,7 @@ from understudy.base.quaternion import Array
 from understudy.figure.bands import energy_above
 from understudy.figure.measures import leg_length
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 
 HERTZ = (4.0, 8.0, 12.0)
 
@@ -63,7 +63,7 @@ class Smoothness(Metric):
         Grade(figure="shake", noticeable=0.2, bad=1.0, source=SEEN),
     )
 
-    def measure(self, take: Take) -> Measurement:
+    def measure(self, take: Comparison) -> Measurement:
         if take.result.num_frames < 4:
             return self.absent("fewer than four frames")
         mine, theirs = _joints(take)
@@ -113,7 +113,7 @@ class Smoothness(Metric):
         return figures
 
     @staticmethod
-    def _spectrum(take: Take) -> list[Figure]:
+    def _spectrum(take: Comparison) -> list[Figure]:
         """Energy of the joints' turning that is faster than some frequencies, against the source's."""
         after = energy_above(take.result, HERTZ)
         before = None if take.shown is None else energy_above(take.shown, HERTZ)
@@ -133,7 +133,7 @@ class Smoothness(Metric):
         return [*figures, Figure(name="shake", value=added, unit="degrees", about=about)]
 
 
-def _joints(take: Take) -> tuple[list[int], list[int]]:
+def _joints(take: Comparison) -> tuple[list[int], list[int]]:
     """Joints of the result and, where there is a source, their partners."""
     if take.source is None or take.alike:
         both = list(range(take.result.skeleton.num_joints))

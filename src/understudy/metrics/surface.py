@@ -256,7 +256,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class BodyPart:
     """The skin of a part of the body."""
 
     name: str
@@ -273,7 +273,7 @@ class Surface:
     """All skins of a body as one, taken apart."""
 
     meshes: tuple[Mesh, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[BodyPart, ...]
     facing: tuple[tuple[int, int, np.ndarray], ...]
     """Numbers of two parts whose skins may meet, and (P,) which probes of the first count."""
     resting: tuple[Array, ...]
@@ -310,12 +310,12 @@ class _Skin:
         self.vertices = vertices
         self._trees: dict[str, tuple[object, Array]] = {}
 
-    def boxes(self, parts: Sequence[Part]) -> tuple[Array, Array]:
+    def boxes(self, parts: Sequence[BodyPart]) -> tuple[Array, Array]:
         """(N, 3) the least and the greatest coordinates of each part."""
         own = [self.vertices[part.corners] for part in parts]
         return np.array([each.min(axis=0) for each in own]), np.array([each.max(axis=0) for each in own])
 
-    def behind(self, part: Part, places: Array) -> np.ndarray:
+    def behind(self, part: BodyPart, places: Array) -> np.ndarray:
         """(P,) whether places may be inside a part, by the normal of its vertex that is nearest."""
         from scipy.spatial import cKDTree
 
@@ -334,7 +334,9 @@ class _Skin:
         return np.asarray(along <= BEHIND * distance * np.linalg.norm(normals[nearest], axis=-1))
 
 
-def _insides(skin: _Skin, parts: Sequence[Part], facing: Sequence[tuple[int, int, np.ndarray]]) -> list[Array | None]:
+def _insides(
+    skin: _Skin, parts: Sequence[BodyPart], facing: Sequence[tuple[int, int, np.ndarray]]
+) -> list[Array | None]:
     """For each two parts (P,) metres that probes of the first are inside the second; None where they are apart."""
     low, high = skin.boxes(parts)
     meet = np.all((low[:, None] < high) & (high[:, None] > low), axis=-1)
@@ -401,14 +403,14 @@ def _close(skeleton: Skeleton, parts: set[str]) -> set[Pair]:
     return found
 
 
-def _part(name: str, number: int, triangles: np.ndarray, owner: np.ndarray) -> Part:
+def _part(name: str, number: int, triangles: np.ndarray, owner: np.ndarray) -> BodyPart:
     """A part's triangles, those with two corners or more of its own, and what is looked at of it."""
     own = triangles[np.sum(owner[triangles] == number, axis=1) >= 2]
     vertices = np.flatnonzero(owner == number)
     probes = np.concatenate([np.repeat(vertices[:, None], 3, axis=1), own])
     step = max(len(probes) / PROBES, 1.0)
     chosen = np.unique((np.arange(0, len(probes), step)).astype(np.intp))
-    return Part(name=name, triangles=own, corners=np.unique(own), probes=probes[chosen])
+    return BodyPart(name=name, triangles=own, corners=np.unique(own), probes=probes[chosen])
 
 
 def _seams(vertices: Array, triangles: np.ndarray, owner: np.ndarray) -> dict[tuple[int, int], Array]:
@@ -422,7 +424,7 @@ def _seams(vertices: Array, triangles: np.ndarray, owner: np.ndarray) -> dict[tu
     }
 
 
-def _away(vertices: Array, part: Part, seam: Array | None, near: float) -> np.ndarray:
+def _away(vertices: Array, part: BodyPart, seam: Array | None, near: float) -> np.ndarray:
     """(P,) which probes of a part are farther than so many metres from a seam (S, 3)."""
     if seam is None:
         return np.ones(len(part.probes), bool)

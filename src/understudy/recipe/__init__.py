@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from understudy.recipe.reading import read_recipe, recipe_from
 from understudy.recipe.writing import recipe_text, write_recipe
-from understudy.retarget.model import Cast, PropEntry, Reading, Recipe
 from understudy.retarget.prepare import Prepared, prepare
+from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
 
 __all__ = [
-    "Cast",
+    "ActorSpec",
     "Prepared",
     "PropEntry",
     "Reading",

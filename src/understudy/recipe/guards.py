@@ -18,7 +18,7 @@ from understudy.figure.naming import side
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT, percent
-from understudy.metrics.comparison import Take
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import (
     LOST,
     NEAR,
@@ -72,7 +72,7 @@ def _bent(found: Transition, blend: Motion, first: Motion, second: Motion) -> st
         return ""
     both = [np.concatenate([getattr(each, name) for each in (first, second)]) for name in ("root", "rotations")]
     limits, _ = joint_limits(replace(first, root=both[0], rotations=both[1]))
-    return off_limits(Take(result=blend), limits)
+    return off_limits(Comparison(result=blend), limits)
 
 
 def _sliding(found: Transition) -> str:
@@ -123,7 +123,7 @@ def analogy_failures(found: Analogy) -> list[str]:
             return [f"the result {exchanged}"]
     asked = () if found.solution is None else found.solution.problem.constraints
     limits = [each for each in asked if isinstance(each, JointRange)]
-    take = Take(result=found.motion)
+    take = Comparison(result=found.motion)
     sentences = off_limits(take, limits), uprooted(take.pose, stands_of(asked, found.motion))
     return [f"the result {sentence}" for sentence in sentences if sentence]
 

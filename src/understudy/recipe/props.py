@@ -15,14 +15,14 @@ from understudy.base.errors import FileError, OptionError
 from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array, normalize
 from understudy.retarget.actor import SAMPLE, sample_scene
-from understudy.retarget.model import PropEntry
+from understudy.retarget.spec import PropEntry
 
 COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz")
 """Of a path in a CSV file: seconds, metres, and perhaps a rotation."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Course:
+class PropPath:
     """Where a prop is over time, as constraints take it."""
 
     positions: Array
@@ -40,7 +40,7 @@ class Course:
         return self.positions[0] if self.times is None else None
 
 
-def load_course(prop: PropEntry, folder: Path) -> Course:
+def load_course(prop: PropEntry, folder: Path) -> PropPath:
     """Where a prop is, from its entry or the file that the entry names."""
     where = f"Prop `{prop.name}`"
     if (prop.positions is None) == (prop.path is None):
@@ -48,12 +48,12 @@ def load_course(prop: PropEntry, folder: Path) -> Course:
     size = None if prop.sizes is None else _shaped(np.atleast_2d(prop.sizes), 3, f"{where}: sizes")[0]
     if prop.path is not None:
         times, positions, rotations = _read_path(prop.path, folder, prop.name)
-        return Course(positions=positions, rotations=rotations, times=times, size=size)
+        return PropPath(positions=positions, rotations=rotations, times=times, size=size)
     positions = _shaped(np.atleast_2d(prop.positions), 3, f"{where}: positions")  # type: ignore[arg-type]
     rotations = None
     if prop.rotations is not None:
         rotations = _turns(np.atleast_2d(prop.rotations), f"{where}: rotations")[:1]
-    return Course(positions=positions[:1], rotations=rotations, size=size)
+    return PropPath(positions=positions[:1], rotations=rotations, size=size)
 
 
 def _shaped(values: Array, width: int, what: str) -> Array:

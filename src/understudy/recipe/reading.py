@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
+from understudy.base.fields import FieldError, build, convert, names_of, unknown_key
 from understudy.base.files import open_to_read
+from understudy.base.toml import Place, find_lines, line_of
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
-from understudy.recipe.fields import FieldError, build, convert, names_of, unknown_key
-from understudy.recipe.props import Course, load_course
-from understudy.recipe.toml import Place, find_lines, line_of
-from understudy.retarget.model import AUTO, Cast, PropEntry, Reading, Recipe, parse_spacing
+from understudy.recipe.props import PropPath, load_course
 from understudy.retarget.plan import Options
 from understudy.retarget.prepare import find_solver, solvers
+from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, parse_spacing
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 
@@ -50,7 +50,7 @@ def read_recipe(path: str | Path) -> Recipe:
         said = re.sub(r"\s*\(at .*\)$", "", str(error))
         line = int(found[1]) if found else len(text.splitlines())
         raise FileError(str(path), line, f"no TOML: {said}") from None
-    return _Reader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
+    return _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
 
 
 def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:
@@ -60,14 +60,14 @@ def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:
         table: The tables, as `tomllib` gives them.
         folder: What the files in it are named from.
     """
-    return _Reader(name="", folder=folder, table=table, lines=None).recipe()
+    return _RecipeReader(name="", folder=folder, table=table, lines=None).recipe()
 
 
 class _PlacedError(FieldError):
     """An error whose keys lead all the way from the recipe's outermost tables."""
 
 
-class _Reader:
+class _RecipeReader:
     """Turns the tables of one recipe into what they say; lines are None for tables that come from no file."""
 
     def __init__(self, name: str, folder: Path, table: dict[str, Any], lines: dict[Place, int] | None) -> None:
@@ -130,14 +130,14 @@ class _Reader:
             for number, table in enumerate(entries)
         )
 
-    def _actors(self) -> tuple[Cast, ...]:
-        actors = self._each("actor", lambda table: build(Cast, table))
+    def _actors(self) -> tuple[ActorSpec, ...]:
+        actors = self._each("actor", lambda table: build(ActorSpec, table))
         short = {key: self.table[key] for key in SHORT if key in self.table}
         if short and actors:
             key = next(iter(short))
             raise self._error((key,), f"`{key}` stands alone, and there are [[actor]] entries too")
         if short:
-            return (self._at((), lambda: build(Cast, short)),)
+            return (self._at((), lambda: build(ActorSpec, short)),)
         names = [actor.name for actor in actors]
         for number, name in enumerate(names):
             if name in names[:number]:
@@ -199,7 +199,7 @@ class _Reader:
             other = _point(table["other"], ("other",))
         return Contact(point=_point(table, ()), other=other, **values)
 
-    def _constraint(self, table: Any, courses: dict[str, Course]) -> Constraint:
+    def _constraint(self, table: Any, courses: dict[str, PropPath]) -> Constraint:
         if not isinstance(table, dict) or "kind" not in table:
             raise FieldError("`kind` is missing", hint=f"kinds are {', '.join(kinds())}")
         kind = table["kind"]
@@ -216,7 +216,7 @@ class _Reader:
         return made
 
 
-def _from_prop(kind: type[Constraint], name: Any, courses: dict[str, Course]) -> dict[str, Any]:
+def _from_prop(kind: type[Constraint], name: Any, courses: dict[str, PropPath]) -> dict[str, Any]:
     """What a prop says about a constraint's fields."""
     if name not in courses:
         raise FieldError(f"there is no prop `{name}`; {nearest_names(str(name), courses)}", ("prop",))

@@ -8,15 +8,15 @@ from dataclasses import Field, replace
 from pathlib import Path
 from typing import Any
 
+from understudy.base.fields import default_of, names_of, notes_of, required, settable
 from understudy.base.files import open_to_write
+from understudy.base.toml import changed, comment, entry, example_entry, value_text
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
-from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
-from understudy.recipe.toml import changed, comment, entry, example_entry, value_text
 from understudy.retarget.actor import SAMPLE
-from understudy.retarget.model import Cast, PropEntry, Reading, Recipe
 from understudy.retarget.plan import Options
 from understudy.retarget.prepare import find_solver, make_solver, solvers
+from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
 
 HEAD = (
     "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "
@@ -44,7 +44,7 @@ def recipe_text(recipe: Recipe) -> str:
     """A recipe as commented TOML; read back it is the same recipe."""
     lines = comment(HEAD)
     for actor in recipe.actors:
-        lines += ["", "[[actor]]", *_fields(Cast, actor)]
+        lines += ["", "[[actor]]", *_fields(ActorSpec, actor)]
     lines += ["", "[reading]", *comment(_about(Reading)), *_fields(Reading, recipe.reading)]
     lines += ["", "[options]", *_options(recipe)]
     lines += ["", "[detection]", *comment(_about(Detection)), *_fields(Detection, recipe.options.detection)]

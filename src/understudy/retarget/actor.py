@@ -19,7 +19,7 @@ from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read
 from understudy.io.files import split_clip
 from understudy.io.guess import reference_frame
-from understudy.retarget.model import Cast, Reading, Scale
+from understudy.retarget.spec import ActorSpec, Reading, Scale
 from understudy.samples import Prop, Scene, character, characters, motion, motions
 
 PARTS = ("legs", "arms", "trunk", "head", "feet", "hands")
@@ -114,10 +114,10 @@ SAMPLE = "sample:"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Loaded:
+class ActorData:
     """One actor's motion and target, with the file whose conventions the result is written in."""
 
-    cast: Cast
+    cast: ActorSpec
     motion: Motion
     target: Skeleton
     clip: Clip
@@ -134,7 +134,7 @@ class Loaded:
     notes: tuple[str, ...] = ()
 
 
-def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
+def load(cast: ActorSpec, reading: Reading, folder: Path = Path()) -> ActorData:
     """Read what an actor needs."""
     clip, contacts, props = _source(cast.source, reading, folder)
     if clip.motion is None:
@@ -162,7 +162,7 @@ def load(cast: Cast, reading: Reading, folder: Path = Path()) -> Loaded:
         own = None if own is None else replace(own, skeleton=target)
     if contacts is not None:
         contacts = shifted(contacts, start, moved.duration)
-    return Loaded(
+    return ActorData(
         cast=cast, motion=moved, target=target, clip=written, target_motion=own, references=references,
         start=start, contacts=contacts, props=props, notes=tuple(notes),
     )  # fmt: skip
@@ -290,7 +290,7 @@ def _remarks(clip: Clip, name: str) -> list[str]:
     return said
 
 
-def clip_of(loaded: Loaded, motion: Motion) -> Clip:
+def clip_of(loaded: ActorData, motion: Motion) -> Clip:
     """A result in the conventions of the file that its character came from, called as the source's motion is."""
     named = replace(motion, name=loaded.motion.name)
     if attach(loaded.clip.skeleton) is not loaded.clip.skeleton:

@@ -19,7 +19,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.retarget.feature_driving import drive
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.start import check_structure
 from understudy.solve.solvers.base import Solution, Solver, Watch
 
@@ -27,7 +27,7 @@ SKEWED = 10.0
 """Degrees between the bones of two rest poses from which on the same angles mean another pose."""
 
 
-def cast(
+def match_actor(
     motion: Motion,
     target: Skeleton,
     *,
@@ -37,7 +37,7 @@ def cast(
     source_pose: Array | None = None,
     target_pose: Array | None = None,
     **rest: Any,
-) -> Part:
+) -> Assignment:
     """The part of a target in somebody else's motion.
 
     Args:
@@ -53,7 +53,7 @@ def cast(
     asked = alignment is not None or source_pose is not None or target_pose is not None
     if correspondence is None and same_structure(motion.skeleton, target):
         if not asked and rest_poses_apart(motion.skeleton, target)[0] <= SKEWED:
-            return Part(motion=motion, target=target, **rest)
+            return Assignment(motion=motion, target=target, **rest)
         correspondence = same_names(motion.skeleton, target)
     if correspondence is None:
         correspondence = suggest(motion.skeleton, target, source_motion=motion, target_motion=target_motion)
@@ -65,10 +65,10 @@ def cast(
         target_pose=target_pose,
         mode=alignment,
     )
-    return Part(motion=motion, target=target, alignment=aligned, **rest)
+    return Assignment(motion=motion, target=target, alignment=aligned, **rest)
 
 
-def is_driven(part: Part) -> bool:
+def is_driven(part: Assignment) -> bool:
     """Whether nothing of a target corresponds but the body as a whole, so that features have to drive it."""
     return part.alignment is not None and len(part.alignment.correspondence.pairs) == 1
 
@@ -89,7 +89,7 @@ def rest_poses_apart(source: Skeleton, target: Skeleton) -> tuple[float, str]:
     return float(angles[worst]), target.names[worst + 1]
 
 
-__all__ = ["Options", "Part", "Plan", "morph", "naive", "plan", "retarget"]
+__all__ = ["Assignment", "Options", "Plan", "morph", "naive", "plan", "retarget"]
 
 
 def retarget(
@@ -126,7 +126,7 @@ def retarget(
             target_motion=None if own is None else rehung(own, hung), **casting,
         )  # fmt: skip
         return replace(found, motions=tuple(rehung(each, target) for each in found.motions))
-    part = cast(motion, target, correspondence=correspondence, **casting)
+    part = match_actor(motion, target, correspondence=correspondence, **casting)
     if is_driven(part) and not constraints and solver is None:
         assert part.alignment is not None
         points = part.alignment.correspondence.points or None
@@ -160,7 +160,7 @@ def morph(
     share = np.linspace(0.0, 1.0, motion.num_frames) if share is None else np.asarray(share, float)
     if share.shape != (motion.num_frames,) or not np.all(np.isfinite(share)):
         raise OptionError(f"Expected {motion.num_frames} finite shares, one for each frame; got shape {share.shape}")
-    part = Part(motion=motion, target=target, share=share)
+    part = Assignment(motion=motion, target=target, share=share)
     return plan([part], constraints=constraints, contacts=contacts, options=options).solve(solver, watch)
 
 

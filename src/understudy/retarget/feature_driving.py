@@ -26,13 +26,13 @@ from understudy.base.quaternion import (
     to_matrix,
     unrotate,
 )
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
+from understudy.correspondence.contact_context import ContactContext
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import PointPair
-from understudy.correspondence.stage import Stage
 from understudy.figure.bands import choose_spacing, low_pass
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import SUNK, Floor, find_floor
@@ -57,7 +57,7 @@ from understudy.retarget.features import (
     supports,
     tips,
 )
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Solution, Watch
@@ -194,7 +194,7 @@ def intermediate(source: Skeleton, how: Proportions) -> Skeleton:
 
 def moved_features(features: Sequence[Feature], motion: Motion, body: Skeleton) -> tuple[Feature, ...]:
     """The features with their source's points on the intermediate body instead."""
-    stage = Stage(source=motion, target=body, floor=Floor(slope=np.zeros(2)))
+    stage = ContactContext(source=motion, target=body, floor=Floor(slope=np.zeros(2)))
     centre = hip_centre(motion.skeleton)
 
     def moved(point: Point) -> Point:
@@ -265,7 +265,7 @@ def plants(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[Constr
         assert contact.place is not None
         made.append(
             SamePlace(
-                spot=Spot(point=contact.point),
+                spot=PointRef(point=contact.point),
                 height=float(floor.heights(contact.place)),
                 start=contact.start,
                 end=contact.end,
@@ -310,7 +310,7 @@ def off_floor(motion: Motion, flights: Sequence[tuple[int, int]], height: Array,
 def _over(point: Point, floor: Floor, height: float, name: str) -> Region:
     """A point that stays at a height above the floor or higher."""
     return Region(
-        spot=Spot(point=point),
+        spot=PointRef(point=point),
         shape="half_space",
         centre=np.array([0.0, floor.height, 0.0]) + height * floor.normal,
         normal=floor.normal,
@@ -433,7 +433,7 @@ def _adapted(
     body = intermediate(motion.skeleton, how)
     # What is to be kept or stiff are joints of the target, which this body does not have.
     mine = replace(options, keep=(), stiffness=None)
-    found = plan([Part(motion=motion, target=body)], contacts=contacts, options=mine).solve(watch=watch)
+    found = plan([Assignment(motion=motion, target=body)], contacts=contacts, options=mine).solve(watch=watch)
     return found.motion, moved_features(features, motion, body)
 
 
@@ -529,6 +529,6 @@ def _problem(start: Motion, constraints: tuple[Constraint, ...], options: Option
 def _follows(features: Sequence[Feature], paths: Array, times: Array) -> tuple[Constraint, ...]:
     clock = times if len(times) > 1 else None
     return tuple(
-        Follow(spot=Spot(point=feature.target), path=paths[:, i], times=clock, name=feature.label)
+        Follow(spot=PointRef(point=feature.target), path=paths[:, i], times=clock, name=feature.label)
         for i, feature in enumerate(features)
     )

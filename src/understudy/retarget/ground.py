@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate, unrotate
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.region import UP, Region
-from understudy.correspondence.stage import Stage
+from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import SUNK
 from understudy.figure.kinematics import Pose, fk, pose_of
@@ -37,7 +37,7 @@ Falling = list[tuple[Point, Array]]
 """Points of the target, and how high (F,) above the floor each would be as the source does it, metres."""
 
 
-def floor_constraints(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
+def floor_constraints(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
     """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest.
 
     While it stands its plant says so already. What else of a body comes down to the floor, above all the tips of its
@@ -69,7 +69,7 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
     ends = {end.name: end for end in skeleton.ends}
     asked: dict[str, bool] = {}
     for constraint in constraints:
-        for spot in (*constraint.spots(), *constraint.joints()):
+        for spot in (*constraint.point_refs(), *constraint.joints()):
             point = ends.get(spot.point) if isinstance(spot.point, str) else spot.point
             if point is not None and point.offset.any() and spot.actor in ("", actor):
                 asked[point.joint] = asked.get(point.joint, True) and isinstance(constraint, Region)
@@ -78,10 +78,10 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
     return {name: GIVING for name in last if skeleton.index[name] not in still}
 
 
-def _above(stage: Stage, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()) -> Region:
+def _above(stage: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()) -> Region:
     """A point of the target stays above a height over the floor, metres: one number, or (F,) for one that changes."""
     return Region(
-        spot=Spot(point=point, actor=stage.actor),
+        spot=PointRef(point=point, actor=stage.actor),
         shape="half_space",
         centre=np.array([0.0, stage.floor.height, 0.0]) + height[..., None] * UP,
         times=stage.source.times if height.ndim else None,
@@ -91,7 +91,7 @@ def _above(stage: Stage, point: Point, height: Array, pauses: tuple[tuple[float,
     )
 
 
-def _falling(stage: Stage, standing: Sequence[Contact], lowest: Contact) -> Falling:
+def _falling(stage: ContactContext, standing: Sequence[Contact], lowest: Contact) -> Falling:
     """What of a body of the same structure comes down to the floor besides the points that stand: the ends of its feet,
     and of one that does not just stand all that comes close."""
     motion, skeleton = stage.source, stage.source.skeleton
@@ -125,7 +125,7 @@ def _ends_beyond(motion: Motion, stood: Sequence[Point]) -> tuple[list[Point], l
     return ([end for end, stuck in zip(beyond, held) if not stuck], [end for end, stuck in zip(beyond, held) if stuck])
 
 
-def _near(stage: Stage, lowest: float) -> list[Point]:
+def _near(stage: ContactContext, lowest: float) -> list[Point]:
     """The joints and ends of the source that come close to the floor, on its own body or the target's, while it does
     not just stand."""
     motion, skeleton, leg = stage.source, stage.source.skeleton, leg_length(stage.source.skeleton)
@@ -145,7 +145,7 @@ def _near(stage: Stage, lowest: float) -> list[Point]:
     return [points[i] for i in np.flatnonzero(near)]
 
 
-def _tips(stage: Stage, standing: Sequence[Contact]) -> Falling:
+def _tips(stage: ContactContext, standing: Sequence[Contact]) -> Falling:
     """The ends of a human's feet beyond the points that it stands on, in place of another human.
 
     Each is as high as the point next to it should be, by the source's, and by as much lower as the carried motion has
@@ -175,7 +175,7 @@ def _places(skeleton: Skeleton) -> list[Point]:
     return [*apart, *skeleton.ends]
 
 
-def _heights(stage: Stage, pose: Pose, points: Sequence[Point]) -> Array:
+def _heights(stage: ContactContext, pose: Pose, points: Sequence[Point]) -> Array:
     """(F, P) metres: how high points are above the floor."""
     places = pose.points(points)
     heights: Array = places[..., 1] - stage.floor.heights(places)

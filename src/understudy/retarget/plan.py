@@ -12,9 +12,9 @@ from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import carry
+from understudy.correspondence.contact_context import ContactContext
 from understudy.correspondence.landing import Landing, land, step_ratio
 from understudy.correspondence.limits import joint_limits
-from understudy.correspondence.stage import Stage
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, Detection, detect_contacts, stood_on
 from understudy.figure.floor import Floor, find_floor
@@ -59,7 +59,7 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class Assignment:
     """Who plays whom: a motion and the character that is to do it."""
 
     motion: Motion
@@ -83,7 +83,7 @@ class Part:
 class Plan:
     """A retarget laid out and not yet solved: everything in it can be looked at and changed."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Assignment, ...]
     starts: tuple[Motion, ...]
     """Where the solver starts, one for each part."""
     contacts: tuple[Contact, ...]
@@ -110,7 +110,7 @@ class Plan:
         object.__setattr__(found, "_made", problem)
         return found
 
-    def _actor(self, part: Part, start: Motion) -> Actor:
+    def _actor(self, part: Assignment, start: Motion) -> Actor:
         joints = part.joints
         if self.options.keep:
             kept = {start.skeleton.names[start.skeleton.joint(name)] for name in self.options.keep}
@@ -134,7 +134,7 @@ class Plan:
 
 
 def plan(
-    parts: Sequence[Part],
+    parts: Sequence[Assignment],
     *,
     constraints: Sequence[Constraint] = (),
     contacts: Sequence[Contact] | None = None,
@@ -180,12 +180,12 @@ def plan(
     return _limited(shifted(whole, constraints))
 
 
-def _own(contacts: Sequence[Contact], part: Part, parts: Sequence[Part]) -> list[Contact]:
+def _own(contacts: Sequence[Contact], part: Assignment, parts: Sequence[Assignment]) -> list[Contact]:
     """The contacts of one part; those that name nobody are the first's."""
     return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
 
 
-def _staged(part: Part, contacts: Sequence[Contact], floor: Floor, feet: Pose | None) -> Stage:
+def _staged(part: Assignment, contacts: Sequence[Contact], floor: Floor, feet: Pose | None) -> ContactContext:
     """What a part is played on, and where the solver starts with it."""
     landing = None
     if part.share is not None:
@@ -195,15 +195,15 @@ def _staged(part: Part, contacts: Sequence[Contact], floor: Floor, feet: Pose | 
         landing = part.landing or land(part.motion, contacts, part.alignment, start, floor)
     else:
         start = start_motion(part.motion, part.target, floor) if part.moves else part.motion
-    return Stage(
+    return ContactContext(
         source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing,
         start=start, feet=feet,
     )  # fmt: skip
 
 
-def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
+def _in_reach(constraint: Constraint, parts: Sequence[Assignment]) -> bool:
     """Whether anything that may move can move one of a constraint's points."""
-    for spot in constraint.spots():
+    for spot in constraint.point_refs():
         part = next((p for p in parts if p.name == spot.actor), parts[0])
         skeleton = part.target
         joint = skeleton.joint(spot.point if isinstance(spot.point, str) else spot.point.joint)
@@ -213,7 +213,7 @@ def _in_reach(constraint: Constraint, parts: Sequence[Part]) -> bool:
     return False
 
 
-def _check(parts: Sequence[Part]) -> None:
+def _check(parts: Sequence[Assignment]) -> None:
     names = [part.name for part in parts]
     if not parts:
         raise OptionError("A retarget needs at least one motion and one target")
@@ -228,7 +228,7 @@ def _check(parts: Sequence[Part]) -> None:
             raise SkeletonError("The target's bones all have length zero")
 
 
-def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Part]) -> None:
+def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Assignment]) -> None:
     names = [part.name for part in parts]
     for contact in contacts:
         wanted = [contact.actor] if contact.actor else []
@@ -241,7 +241,7 @@ def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Part]) -> None:
                 )
 
 
-def _contacts(parts: Sequence[Part], options: Options) -> tuple[tuple[Contact, ...], list[Pose | None]]:
+def _contacts(parts: Sequence[Assignment], options: Options) -> tuple[tuple[Contact, ...], list[Pose | None]]:
     """The contacts of all who move, and for each part where the joints of the feet are, if it has any."""
     found: list[Contact] = []
     poses: list[Pose | None] = []

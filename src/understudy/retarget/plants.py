@@ -9,11 +9,11 @@ from typing import TypedDict
 import numpy as np
 
 from understudy.constraints.attach import Attach
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.stage import Stage
+from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import scaled_places
 from understudy.figure.kinematics import fk
@@ -24,7 +24,7 @@ PLANTS = ("free", "fixed", "none")
 
 
 def contact_constraints(
-    stage: Stage, contacts: Sequence[Contact], stages: Sequence[Stage], *, fixed: bool
+    stage: ContactContext, contacts: Sequence[Contact], stages: Sequence[ContactContext], *, fixed: bool
 ) -> list[Constraint]:
     """What keeps a source's contacts on the target, named after point and time.
 
@@ -65,15 +65,15 @@ def contact_name(contact: Contact) -> str:
     return f"{contact.actor} {name}".strip()
 
 
-def _spot(stage: Stage, contact: Contact) -> Spot:
+def _spot(stage: ContactContext, contact: Contact) -> PointRef:
     if stage.share is None:
-        return Spot(point=stage.point(contact.point), actor=stage.actor)
+        return PointRef(point=stage.point(contact.point), actor=stage.actor)
     # On a body that changes size the point is where it is in the middle of the contact.
     ratio = stage.size(stage.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
-    return Spot(point=replace(contact.point, offset=ratio * contact.point.offset), actor=stage.actor)
+    return PointRef(point=replace(contact.point, offset=ratio * contact.point.offset), actor=stage.actor)
 
 
-def _planted(stage: Stage, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
+def _planted(stage: ContactContext, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
     """A footplant: pinned where it was, still wherever it lands, or, on a foot that changes size, only on the floor."""
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, stage.ratio, stage.floor)
@@ -85,14 +85,14 @@ def _planted(stage: Stage, contact: Contact, *, anchor: bool, fixed: bool) -> Co
     return SamePlace(spot=_spot(stage, contact), height=height, **_when(contact))
 
 
-def _attached(stage: Stage, contact: Contact, stages: Sequence[Stage]) -> Constraint:
+def _attached(stage: ContactContext, contact: Contact, stages: Sequence[ContactContext]) -> Constraint:
     assert contact.other is not None
     other = next(s for s in stages if s.actor == contact.on)
-    touched = Spot(point=other.point(contact.other), actor=contact.on)
+    touched = PointRef(point=other.point(contact.other), actor=contact.on)
     return Attach(spot=_spot(stage, contact), to=touched, **_when(contact))
 
 
-def _carried(stage: Stage, contacts: Sequence[Contact]) -> list[Constraint]:
+def _carried(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
     """Points that carry a thing: as far apart as it is wide, and at its place when it is picked up."""
     if not contacts:
         return []

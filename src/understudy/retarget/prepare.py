@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
+from understudy.base.fields import names_of
 from understudy.base.plugins import scan
 from understudy.base.quaternion import Array
+from understudy.correspondence.map_file import is_plain, read_map
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, PointPair
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import leg_ratio
 from understudy.figure.motion import Motion
-from understudy.recipe.fields import names_of
-from understudy.recipe.map_file import is_plain, read_map
-from understudy.retarget.actor import Loaded, load
-from understudy.retarget.driver import cast as assign
+from understudy.retarget.actor import ActorData, load
 from understudy.retarget.driver import is_driven
+from understudy.retarget.driver import match_actor as assign
 from understudy.retarget.feature_driving import drive
-from understudy.retarget.model import ALL, AUTO, RATE, SPACINGS, Cast, Reading, Recipe, Spacing
-from understudy.retarget.plan import Options, Part, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, plan
+from understudy.retarget.spec import ALL, AUTO, RATE, SPACINGS, ActorSpec, Reading, Recipe, Spacing
 from understudy.solve.solvers.base import Solution, Solver, Watch
 
 FAR = 4.0
@@ -34,9 +34,9 @@ FAR = 4.0
 UNSURE = 0.6
 """Confidence below which a pair of bones is spoken of."""
 
-Loading = Callable[[Cast, Reading, Path], Loaded]
+Loading = Callable[[ActorSpec, Reading, Path], ActorData]
 
-Casting = Callable[[Loaded, Path], tuple[Part, list[str]]]
+Casting = Callable[[ActorData, Path], tuple[Assignment, list[str]]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,7 +44,7 @@ class Prepared:
     """A retarget that is ready to be solved."""
 
     recipe: Recipe
-    cast: tuple[Loaded, ...]
+    cast: tuple[ActorData, ...]
     contacts: tuple[Contact, ...]
     """The sources'."""
     notes: tuple[str, ...]
@@ -144,7 +144,11 @@ def prepare(recipe: Recipe, *, loading: Loading = load, casting: Casting | None 
 
 
 def _driven(
-    recipe: Recipe, cast: tuple[Loaded, ...], parts: Sequence[Part], contacts: tuple[Contact, ...], notes: list[str]
+    recipe: Recipe,
+    cast: tuple[ActorData, ...],
+    parts: Sequence[Assignment],
+    contacts: tuple[Contact, ...],
+    notes: list[str],
 ) -> Prepared:
     """A body without limbs, which features drive."""
     if len(parts) > 1 or recipe.constraints:
@@ -160,7 +164,7 @@ def _driven(
     return Prepared(recipe=recipe, cast=cast, contacts=contacts, plan=None, points=points, notes=(*notes, said))
 
 
-def find_contacts(cast: Sequence[Loaded], options: Options) -> tuple[Contact, ...]:
+def find_contacts(cast: Sequence[ActorData], options: Options) -> tuple[Contact, ...]:
     """The contacts of all actors that move: those that samples bring, else found in their motions."""
     several, found = len(cast) > 1, []
     names = {each.cast.name for each in cast}
@@ -176,7 +180,7 @@ def find_contacts(cast: Sequence[Loaded], options: Options) -> tuple[Contact, ..
     return tuple(found)
 
 
-def _left_out(cast: Sequence[Loaded]) -> list[str]:
+def _left_out(cast: Sequence[ActorData]) -> list[str]:
     """A sentence for each actor whose partner is not there."""
     names = {each.cast.name for each in cast}
     return [
@@ -186,7 +190,7 @@ def _left_out(cast: Sequence[Loaded]) -> list[str]:
     ]
 
 
-def make_part(loaded: Loaded, folder: Path, given: Correspondence | None = None) -> tuple[Part, list[str]]:
+def make_part(loaded: ActorData, folder: Path, given: Correspondence | None = None) -> tuple[Assignment, list[str]]:
     """An actor's part, by a map that is given or its own, and how its target was matched with the source."""
     cast = loaded.cast
     if given is None and cast.map is not None:
@@ -213,7 +217,7 @@ def make_part(loaded: Loaded, folder: Path, given: Correspondence | None = None)
     return part, _matched(part, loaded)
 
 
-def _matched(part: Part, loaded: Loaded) -> list[str]:
+def _matched(part: Assignment, loaded: ActorData) -> list[str]:
     """How the bones of two characters were matched, in a sentence or two."""
     if part.alignment is None:
         return []
@@ -241,7 +245,7 @@ def _share(motion: Motion, morph: tuple[float, float]) -> Array:
     return np.clip((motion.times - first) / (last - first), 0.0, 1.0)
 
 
-def _oddities(loaded: Loaded, part: Part) -> list[str]:
+def _oddities(loaded: ActorData, part: Assignment) -> list[str]:
     """What about a pair of characters may be a mistake."""
     said, name = [], loaded.cast.target or loaded.cast.source
     ratio = leg_ratio(loaded.motion.skeleton, loaded.target)
@@ -260,7 +264,7 @@ def _oddities(loaded: Loaded, part: Part) -> list[str]:
     return said
 
 
-def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, cast: Sequence[Loaded]) -> None:
+def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, cast: Sequence[ActorData]) -> None:
     """Refuse contacts of or with what there is not."""
     actors = {each.cast.name: each for each in cast}
     props = [prop.name for prop in recipe.props] + [prop.name for each in cast for prop in each.props]
@@ -291,7 +295,7 @@ def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, cast: Sequence[
             )
 
 
-def _check_keep(options: Options, cast: Sequence[Loaded]) -> None:
+def _check_keep(options: Options, cast: Sequence[ActorData]) -> None:
     """Refuse joints that are kept or stiff and that no actor has."""
     known = list(dict.fromkeys(name for each in cast for name in each.target.names))
     for what, names in (("keep", options.keep), ("stiffness", options.stiffness or {})):

@@ -16,7 +16,7 @@ from understudy.figure.floor import Floor, leg_ratio, scaled_places
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 
 PACE = 1.0
@@ -118,14 +118,16 @@ def pulled(problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> P
 def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
     """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
     nan where none does."""
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
+    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
     views = whole.views(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)
     for (target, held, _, _), view in zip(whole.windows, views, strict=True):
         asked = target.constraint.pull(view)
         if asked is not None:
-            which = problem.resolve(target.constraint, (*target.constraint.spots(), *target.constraint.joints())[0])[0]
+            which = problem.resolve(
+                target.constraint, (*target.constraint.point_refs(), *target.constraint.joints())[0]
+            )[0]
             known = np.isfinite(asked)
             total[which, held] += np.where(known, asked, 0.0)
             count[which, held] += known

@@ -15,12 +15,12 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, conjugate, exp, log, multiply
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import carry
+from understudy.correspondence.contact_context import ContactContext
 from understudy.correspondence.landing import Landing, land, step_ratio
-from understudy.correspondence.stage import Stage
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor
@@ -28,9 +28,9 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, join
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.driver import cast
+from understudy.retarget.driver import match_actor
 from understudy.retarget.ground import floor_constraints
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
@@ -130,7 +130,7 @@ class Stream:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
         across, pinned = self._split(part, contacts, back)
         options = replace(self.options, floor=False)
-        role = Part(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
+        role = Assignment(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
         drawn = plan([role], contacts=contacts, options=options, floor=self.floor)
         start = drawn.starts[0]
         hold = -np.inf
@@ -176,9 +176,9 @@ class Stream:
         apart = [replace(c, start=-2.0, end=-1.0) for c in lowest.values()]
         return floor_constraints(stage, [*apart, *contacts])
 
-    def _stage(self, part: Motion) -> Stage:
+    def _stage(self, part: Motion) -> ContactContext:
         floor = self.floor or Floor(slope=np.zeros(2))
-        return Stage(source=part, target=self.target, floor=floor, landing=self.landing)
+        return ContactContext(source=part, target=self.target, floor=floor, landing=self.landing)
 
     def _split(self, part: Motion, contacts: Sequence[Contact], back: int) -> tuple[set[str], tuple[Constraint, ...]]:
         """The names of contacts that begin before what is new, and those that go on, pinned where they stand."""
@@ -197,14 +197,14 @@ class Stream:
                 place = last.points([point])[0, 0]
                 name = f"{point.name} stays"
                 pinned.append(
-                    Place(spot=Spot(point=point), target=place, start=contact.start, end=contact.end, name=name)
+                    Place(spot=PointRef(point=point), target=place, start=contact.start, end=contact.end, name=name)
                 )
         return across, tuple(pinned)
 
     def _note(self, solution: Solution, begin: int) -> None:
         shift = begin / self.fps
         for outcome in solution.unmet:
-            spots = (*outcome.constraint.spots(), *outcome.constraint.joints())
+            spots = (*outcome.constraint.point_refs(), *outcome.constraint.joints())
             named = spots[0].point if isinstance(spots[0].point, str) else spots[0].point.name
             self.unmet.append(
                 f"{outcome.constraint.kind} of `{named}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
@@ -260,7 +260,7 @@ def retarget_in_windows(
     if contacts is None:
         contacts = detect_contacts(motion, contact_points(motion), options.detection)
     floor = find_floor(contacts, leg_length(motion.skeleton)) if contacts else None
-    alignment, landing = cast(motion, target, **casting).alignment, None
+    alignment, landing = match_actor(motion, target, **casting).alignment, None
     if alignment is not None:
         landing = landed(motion, contacts, alignment, floor or Floor(slope=np.zeros(2)))
         contacts = landing.contacts

@@ -26,7 +26,7 @@ Z: Vector = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BodySegment:
     """A joint as it is drawn in the rest pose, where every joint's frame is the world's."""
 
     name: str
@@ -39,23 +39,25 @@ class Part:
     """Least and greatest angle about each axis, degrees from the rest pose; none if empty."""
 
 
-def ball(name: str, parent: str, place: Vector, *limits: float) -> Part:
+def ball(name: str, parent: str, place: Vector, *limits: float) -> BodySegment:
     """A joint that turns any way, each axis by its limit (degrees) to both sides: pitch X, yaw Y, roll Z."""
-    return Part(name=name, parent=parent, place=place, limits=tuple((-limit, limit) for limit in limits))
+    return BodySegment(name=name, parent=parent, place=place, limits=tuple((-limit, limit) for limit in limits))
 
 
-def hinge(name: str, parent: str, place: Vector, low: float, high: float, axis: Vector = X) -> Part:
+def hinge(name: str, parent: str, place: Vector, low: float, high: float, axis: Vector = X) -> BodySegment:
     """A joint that turns about one axis between two angles (degrees)."""
-    return Part(name=name, parent=parent, place=place, kind=JointKind.HINGE, axes=(axis,), limits=((low, high),))
+    return BodySegment(name=name, parent=parent, place=place, kind=JointKind.HINGE, axes=(axis,), limits=((low, high),))
 
 
-def universal(name: str, parent: str, place: Vector, first: float, second: float, axes: tuple[Vector, Vector]) -> Part:
+def universal(
+    name: str, parent: str, place: Vector, first: float, second: float, axes: tuple[Vector, Vector]
+) -> BodySegment:
     """A joint that turns about two axes, each by its limit (degrees) to both sides."""
     limits = ((-first, first), (-second, second))
-    return Part(name=name, parent=parent, place=place, kind=JointKind.UNIVERSAL, axes=axes, limits=limits)
+    return BodySegment(name=name, parent=parent, place=place, kind=JointKind.UNIVERSAL, axes=axes, limits=limits)
 
 
-def both_sides(parts: Sequence[Part]) -> list[Part]:
+def both_sides(parts: Sequence[BodySegment]) -> list[BodySegment]:
     """The left parts (names with `Left`, x above zero) and their mirror images on the right.
 
     A mirror at x = 0 keeps the sense of turns about X and reverses those about Y and Z, so the axis of a hinge or
@@ -81,7 +83,9 @@ def both_ends(ends: Mapping[str, tuple[str, Vector]]) -> dict[str, tuple[str, Ve
     return {**ends, **right}
 
 
-def assemble(name: str, root: Part, parts: Sequence[Part], ends: Mapping[str, tuple[str, Vector]]) -> Skeleton:
+def assemble(
+    name: str, root: BodySegment, parts: Sequence[BodySegment], ends: Mapping[str, tuple[str, Vector]]
+) -> Skeleton:
     """The skeleton of a body drawn in the rest pose.
 
     Args:
@@ -163,7 +167,7 @@ def ramps(phase: Array, *parts: tuple[float, float, float]) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gait:
+class FootfallPattern:
     """A steady way of going along +Z."""
 
     cycle: float
@@ -188,10 +192,10 @@ class Gait:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foot:
+class AnimalFoot:
     """When and where one foot stands in a gait."""
 
-    gait: Gait
+    gait: FootfallPattern
     offset: float
     """When it falls, as a share of the cycle."""
     x: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.figure.skeleton import Skeleton
-from understudy.samples.animals import Part, assemble
+from understudy.samples.animals import BodySegment, assemble
 from understudy.samples.scene import CharacterSample
 
 HEIGHT = 0.90
@@ -19,7 +19,7 @@ SLANT = RADIUS * 0.5**0.5
 
 def make_can() -> Skeleton:
     """The can, standing on the floor: feet on its bottom rim, hips at its middle [Gleicher98, sec. 8, fig. 11]."""
-    root = Part(name="Can", parent="", place=(0.0, 0.5 * HEIGHT, 0.0))
+    root = BodySegment(name="Can", parent="", place=(0.0, 0.5 * HEIGHT, 0.0))
     ends = {
         "Centre": ("Can", (0.0, 0.5 * HEIGHT, 0.0)),
         "Top": ("Can", (0.0, HEIGHT, 0.0)),

@@ -11,11 +11,11 @@ from understudy.base.quaternion import Array, multiply, rotate, slerp
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
-    Figure,
     Foot,
+    Footfall,
     FootPath,
+    HumanPose,
     Measures,
-    Plant,
     follow,
     foot_contacts,
     frame_times,
@@ -97,14 +97,14 @@ class Dancer:
         return through(times, knots, values)
 
 
-def _plant(dancer: Dancer, place: Array, yaw: float, span: tuple[float, float], **more: float) -> Plant:
+def _plant(dancer: Dancer, place: Array, yaw: float, span: tuple[float, float], **more: float) -> Footfall:
     leg = Measures.of(dancer.skeleton).leg
     touch, leave = span
     options = {"leave_pitch": np.radians(22.0), "rise": 0.045 * leg, **more}
-    return Plant(place=place, yaw=yaw, touch=touch, flat=touch + 0.1, lift=leave - 0.13, leave=leave, **options)
+    return Footfall(place=place, yaw=yaw, touch=touch, flat=touch + 0.1, lift=leave - 0.13, leave=leave, **options)
 
 
-def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float]) -> Plant:
+def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float]) -> Footfall:
     """A foot of the turning follower: set down on the ball, on which it turns with the body."""
     leg = Measures.of(dancer.skeleton).leg
     side = dancer.feet[role]
@@ -121,7 +121,7 @@ def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float])
     )  # fmt: skip
 
 
-def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Plant]]:
+def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Footfall]]:
     """The plants of a pattern, each with its role: 0 for the foot that begins, 1 for the other."""
     leg = Measures.of(dancer.skeleton).leg
     spin, next_spin = turns(n) and not dancer.leads, turns(n + 1) and not dancer.leads
@@ -144,9 +144,9 @@ def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Plant]]:
     return [*found, (0, back), (1, _plant(dancer, dancer.spot(-w, 0.0), after + out[1], (when(n, 6), until)))]
 
 
-def footsteps(dancer: Dancer, seconds: float) -> dict[str, list[Plant]]:
+def footsteps(dancer: Dancer, seconds: float) -> dict[str, list[Footfall]]:
     """Every plant of both feet that so many seconds can meet."""
-    found: dict[str, list[Plant]] = {side: [] for side in dancer.feet}
+    found: dict[str, list[Footfall]] = {side: [] for side in dancer.feet}
     for n in patterns(seconds):
         for role, plant in _pattern(dancer, n):
             found[dancer.feet[role]].append(plant)
@@ -245,12 +245,12 @@ def _height(dancer: Dancer) -> float:
     return float(np.min(highest_hips(dancer.skeleton, path, orientation, _feet(dancer, grid, seconds)) - path[:, 1]))
 
 
-def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> Figure:
+def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> HumanPose:
     """A dancer but for the arms."""
     path, orientation = _way(dancer, times, seconds)
     path[:, 1] += _height(dancer)
     yaw = dancer.heading(times, seconds)
-    figure = Figure(dancer.skeleton, path, orientation)
+    figure = HumanPose(dancer.skeleton, path, orientation)
     for side, feet in _feet(dancer, times, seconds).items():
         figure.leg(side, feet, np.radians(5.0), yaw)
     sway = dancer.facing * path[:, 0]
@@ -260,7 +260,7 @@ def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> Figure
     return figure
 
 
-def _joined(lead: Figure, other: Figure, raised: Array) -> tuple[Array, Array]:
+def _joined(lead: HumanPose, other: HumanPose, raised: Array) -> tuple[Array, Array]:
     """(F, 3) where the palms meet, on either side; the first goes up above the follower's head."""
     measures = Measures.of(lead.skeleton)
     middle = 0.5 * (lead.hips + other.hips)
@@ -282,7 +282,7 @@ def _facing(side: str, fingers: tuple[float, float, float], palm: tuple[float, f
     return palm_facing(side, unit(mirror * fingers), mirror * palm)
 
 
-def _first_arm(dancer: Dancer, figure: Figure, palm: Array, raised: Array, yaw: Array) -> None:
+def _first_arm(dancer: Dancer, figure: HumanPose, palm: Array, raised: Array, yaw: Array) -> None:
     """The arm that leads the turn, or is led."""
     side = dancer.feet[0]
     sign = 1.0 if side == "Left" else -1.0
@@ -298,7 +298,7 @@ def _first_arm(dancer: Dancer, figure: Figure, palm: Array, raised: Array, yaw: 
     figure.reach(side, palm, multiply(turn, slerp(np.tile(low, (len(yaw), 1)), high, raised)), rotate(turn, pole))
 
 
-def _other_arm(dancer: Dancer, figure: Figure, palm: Array, apart: Array, yaw: Array) -> None:
+def _other_arm(dancer: Dancer, figure: HumanPose, palm: Array, apart: Array, yaw: Array) -> None:
     """The arm that lets go in the turn and is held before the waist."""
     side = dancer.feet[1]
     sign = 1.0 if side == "Left" else -1.0

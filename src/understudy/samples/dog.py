@@ -11,10 +11,10 @@ from understudy.base.quaternion import Array, from_axis_angle, multiply
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (
-    Foot,
-    Gait,
+    AnimalFoot,
+    BodySegment,
+    FootfallPattern,
     Leg,
-    Part,
     Puppet,
     Vector,
     X,
@@ -41,7 +41,7 @@ FORE_X, HIND_X = 0.075, 0.070
 
 def make_dog() -> Skeleton:
     """The dog, 0.58 m at the withers, standing square, the root at its hips."""
-    root = Part(name="Hips", parent="", place=(0.0, 0.535, 0.0))
+    root = BodySegment(name="Hips", parent="", place=(0.0, 0.535, 0.0))
     ends: dict[str, tuple[str, Vector]] = {
         "Nose": ("Head", (0.0, 0.640, 0.835)),
         "HeadTop": ("Head", (0.0, 0.740, 0.660)),
@@ -60,7 +60,7 @@ def make_dog() -> Skeleton:
     return assemble("dog", root, [*_trunk(), *both_sides([*_fore_leg(), *_hind_leg()])], ends)
 
 
-def _trunk() -> list[Part]:
+def _trunk() -> list[BodySegment]:
     spine = [
         ball("Spine", "Hips", (0.0, 0.545, 0.095), 25.0, 15.0, 10.0),
         ball("Spine1", "Spine", (0.0, 0.547, 0.190), 20.0, 15.0, 10.0),
@@ -81,7 +81,7 @@ def _trunk() -> list[Part]:
     return [*spine, *tail]
 
 
-def _fore_leg() -> list[Part]:
+def _fore_leg() -> list[BodySegment]:
     """Shoulder blade down and forward, elbow behind, knuckles (the joint above the paw) just off the floor."""
     return [
         hinge("LeftScapula", "Chest", (0.050, 0.570, 0.445), -35.0, 35.0),
@@ -92,7 +92,7 @@ def _fore_leg() -> list[Part]:
     ]
 
 
-def _hind_leg() -> list[Part]:
+def _hind_leg() -> list[BodySegment]:
     """Knee (stifle) in front, hock behind, toes on the floor."""
     return [
         ball("LeftThigh", "Hips", (HIND_X, 0.505, -0.010), 65.0, 25.0, 30.0),
@@ -135,7 +135,7 @@ class Style:
 
     name: str
     about: str
-    gait: Gait
+    gait: FootfallPattern
     falls: dict[str, float]
     """When each foot falls, as a share of the cycle."""
     height: float
@@ -157,7 +157,7 @@ class Style:
 WALK = Style(
     name="dog_walk",
     about="A dog walks: four beats, each hind foot followed by the fore foot of its side",
-    gait=Gait(cycle=0.88, stride=0.78, duty=0.64),
+    gait=FootfallPattern(cycle=0.88, stride=0.78, duty=0.64),
     falls={"LeftHind": 0.0, "LeftFore": 0.21, "RightHind": 0.5, "RightFore": 0.71},
     height=0.514,
     bob=0.006,
@@ -172,7 +172,7 @@ WALK = Style(
 TROT = Style(
     name="dog_trot",
     about="A dog trots: opposite fore and hind feet together, a short hover between",
-    gait=Gait(cycle=0.50, stride=0.95, duty=0.45),
+    gait=FootfallPattern(cycle=0.50, stride=0.95, duty=0.45),
     falls={"LeftHind": 0.0, "RightFore": 0.0, "RightHind": 0.5, "LeftFore": 0.5},
     height=0.508,
     bob=0.011,
@@ -207,11 +207,11 @@ def make_gait(style: Style, fps: float, seconds: float) -> Scene:
     )
 
 
-def _foot(style: Style, name: str) -> Foot:
+def _foot(style: Style, name: str) -> AnimalFoot:
     """The track of a foot: the toe stands where the leg hangs from the body, a little inside of the shoulders."""
     fore = name.endswith("Fore")
     side = 1.0 if name.startswith("Left") else -1.0
-    return Foot(
+    return AnimalFoot(
         gait=style.gait,
         offset=style.falls[name],
         x=side * (0.85 * FORE_X if fore else 0.9 * HIND_X),
@@ -220,7 +220,7 @@ def _foot(style: Style, name: str) -> Foot:
     )
 
 
-def _step(puppet: Puppet, leg: Leg, name: str, foot: Foot, times: Array) -> None:
+def _step(puppet: Puppet, leg: Leg, name: str, foot: AnimalFoot, times: Array) -> None:
     """Put one leg on its track, its lower bones turned by the step."""
     gait, phase = foot.gait, foot.count(times)[1]
     flip = np.radians(90.0 if name.endswith("Fore") else 70.0)

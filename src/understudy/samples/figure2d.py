@@ -12,10 +12,10 @@ import numpy as np
 from understudy.base.quaternion import Array, from_axis_angle, rotate
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (
-    Foot,
-    Gait,
+    AnimalFoot,
+    BodySegment,
+    FootfallPattern,
     Leg,
-    Part,
     Puppet,
     X,
     arch,
@@ -30,7 +30,7 @@ from understudy.samples.animals import (
 )
 from understudy.samples.scene import CharacterSample, MotionSample, Scene
 
-GAIT = Gait(cycle=1.1, stride=1.34, duty=0.61)
+GAIT = FootfallPattern(cycle=1.1, stride=1.34, duty=0.61)
 """A brisk walk: 1.22 m/s, 109 steps a minute."""
 
 FLAT, HEEL_OFF = 0.11, 0.265
@@ -44,7 +44,7 @@ LEGS = {
 
 def make_figure2d() -> Skeleton:
     """The figure, 1.76 m tall, standing in the plane x = 0."""
-    root = Part(name="Hips", parent="", place=(0.0, 0.93, 0.0))
+    root = BodySegment(name="Hips", parent="", place=(0.0, 0.93, 0.0))
     head = [hinge("Head", "Hips", (0.0, 1.48, 0.0), -50.0, 50.0)]
     sides = [
         hinge("LeftArm", "Hips", (0.0, 1.42, 0.0), -180.0, 70.0),
@@ -66,7 +66,7 @@ def make_walk2d(fps: float, seconds: float) -> Scene:
     """A walk with heel strike, roll, heel off and toe off, seen from the side."""
     skeleton, times = make_figure2d(), frame_times(fps, seconds)
     feet = {
-        side: Foot(gait=GAIT, offset=offset, x=0.0, z=-0.185, lift=0.07)
+        side: AnimalFoot(gait=GAIT, offset=offset, x=0.0, z=-0.185, lift=0.07)
         for side, offset in (("Left", 0.0), ("Right", 0.5))
     }
     puppet = Puppet(skeleton, _hips(times))
@@ -100,7 +100,7 @@ def _hips(times: Array) -> Array:
     return out
 
 
-def _roll(skeleton: Skeleton, side: str, foot: Foot, times: Array) -> tuple[Array, Array]:
+def _roll(skeleton: Skeleton, side: str, foot: AnimalFoot, times: Array) -> tuple[Array, Array]:
     """The heel's path (F, 3) and the foot's turn (F,): about the heel, flat, then about the toe.
 
     While the foot turns about its toe the heel follows from the toe's place; in the swing it leaves that circle

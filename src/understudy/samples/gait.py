@@ -10,11 +10,11 @@ from understudy.base.euler import from_euler
 from understudy.base.quaternion import Array
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
-    Figure,
     Foot,
+    Footfall,
     FootPath,
+    HumanPose,
     Measures,
-    Plant,
     follow,
     foot_contacts,
     frame_times,
@@ -111,17 +111,17 @@ SNEAK = Gait(
 )  # fmt: skip
 
 
-def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[Plant]]:
+def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[Footfall]]:
     """Every plant of both feet that so many seconds can meet, and one more on either side."""
     measures = Measures.of(skeleton)
     leg, stride = measures.leg, 2.0 * measures.pace / gait.cadence
-    found: dict[str, list[Plant]] = {side: [] for side in SIDES}
+    found: dict[str, list[Footfall]] = {side: [] for side in SIDES}
     for side, sign, late in (("Left", 1.0, 0.0), ("Right", -1.0, 0.5)):
         for k in range(-2, int(np.ceil(seconds / stride)) + 3):
             start = (k + late) * stride - _offset(gait, stride)
             place = np.array([sign * gait.width * leg, 0.0, 2.0 * gait.step * leg * (k + late)])
             found[side].append(
-                Plant(
+                Footfall(
                     place=place,
                     yaw=sign * np.radians(gait.toe_out),
                     touch=start,
@@ -176,7 +176,7 @@ def _height(skeleton: Skeleton, gait: Gait) -> float:
     return float(np.min(room - hips[:, 1])) - gait.crouch * Measures.of(skeleton).leg
 
 
-def _feet(skeleton: Skeleton, plants: dict[str, list[Plant]], times: Array) -> dict[str, FootPath]:
+def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -> dict[str, FootPath]:
     return {side: follow(plants[side], Foot.of(skeleton, side), times) for side in SIDES}
 
 
@@ -187,7 +187,7 @@ def perform(gait: Gait, skeleton: Skeleton, fps: float, seconds: float) -> Scene
     feet = _feet(skeleton, plants, times)
     hips, orientation, turn = _hips(skeleton, gait, times)
     hips[:, 1] += _height(skeleton, gait)
-    figure = Figure(skeleton, hips, orientation)
+    figure = HumanPose(skeleton, hips, orientation)
     pelvis_yaw = -np.radians(gait.pelvis_turn) * np.cos(turn)
     for side in SIDES:
         figure.leg(side, feet[side], np.radians(gait.knees_out), pelvis_yaw)
@@ -202,7 +202,7 @@ def perform(gait: Gait, skeleton: Skeleton, fps: float, seconds: float) -> Scene
     )
 
 
-def _upper_body(figure: Figure, gait: Gait, turn: Array) -> None:
+def _upper_body(figure: HumanPose, gait: Gait, turn: Array) -> None:
     """The trunk turns against the pelvis, the arms swing against the legs, the head stays steady."""
     radians = np.radians
     figure.lean(

@@ -109,7 +109,7 @@ ACROSS = np.array([1.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plant:
+class Footfall:
     """One foot on the ground, from touch to leave: heel first, then flat, then the ball alone.
 
     Pitch is positive with the heel up. While the foot stands on its heel the heel stays where it is; from
@@ -198,12 +198,12 @@ def unit_heading(yaw: float | Array) -> Array:
     return np.stack([np.sin(yaw), np.zeros_like(yaw), np.cos(yaw)], -1)
 
 
-def pivot(plant: Plant, local: Array) -> Array:
+def pivot(plant: Footfall, local: Array) -> Array:
     """Where a point (3,) of the flat foot's frame is, in the world."""
     return plant.place + rotate(heading(plant.yaw), local - local[1] * UP)
 
 
-def follow(plants: Sequence[Plant], foot: Foot, times: Array) -> FootPath:
+def follow(plants: Sequence[Footfall], foot: Foot, times: Array) -> FootPath:
     """The path of a foot through its plants; before the first and after the last it stands."""
     pitch, toes = _pitch(plants, times), _toes(plants, times)
     yaw = through(
@@ -224,7 +224,7 @@ def follow(plants: Sequence[Plant], foot: Foot, times: Array) -> FootPath:
     return FootPath(ankle=ankle, orientation=orientation, yaw=yaw, toes=toes)
 
 
-def _swing(before: Plant, after: Plant, foot: Foot, times: Array) -> Array:
+def _swing(before: Footfall, after: Footfall, foot: Foot, times: Array) -> Array:
     span = after.touch - before.leave
     share = (times - before.leave) / span
     start = _state(before, foot.ball, before.yaw + before.turn, before.leave_pitch, before.leave_rate())
@@ -236,7 +236,7 @@ def _swing(before: Plant, after: Plant, foot: Foot, times: Array) -> Array:
     return between(share, span, start, end) + hump(share, after.peak)[:, None] * way
 
 
-def _state(plant: Plant, local: Array, yaw: float, pitch: float, rate: float) -> tuple[Array, Array, Array]:
+def _state(plant: Footfall, local: Array, yaw: float, pitch: float, rate: float) -> tuple[Array, Array, Array]:
     """Place, speed and acceleration of the ankle of a foot that pitches about a point."""
     c, s = np.cos(pitch), np.sin(pitch)
     arm = np.array([local[0], local[1] * c - local[2] * s, local[1] * s + local[2] * c])
@@ -246,7 +246,7 @@ def _state(plant: Plant, local: Array, yaw: float, pitch: float, rate: float) ->
     return pivot(plant, local) - rotate(turn, arm), -rotate(turn, speed), -rotate(turn, pull)
 
 
-def _pitch(plants: Sequence[Plant], times: Array) -> Array:
+def _pitch(plants: Sequence[Footfall], times: Array) -> Array:
     knots, values, rates = [], [], []
     for p in plants:
         knots += [p.touch, p.flat, p.lift, p.leave]
@@ -255,7 +255,7 @@ def _pitch(plants: Sequence[Plant], times: Array) -> Array:
     return through(times, knots, values, rates)
 
 
-def _toes(plants: Sequence[Plant], times: Array) -> Array:
+def _toes(plants: Sequence[Footfall], times: Array) -> Array:
     """The toes lie flat while the ball stands, follow the foot on its heel, and straighten in the swing."""
     knots, values, rates = [], [], []
     for k, p in enumerate(plants):
@@ -272,7 +272,7 @@ def _toes(plants: Sequence[Plant], times: Array) -> Array:
 
 
 def foot_contacts(
-    skeleton: Skeleton, side: str, plants: Iterable[Plant], seconds: float, actor: str = ""
+    skeleton: Skeleton, side: str, plants: Iterable[Footfall], seconds: float, actor: str = ""
 ) -> list[Contact]:
     """What a foot touches within so many seconds, exactly as `follow` places it."""
     foot = Foot.of(skeleton, side)
@@ -359,7 +359,7 @@ class Measures:
         return float(np.sqrt(self.leg / 0.93))
 
 
-class Figure:
+class HumanPose:
     """A human being posed: joints are turned parents first, and each then has a place and orientation."""
 
     def __init__(self, skeleton: Skeleton, hips: Array, orientation: Array) -> None:
@@ -468,7 +468,7 @@ def palm_facing(side: str, fingers: ArrayLike, palm: ArrayLike) -> Array:
     return turned((sign, 0.0, 0.0), (0.0, -1.0, 0.0), fingers, palm)
 
 
-def standing(width: float, toe_out: float) -> dict[str, list[Plant]]:
+def standing(width: float, toe_out: float) -> dict[str, list[Footfall]]:
     """Both feet flat on the floor all the time, about the origin.
 
     Args:
@@ -477,7 +477,7 @@ def standing(width: float, toe_out: float) -> dict[str, list[Plant]]:
     """
     return {
         side: [
-            Plant(
+            Footfall(
                 place=np.array([sign * width, 0.0, 0.0]), yaw=sign * toe_out,
                 touch=-2.0, flat=-1.0, lift=1e6, leave=1e6 + 1.0,
             )

@@ -23,7 +23,7 @@ X, Y, Z = np.eye(3)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bone:
+class RigBone:
     """A joint as it stands in the rest pose, in the world."""
 
     name: str
@@ -49,12 +49,12 @@ class Bone:
         return np.stack([first, np.cross(third, first), third], -1)
 
 
-def _trunk() -> list[Bone]:
+def _trunk() -> list[RigBone]:
     none = np.full((3, 2), np.nan)
     found = [
-        Bone(name="root", parent="", place=np.zeros(3), along=X, flexion=Z, kind=JointKind.FREE,
+        RigBone(name="root", parent="", place=np.zeros(3), along=X, flexion=Z, kind=JointKind.FREE,
              axes=np.eye(3), limits=none),
-        Bone(name="pelvis", parent="root", place=np.array([0.0, 1.02, 0.0]), along=Y, flexion=X,
+        RigBone(name="pelvis", parent="root", place=np.array([0.0, 1.02, 0.0]), along=Y, flexion=X,
              axes=np.eye(3), limits=none),
     ]  # fmt: skip
     heights = (1.06, 1.14, 1.23, 1.32, 1.41)
@@ -65,13 +65,13 @@ def _trunk() -> list[Bone]:
         after = places[k + 1] if k + 1 < len(places) else places[k] + Y
         limits = np.array(TRUNK_LIMITS["Neck" if k > 4 else "Spine"], float) * (1.0 if k > 4 else 0.6)
         found.append(
-            Bone(name=name, parent=found[-1].name, place=places[k], along=after - places[k], flexion=X,
+            RigBone(name=name, parent=found[-1].name, place=places[k], along=after - places[k], flexion=X,
                  axes=np.array(SWING_FIRST, float), limits=limits)
         )  # fmt: skip
     return found
 
 
-def _leg(side: str, sign: float) -> list[Bone]:
+def _leg(side: str, sign: float) -> list[RigBone]:
     places = np.array([[0.095, 0.97, 0.0], [0.095, 0.52, 0.0], [0.095, 0.085, 0.0], [0.095, 0.0, 0.14]])
     places[:, 0] *= sign
     chain = (
@@ -84,7 +84,7 @@ def _leg(side: str, sign: float) -> list[Bone]:
     for k, (name, parent, part) in enumerate(chain):
         hinge = part in ("Leg", "ToeBase")
         found.append(
-            Bone(
+            RigBone(
                 name=f"{name}_{side}", parent=parent if k == 0 else f"{parent}_{side}", place=places[k],
                 along=places[k + 1] - places[k] if k < 3 else Z, flexion=X,
                 kind=JointKind.HINGE if hinge else JointKind.BALL,
@@ -95,7 +95,7 @@ def _leg(side: str, sign: float) -> list[Bone]:
     return found
 
 
-def _arm(side: str, sign: float) -> list[Bone]:
+def _arm(side: str, sign: float) -> list[RigBone]:
     drop = from_axis_angle(Z, -sign * np.radians(ARM_DROP))
     bend = multiply(drop, from_axis_angle(-sign * Y, np.radians(ELBOW_BEND)))
     upper, fore = rotate(drop, sign * X), rotate(bend, sign * X)
@@ -109,16 +109,16 @@ def _arm(side: str, sign: float) -> list[Bone]:
     back = sign < 0.0
     twist = np.array([[-110.0, 110.0]])
     return [
-        Bone(name=f"clavicle_{side}", parent="spine_05", place=inner, along=shoulder - inner, flexion=-sign * Y,
+        RigBone(name=f"clavicle_{side}", parent="spine_05", place=inner, along=shoulder - inner, flexion=-sign * Y,
              axes=np.eye(3), limits=_sided(LIMB_LIMITS["Shoulder"], sign), backwards=back),
-        Bone(name=f"upperarm_{side}", parent=f"clavicle_{side}", place=shoulder, along=upper, flexion=hinge,
+        RigBone(name=f"upperarm_{side}", parent=f"clavicle_{side}", place=shoulder, along=upper, flexion=hinge,
              axes=np.eye(3), limits=arm_limits, backwards=back),
-        Bone(name=f"lowerarm_{side}", parent=f"upperarm_{side}", place=elbow, along=fore, flexion=hinge,
+        RigBone(name=f"lowerarm_{side}", parent=f"upperarm_{side}", place=elbow, along=fore, flexion=hinge,
              kind=JointKind.HINGE, axes=hinge[None], limits=np.array(LIMB_LIMITS["ForeArm"]) - ELBOW_BEND,
              backwards=back),
-        Bone(name=f"lowerarm_twist_01_{side}", parent=f"lowerarm_{side}", place=elbow + 0.16 * fore, along=fore,
+        RigBone(name=f"lowerarm_twist_01_{side}", parent=f"lowerarm_{side}", place=elbow + 0.16 * fore, along=fore,
              flexion=hinge, kind=JointKind.HINGE, axes=fore[None], limits=twist, backwards=back),
-        Bone(name=f"hand_{side}", parent=f"lowerarm_{side}", place=wrist, along=fore, flexion=hinge,
+        RigBone(name=f"hand_{side}", parent=f"lowerarm_{side}", place=wrist, along=fore, flexion=hinge,
              axes=turned, limits=_sided(LIMB_LIMITS["Hand"], sign), backwards=back),
     ]  # fmt: skip
 
@@ -131,7 +131,7 @@ def _sided(limits: tuple[tuple[float, float], ...], sign: float) -> Array:
     return found
 
 
-def _ends(bones: dict[str, Bone]) -> tuple[Point, ...]:
+def _ends(bones: dict[str, RigBone]) -> tuple[Point, ...]:
     places = {"head_top": ("head", np.array([0.0, 1.82, 0.01]))}
     for side in ("l", "r"):
         foot, ball, hand = (bones[f"{name}_{side}"] for name in ("foot", "ball", "hand"))

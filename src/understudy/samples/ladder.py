@@ -9,10 +9,10 @@ from understudy.base.quaternion import Array, identity
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
-    Figure,
     Foot,
+    Footfall,
+    HumanPose,
     Measures,
-    Plant,
     ease,
     follow,
     foot_contacts,
@@ -81,7 +81,7 @@ def climb(first: int, rung: int, until: float, move: tuple[float, float], floor_
     return [*holds, (since, since + 10.0, rung)]
 
 
-def _footholds(skeleton: Skeleton, side: str, until: float) -> list[Plant]:
+def _footholds(skeleton: Skeleton, side: str, until: float) -> list[Footfall]:
     measures = Measures.of(skeleton)
     leg, pace = measures.leg, measures.pace
     sign, first = (1.0, 1) if side == "Left" else (-1.0, 0)
@@ -93,7 +93,7 @@ def _footholds(skeleton: Skeleton, side: str, until: float) -> list[Plant]:
         # On a rung it is the ball that rests at z = 0; on the floor the whole foot stays in front of the ladder.
         far = -ball * np.cos(np.radians(8.0)) - (0.1 * leg if stands else 0.0)
         plants.append(
-            Plant(
+            Footfall(
                 place=np.array([sign * 0.115 * leg, height, far]),
                 yaw=sign * np.radians(8.0),
                 touch=pace * since,
@@ -175,7 +175,7 @@ def ladder(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     hips, side_on = _hips(skeleton, times)
     zero = np.zeros(len(times))
     angles = np.stack([np.radians(4.0) * side_on, zero + np.radians(3.0), np.radians(-3.0) * side_on], -1)
-    figure = Figure(skeleton, hips, from_euler(angles, "YXZ"))
+    figure = HumanPose(skeleton, hips, from_euler(angles, "YXZ"))
     contacts, plants = [], {side: _footholds(skeleton, side, until) for side in SIDES}
     for side in SIDES:
         figure.leg(side, follow(plants[side], Foot.of(skeleton, side), times), np.radians(24.0))

@@ -11,11 +11,11 @@ from understudy.base.quaternion import Array, identity, slerp
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
-    Figure,
     Foot,
+    Footfall,
     FootPath,
+    HumanPose,
     Measures,
-    Plant,
     follow,
     foot_contacts,
     frame_times,
@@ -38,7 +38,7 @@ STOP, GRIP, LIFT, RISEN, GO = 2.45, 3.5, 3.6, 4.7, 4.85
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class WalkStep:
     """A foot set down: when it leaves, when it touches, and how far it has then gone, leg lengths."""
 
     side: str
@@ -47,26 +47,26 @@ class Step:
     far: float
 
 
-def steps(until: float) -> list[Step]:
+def steps(until: float) -> list[WalkStep]:
     """Every step of an adult, in order, up to a time (seconds) and a few beyond."""
     found = [
-        Step(side="Left", leave=0.35, touch=0.78, far=0.55),
-        Step(side="Right", leave=0.9, touch=1.33, far=1.2),
-        Step(side="Left", leave=1.45, touch=1.88, far=1.62),
-        Step(side="Right", leave=2.02, touch=STOP, far=1.62),
+        WalkStep(side="Left", leave=0.35, touch=0.78, far=0.55),
+        WalkStep(side="Right", leave=0.9, touch=1.33, far=1.2),
+        WalkStep(side="Left", leave=1.45, touch=1.88, far=1.62),
+        WalkStep(side="Right", leave=2.02, touch=STOP, far=1.62),
     ]
     far, leave, side = 2.05, GO, "Left"
     while leave < until + 2.0:
-        found.append(Step(side=side, leave=leave, touch=leave + 0.43, far=far))
+        found.append(WalkStep(side=side, leave=leave, touch=leave + 0.43, far=far))
         far, leave, side = far + 0.62, leave + 0.58, "Right" if side == "Left" else "Left"
     return found
 
 
-def footsteps(skeleton: Skeleton, plan: list[Step]) -> dict[str, list[Plant]]:
+def footsteps(skeleton: Skeleton, plan: list[WalkStep]) -> dict[str, list[Footfall]]:
     """The plants of both feet that a plan of steps gives."""
     measures = Measures.of(skeleton)
     leg, pace = measures.leg, measures.pace
-    found: dict[str, list[Plant]] = {}
+    found: dict[str, list[Footfall]] = {}
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         own = [step for step in plan if step.side == side]
         touches = [-2.0] + [step.touch for step in own]
@@ -77,7 +77,7 @@ def footsteps(skeleton: Skeleton, plan: list[Step]) -> dict[str, list[Plant]]:
             stride = far - fars[k - 1] if k else 0.0
             follows = fars[k + 1] - far if k + 1 < len(fars) else 0.0
             found[side].append(
-                Plant(
+                Footfall(
                     place=leg * np.array([sign * WIDTH, 0.0, far]),
                     yaw=sign * np.radians(7.0),
                     touch=pace * touch,
@@ -94,7 +94,7 @@ def footsteps(skeleton: Skeleton, plan: list[Step]) -> dict[str, list[Plant]]:
     return found
 
 
-def _walked(skeleton: Skeleton, plan: list[Step], times: Array) -> Array:
+def _walked(skeleton: Skeleton, plan: list[WalkStep], times: Array) -> Array:
     """(F, 3) the root's way with the height left at zero: between the feet, and over the one that stands."""
     measures = Measures.of(skeleton)
     far = dict.fromkeys(SIDES, 0.0)
@@ -118,7 +118,7 @@ def _walked(skeleton: Skeleton, plan: list[Step], times: Array) -> Array:
     return hips
 
 
-def _bob(plan: list[Step], times: Array) -> Array:
+def _bob(plan: list[WalkStep], times: Array) -> Array:
     """(F,) how far the hips sink below standing, leg lengths: most as a foot touches."""
     knots, values = [plan[0].leave - 0.3], [0.0]
     for step in plan:
@@ -132,7 +132,7 @@ def _crouch(times: Array) -> Array:
     return through(times, [STOP - 0.1, GRIP - 0.2, LIFT + 0.1, RISEN + 0.05], [0.0, 1.0, 1.0, 0.0])
 
 
-def _swing(plan: list[Step], times: Array) -> Array:
+def _swing(plan: list[WalkStep], times: Array) -> Array:
     """(F,) from -1 (left foot forward) to 1, still between the two walks."""
     knots, values = [plan[0].leave - 0.2], [0.0]
     for step in plan:
@@ -144,7 +144,7 @@ def _swing(plan: list[Step], times: Array) -> Array:
     return through(times, knots, values)
 
 
-def _hips(skeleton: Skeleton, plan: list[Step], times: Array, stoop: float) -> tuple[Array, Array]:
+def _hips(skeleton: Skeleton, plan: list[WalkStep], times: Array, stoop: float) -> tuple[Array, Array]:
     """The root's path (F, 3) and orientations (F, 4)."""
     measures = Measures.of(skeleton)
     t, leg = times / measures.pace, measures.leg
@@ -168,13 +168,13 @@ class Bow:
     """(3,) where the neck then is, metres."""
 
 
-def _bow(skeleton: Skeleton, plan: list[Step]) -> Bow:
+def _bow(skeleton: Skeleton, plan: list[WalkStep]) -> Bow:
     """The least deep bow from which the hands get down to the box."""
     measures = Measures.of(skeleton)
     wrist = 0.56 * _size(measures)[1] + 0.86 * skeleton.point("LeftPalm").offset[0]
     stoop = 0.0
     while True:
-        figure = Figure(skeleton, *_hips(skeleton, plan, np.array([GRIP * measures.pace]), stoop))
+        figure = HumanPose(skeleton, *_hips(skeleton, plan, np.array([GRIP * measures.pace]), stoop))
         figure.lean(np.radians(43.0 + 30.0 * stoop))
         figure.turn("LeftShoulder", 0.0, -0.25, 0.0)
         shoulder = figure.place("LeftArm")[0]
@@ -188,7 +188,7 @@ def _size(measures: Measures) -> Array:
     return np.array([0.36, 0.30, 0.28]) * measures.arm / 0.56
 
 
-def _lowered(skeleton: Skeleton, plan: list[Step], plants: dict[str, list[Plant]], stoop: float) -> float:
+def _lowered(skeleton: Skeleton, plan: list[WalkStep], plants: dict[str, list[Footfall]], stoop: float) -> float:
     """How much lower the hips must go for both legs to reach their feet at all times of a plan."""
     grid = np.linspace(0.0, plan[8].leave * Measures.of(skeleton).pace, 1601)
     hips, orientation = _hips(skeleton, plan, grid, stoop)
@@ -196,7 +196,7 @@ def _lowered(skeleton: Skeleton, plan: list[Step], plants: dict[str, list[Plant]
     return max(float(np.max(hips[:, 1] - room)), 0.0)
 
 
-def _feet(skeleton: Skeleton, plants: dict[str, list[Plant]], times: Array) -> dict[str, FootPath]:
+def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -> dict[str, FootPath]:
     return {side: follow(plants[side], Foot.of(skeleton, side), times) for side in SIDES}
 
 
@@ -210,7 +210,7 @@ def pick_up(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     hips, orientation = _hips(skeleton, plan, times, bow.stoop)
     lowered = _lowered(skeleton, plan, plants, bow.stoop)
     hips[:, 1] -= lowered
-    figure = Figure(skeleton, hips, orientation)
+    figure = HumanPose(skeleton, hips, orientation)
     feet = _feet(skeleton, plants, times)
     for side in SIDES:
         figure.leg(side, feet[side], np.radians(6.0))
@@ -241,7 +241,7 @@ def _gaze(times: Array) -> Array:
     return through(times, [0.3, 1.8, LIFT, GO], [0.3, 1.0, 1.0, 0.2])
 
 
-def _box(figure: Figure, plan: list[Step], bow: Bow, times: Array) -> Array:
+def _box(figure: HumanPose, plan: list[WalkStep], bow: Bow, times: Array) -> Array:
     """(F, 3) the middle of the box: on the floor, then lifted, then carried before the body.
 
     It is lifted straight up, except by those who must bow so deep that their arms only reach what moves with
@@ -263,7 +263,7 @@ def _box(figure: Figure, plan: list[Step], bow: Bow, times: Array) -> Array:
     return lifted + min(4.0 * bow.stoop, 1.0) * np.where((times > LIFT)[:, None], below - lifted, 0.0)
 
 
-def _arms(figure: Figure, size: Array, box: Array, times: Array, swing: Array, carried: Array) -> None:
+def _arms(figure: HumanPose, size: Array, box: Array, times: Array, swing: Array, carried: Array) -> None:
     """The arms swing, reach for the box's sides, and hold on."""
     held = share_of(times, STOP + 0.4, GRIP)
     for side, sign in (("Left", 1.0), ("Right", -1.0)):

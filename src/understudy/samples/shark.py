@@ -10,7 +10,7 @@ from understudy.base.euler import from_euler
 from understudy.base.quaternion import Array, from_axis_angle, multiply
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (
-    Part,
+    BodySegment,
     Puppet,
     Vector,
     X,
@@ -38,7 +38,7 @@ def make_shark() -> Skeleton:
     For a person's motion [Hsieh05, fig. 8] the chain is the back, the two lobes of the tail fin are the legs'
     one counterpart, and the pectoral fins are the arms'.
     """
-    root = Part(name="Body", parent="", place=(0.0, DEPTH, 0.30))
+    root = BodySegment(name="Body", parent="", place=(0.0, DEPTH, 0.30))
     front = [
         universal("Head", "Body", (0.0, DEPTH, 0.55), 20.0, 15.0, (Y, X)),
         hinge("Jaw", "Head", (0.0, DEPTH - 0.08, 0.70), 0.0, 40.0),

@@ -8,11 +8,11 @@ from understudy.base.euler import from_euler
 from understudy.base.quaternion import Array
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
-    Figure,
     Foot,
+    Footfall,
     FootPath,
+    HumanPose,
     Measures,
-    Plant,
     follow,
     foot_contacts,
     frame_times,
@@ -49,11 +49,11 @@ LEAN, PELVIS_TURN, PELVIS_DROP, CHEST_TURN, ARM_SWING, ELBOW = 4.0, 6.0, 3.0, 8.
 """Degrees."""
 
 
-def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Plant]]:
+def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Footfall]]:
     """Every plant of both feet that so many seconds can meet, and some more on either side."""
     measures = Measures.of(skeleton)
     leg, period = measures.leg, PERIOD * measures.pace
-    found: dict[str, list[Plant]] = {side: [] for side in SIDES}
+    found: dict[str, list[Footfall]] = {side: [] for side in SIDES}
     for k in range(-3, int(np.ceil(seconds / period)) + 4):
         side, sign = ("Left", 1.0) if k % 2 == 0 else ("Right", -1.0)
         for shares, pitches, rise, peak in ((STEP, (-6.0, 26.0), 0.22, 0.5), (HOP, (-3.0, 40.0), 0.12, 0.45)):
@@ -61,7 +61,7 @@ def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Plant]]:
             # The hips pass over a foot a little before the middle of its stance, so that no leg has to reach far ahead.
             along = TRAVEL * leg * (k + 0.5 * (shares[0] + shares[3]) - 0.05)
             found[side].append(
-                Plant(
+                Footfall(
                     place=np.array([sign * WIDTH * leg, 0.0, along]),
                     yaw=sign * np.radians(5.0),
                     touch=touch,
@@ -94,7 +94,7 @@ def _hips(skeleton: Skeleton, times: Array) -> tuple[Array, Array, Array]:
     return hips, from_euler(np.radians(angles), "YXZ"), turn
 
 
-def _feet(skeleton: Skeleton, plants: dict[str, list[Plant]], times: Array) -> dict[str, FootPath]:
+def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -> dict[str, FootPath]:
     return {side: follow(plants[side], Foot.of(skeleton, side), times) for side in SIDES}
 
 
@@ -113,7 +113,7 @@ def skip(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     plants = footfalls(skeleton, seconds)
     hips, orientation, turn = _hips(skeleton, times)
     hips[:, 1] += _height(skeleton)
-    figure = Figure(skeleton, hips, orientation)
+    figure = HumanPose(skeleton, hips, orientation)
     for side, path in _feet(skeleton, plants, times).items():
         figure.leg(side, path, np.radians(3.0), -np.radians(PELVIS_TURN) * np.cos(turn))
     _upper_body(figure, turn)
@@ -127,7 +127,7 @@ def skip(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     )
 
 
-def _upper_body(figure: Figure, turn: Array) -> None:
+def _upper_body(figure: HumanPose, turn: Array) -> None:
     """The trunk turns against the pelvis, the arms swing high against the legs, the head stays steady."""
     over = turn - np.pi * FLIGHT
     figure.lean(

@@ -9,9 +9,9 @@ from understudy.base.quaternion import Array, from_axis_angle, rotate, unrotate
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (
-    Foot,
-    Gait,
-    Part,
+    AnimalFoot,
+    BodySegment,
+    FootfallPattern,
     Puppet,
     Vector,
     X,
@@ -49,13 +49,13 @@ TARSUS_DOWN = np.radians(72.0)
 
 def make_spider() -> Skeleton:
     """The spider, standing: a coxa turns its leg forward and back, the other joints lift and stretch it."""
-    root = Part(name="Cephalothorax", parent="", place=(0.0, HEIGHT, 0.0))
+    root = BodySegment(name="Cephalothorax", parent="", place=(0.0, HEIGHT, 0.0))
     parts = [ball("Abdomen", "Cephalothorax", (0.0, HEIGHT + 0.02, -0.12), 30.0, 20.0, 10.0)]
     ends: dict[str, tuple[str, Vector]] = {
         "Eyes": ("Cephalothorax", (0.0, HEIGHT + 0.03, 0.15)),
         "Spinneret": ("Abdomen", (0.0, HEIGHT + 0.03, -0.43)),
     }
-    left: list[Part] = [
+    left: list[BodySegment] = [
         hinge("LeftPalp", "Cephalothorax", (0.03, HEIGHT, 0.13), -30.0, 30.0),
         hinge("LeftPalpTip", "LeftPalp", (0.045, HEIGHT + 0.045, 0.205), -40.0, 40.0),
     ]
@@ -67,7 +67,7 @@ def make_spider() -> Skeleton:
     return assemble("spider", root, [*parts, *both_sides(left)], ends | both_ends(left_ends))
 
 
-def _leg(number: int) -> tuple[list[Part], Vector]:
+def _leg(number: int) -> tuple[list[BodySegment], Vector]:
     """A left leg's joints and the place of its tip; all but the coxa lift and lower, positive downward."""
     heading, size = np.radians(HEADINGS[number - 1]), SIZES[number - 1]
     out = np.array([np.sin(heading), 0.0, np.cos(heading)])
@@ -94,7 +94,7 @@ def _vector(v: np.ndarray) -> Vector:
 
 CHARACTERS = (CharacterSample(name="spider", about="A spider the size of a dog, with eight legs", make=make_spider),)
 
-GAIT = Gait(cycle=0.64, stride=0.30, duty=0.58)
+GAIT = FootfallPattern(cycle=0.64, stride=0.30, duty=0.58)
 
 SETS = (
     ("LeftLeg1", "RightLeg2", "LeftLeg3", "RightLeg4"),
@@ -143,15 +143,15 @@ def _body(times: Array) -> Array:
     return out
 
 
-def _foot(skeleton: Skeleton, name: str, offset: float) -> Foot:
+def _foot(skeleton: Skeleton, name: str, offset: float) -> AnimalFoot:
     """The track of a tip: it stands about where it does in the rest pose."""
     end = next(i for i, end in enumerate(skeleton.ends) if end.name == f"{name}Tip")
     x, _, z = skeleton.rest_ends[end]
     number = int(name[-1])
-    return Foot(gait=GAIT, offset=offset + STAGGER * (4 - number), x=float(x), z=float(z), lift=0.075)
+    return AnimalFoot(gait=GAIT, offset=offset + STAGGER * (4 - number), x=float(x), z=float(z), lift=0.075)
 
 
-def _place_leg(puppet: Puppet, name: str, foot: Foot, times: Array) -> None:
+def _place_leg(puppet: Puppet, name: str, foot: AnimalFoot, times: Array) -> None:
     """Turn a leg so that its tip is on its track: the coxa towards it, the rest in the coxa's upright plane.
 
     All is worked out in the body's frame, where every joint of the leg is a turn by a plain angle.

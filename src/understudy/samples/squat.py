@@ -7,7 +7,16 @@ import numpy as np
 from understudy.base.euler import from_euler
 from understudy.base.quaternion import Array
 from understudy.figure.skeleton import Skeleton
-from understudy.samples.human_body import Figure, Foot, Measures, follow, foot_contacts, frame_times, standing, through
+from understudy.samples.human_body import (
+    Foot,
+    HumanPose,
+    Measures,
+    follow,
+    foot_contacts,
+    frame_times,
+    standing,
+    through,
+)
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
 
@@ -30,7 +39,7 @@ def squat(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
     hips = np.zeros((len(times), 3))
     hips[:, 2] = leg * (0.012 - 0.235 * depth)
     hips[:, 1] = measures.upright(0.15 * leg) - leg * (0.012 + 0.475 * depth)
-    figure = Figure(skeleton, hips, orientation)
+    figure = HumanPose(skeleton, hips, orientation)
     for side in SIDES:
         figure.leg(side, feet[side], outward=np.radians(12.0))
     figure.lean(np.radians(2.0 + 14.0 * late))

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from understudy.base.quaternion import Array
 from understudy.show.pen import hull
 from understudy.show.stick import LEFT, MIDDLE, RIGHT
-from understudy.show.video import Film, Panel
+from understudy.show.video import Film, FilmPanel
 
 FINE = 2
 """Times larger than asked for that frames are drawn."""
@@ -85,7 +85,7 @@ class Brush:
         _draw_figure(pen, panel, origin + nodes[:, :2] * flip, nodes[:, 2], scale)
 
 
-def place_in_time(panel: Panel, time: float) -> tuple[int, float]:
+def place_in_time(panel: FilmPanel, time: float) -> tuple[int, float]:
     """The frame of a figure before a time, and the share of the way to the next."""
     last = len(panel.figure.nodes) - 1
     at = min(max(time * panel.figure.fps, 0.0), float(last))
@@ -98,7 +98,7 @@ def _mixed(values: Array, frame: int, share: float) -> Array:
     return (1.0 - share) * values[frame] + share * values[after]
 
 
-def floor_lines(panel: Panel, middle: Array, width: float, step: float) -> Array:
+def floor_lines(panel: FilmPanel, middle: Array, width: float, step: float) -> Array:
     """(L, 2, 3) lines of the floor around the middle, at round places of the world, so that they pass as one walks."""
     size = panel.figure.size
     # The grid is laid along the way that the camera sees as right, through the world's origin.
@@ -115,7 +115,7 @@ def floor_lines(panel: Panel, middle: Array, width: float, step: float) -> Array
 
 
 def _draw_contacts(
-    pen: ImageDraw.ImageDraw, panel: Panel, seen: Callable[[Array], Array], scale: float, time: float
+    pen: ImageDraw.ImageDraw, panel: FilmPanel, seen: Callable[[Array], Array], scale: float, time: float
 ) -> None:
     """Rings where points are planted around this time, filled while they are."""
     wide = max(0.045 * panel.figure.size * scale, 5.0 * FINE)
@@ -128,7 +128,7 @@ def _draw_contacts(
         pen.ellipse(box, fill=HOLDS if holds else None, outline=AXIS, width=FINE)
 
 
-def _draw_figure(pen: ImageDraw.ImageDraw, panel: Panel, dots: Array, near: Array, scale: float) -> None:
+def _draw_figure(pen: ImageDraw.ImageDraw, panel: FilmPanel, dots: Array, near: Array, scale: float) -> None:
     """Draw a pose, what is farthest first, each bone with a pale rim so that crossing limbs can be told apart."""
     figure = panel.figure
     colours = {side: rgb(panel.palette.of(side)) for side in (LEFT, MIDDLE, RIGHT)}

@@ -18,8 +18,8 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.show.pen import PALETTES, Palette
-from understudy.show.stick import Stick, View, joint_sides, stick, view_of
-from understudy.solve.evaluation import Sample
+from understudy.show.stick import Stick, Viewpoint, joint_sides, stick, view_of
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.solvers.base import Solution
 
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 10.0, 10.0, 34.0
@@ -30,7 +30,7 @@ LEAST_DECADES = 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Curve:
+class ChartCurve:
     """A line of a chart; it is broken where a number is not finite."""
 
     label: str
@@ -60,7 +60,7 @@ class Chart:
     title: str
     x_label: str
     y_label: str
-    curves: Sequence[Curve]
+    curves: Sequence[ChartCurve]
     bands: Sequence[Band] = ()
     spots: Sequence[tuple[float, float, str]] = ()
     """Marked places: right, up, colour."""
@@ -202,7 +202,7 @@ def _y_ticks(chart: Chart, frame: Frame) -> list[tuple[float, str]]:
     return [(float(power), f"1e{power}") for power in whole if power % step == 0]
 
 
-def _line(curve: Curve, chart: Chart, frame: Frame) -> str:
+def _line(curve: ChartCurve, chart: Chart, frame: Frame) -> str:
     y = np.asarray(curve.y, float)
     if chart.logarithmic:
         y = np.log10(np.where(y > 0.0, y, np.nan))
@@ -365,7 +365,7 @@ def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
     given = solution.problem
     actors = tuple(replace(actor, motion=motion) for actor, motion in zip(given.actors, solution.motions, strict=True))
     problem = replace(given, actors=actors)
-    whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     found: dict[str, Array] = {}
     angular: set[str] = set()
     for target, held, off in zip(problem.targets, whole.holds, whole.measure().violation, strict=True):
@@ -452,7 +452,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Foot:
+class FootTrack:
     """How a foot goes over the floor, by the lowest of its contact points at each frame."""
 
     name: str
@@ -481,7 +481,7 @@ def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | 
     )
 
 
-def feet_of(shown: Shown) -> tuple[Foot, ...]:
+def feet_of(shown: Shown) -> tuple[FootTrack, ...]:
     """The feet of a character, in the order of its skeleton."""
     motion, skeleton = shown.motion, shown.motion.skeleton
     # Known contacts may be on other points than those watched by default; both tell where a foot is.
@@ -495,7 +495,7 @@ def feet_of(shown: Shown) -> tuple[Foot, ...]:
         lowest = np.argmin(places[..., 1], axis=1)
         names = {point.name for point in group}
         found.append(
-            Foot(
+            FootTrack(
                 name=name,
                 side=int(sides[skeleton.index[group[0].joint]]),
                 height=places[..., 1].min(axis=1),
@@ -654,7 +654,7 @@ def spectrum_section(result: Shown, source: Shown | None) -> str:
         if shown is not None:
             hertz, power = spectrum(shown.motion)
             if len(hertz):
-                curves.append(Curve(label=shown.label, x=hertz, y=power, colour=colour, wide=wide))
+                curves.append(ChartCurve(label=shown.label, x=hertz, y=power, colour=colour, wide=wide))
     if not curves:
         return ""
     chart = Chart(
@@ -679,7 +679,7 @@ def trace_section(result: Shown, source: Shown | None) -> str:
         for foot in feet_of(shown):
             colour = shown.palette.of(foot.side)
             path = view.project(foot.path)
-            curves.append(Curve(label=foot.name, x=path[:, 0], y=path[:, 1], colour=colour))
+            curves.append(ChartCurve(label=foot.name, x=path[:, 0], y=path[:, 1], colour=colour))
             places = [view.project(c.place) for c in foot.contacts if c.place is not None]
             spots += [(float(place[0]), float(place[1]), colour) for place in places]
         if curves:
@@ -691,14 +691,14 @@ def trace_section(result: Shown, source: Shown | None) -> str:
     return section("Feet from above", charts, about=about, width=1100.0, height=260.0)
 
 
-def _map_of(shown: Shown) -> View:
+def _map_of(shown: Shown) -> Viewpoint:
     """A look from above with the way that the character goes, or faces if it stays, from left to right."""
     way = shown.motion.root[-1] - shown.motion.root[0]
     stays = float(np.hypot(way[0], way[2])) < 0.5 * shown.figure.size
     return view_of("top", shown.figure.facing.mean(axis=0) if stays else way)
 
 
-def _paired(mine: Sequence[Foot], other: Sequence[Foot]) -> list[tuple[Foot, Foot | None]]:
+def _paired(mine: Sequence[FootTrack], other: Sequence[FootTrack]) -> list[tuple[FootTrack, FootTrack | None]]:
     """Each foot with the source's of the same name, else of the same place in the order if they are equally many."""
     names = {foot.name: foot for foot in other}
     if all(foot.name in names for foot in mine):
@@ -708,11 +708,11 @@ def _paired(mine: Sequence[Foot], other: Sequence[Foot]) -> list[tuple[Foot, Foo
     return [(foot, names.get(foot.name)) for foot in mine]
 
 
-def _in_time(label: str, values: Array, fps: float, colour: str, *, wide: bool = False) -> Curve:
-    return Curve(label=label, x=np.arange(len(values)) / fps, y=values, colour=colour, wide=wide)
+def _in_time(label: str, values: Array, fps: float, colour: str, *, wide: bool = False) -> ChartCurve:
+    return ChartCurve(label=label, x=np.arange(len(values)) / fps, y=values, colour=colour, wide=wide)
 
 
-def _timed(title: str, y_label: str, curves: Sequence[Curve], bands: Sequence[Band] = ()) -> Chart:
+def _timed(title: str, y_label: str, curves: Sequence[ChartCurve], bands: Sequence[Band] = ()) -> Chart:
     return Chart(title=title, x_label="time [s]", y_label=y_label, curves=curves, bands=bands, cursor=True)
 
 

@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array, rotate
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.samples.scene import Prop, Scene
-from understudy.show.stick import Stick, View, stick, view_of
+from understudy.show.stick import Stick, Viewpoint, stick, view_of
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
@@ -188,7 +188,7 @@ GAP = 0.45
 class Strip:
     """Poses side by side: where the middle of each is, and how much room all of them need."""
 
-    view: View
+    view: Viewpoint
     middles: Array
     """(N,) metres, projected: the middle of each pose from left to right."""
     width: float
@@ -202,7 +202,7 @@ class Strip:
 class Field:
     """A view of the whole motion: the rectangle that everything drawn needs."""
 
-    view: View
+    view: Viewpoint
     low: Array
     high: Array
     """(2,) metres, projected."""
@@ -254,7 +254,7 @@ def field_of(act: Act, view_name: str) -> Field:
     return Field(view=view, low=low, high=high)
 
 
-def _with_props(act: Act, view: View, low: Array, high: Array, props: Sequence[Array]) -> tuple[Array, Array]:
+def _with_props(act: Act, view: Viewpoint, low: Array, high: Array, props: Sequence[Array]) -> tuple[Array, Array]:
     """A rectangle on the page made large enough for props near it.
 
     A prop adds an arm's length at most, and the rest of it is cut off: a tall ladder must not make its climber small.
@@ -280,7 +280,7 @@ def _outline(act: Act, actor: int, time: float) -> Array:
     return np.concatenate(around)
 
 
-def distinct_poses(act: Act, view: View) -> list[int]:
+def distinct_poses(act: Act, view: Viewpoint) -> list[int]:
     """Which poses an overlay draws: the last, and of the others those that a view shows apart from the later ones.
 
     Poses that hardly differ in a view, such as those of a walk seen from its front, would only cover each other.
@@ -294,7 +294,7 @@ def distinct_poses(act: Act, view: View) -> list[int]:
     return [i for i, _ in reversed(drawn)]
 
 
-def _page_nodes(act: Act, view: View, pose: int) -> Array:
+def _page_nodes(act: Act, view: Viewpoint, pose: int) -> Array:
     time = float(act.times[pose])
     return np.concatenate([view.project(f.nodes[frame_at(f, time), f.drawn])[:, :2] for f in act.sticks])
 

@@ -15,7 +15,7 @@ from understudy.figure.measures import facing
 from understudy.show.stick import check_views, stick, view_of
 
 if TYPE_CHECKING:
-    from understudy.analogy.matching import Match
+    from understudy.analogy.matching import MarkerMatch
     from understudy.figure.motion import Motion
     from understudy.figure.skeleton import Point
 
@@ -34,7 +34,7 @@ BONE, STILL = "#c9c9c9", "#9a9a9a"
 def draw_markers(
     bodies: tuple[Motion, Motion],
     markers: tuple[Sequence[Point], Sequence[Point]],
-    matches: Sequence[Match],
+    matches: Sequence[MarkerMatch],
     path: str | Path,
     *,
     labels: tuple[str, str] = ("", ""),
@@ -85,7 +85,7 @@ def draw_markers(
 
 
 def _sides(
-    markers: tuple[Sequence[Point], Sequence[Point]], matches: Sequence[Match]
+    markers: tuple[Sequence[Point], Sequence[Point]], matches: Sequence[MarkerMatch]
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """For each body the group of every marker, -1 for none, and whether it moves against its partners."""
     groups = marker_groups(len(markers[0]), matches)
@@ -96,7 +96,7 @@ def _sides(
     return (groups, np.zeros(len(groups), bool)), (mine, against)
 
 
-def marker_groups(count: int, matches: Sequence[Match]) -> np.ndarray:
+def marker_groups(count: int, matches: Sequence[MarkerMatch]) -> np.ndarray:
     """(N,) the group of each of A's markers, numbered by size from 0; -1 for those in no match."""
     parent = list(range(count))
 

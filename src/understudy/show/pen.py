@@ -27,7 +27,7 @@ from understudy.show.filmstrip import (
     strip_of,
     strip_scale,
 )
-from understudy.show.stick import LEFT, MIDDLE, RIGHT, Stick, Trace, View
+from understudy.show.stick import LEFT, MIDDLE, RIGHT, Stick, Trace, Viewpoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,10 +65,10 @@ PALETTES = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Panel:
+class PicturePanel:
     """Where a part of the world goes on the page."""
 
-    view: View
+    view: Viewpoint
     origin: Array
     """(2,) inches: the page place of the world place whose projection is `corner`."""
     corner: Array
@@ -96,7 +96,7 @@ def mixed(colour: str, strength: float) -> tuple[float, float, float]:
 
 
 def draw_pose(
-    axes: Axes, panel: Panel, figure: Stick, frame: int, palette: Palette, strength: float, order: float
+    axes: Axes, panel: PicturePanel, figure: Stick, frame: int, palette: Palette, strength: float, order: float
 ) -> None:
     """Draw one pose: the far side first, each side with a white rim so that crossing limbs can be told apart."""
     nodes = figure.nodes[frame]
@@ -123,7 +123,7 @@ def draw_pose(
 
 def _draw_limbs(
     axes: Axes,
-    panel: Panel,
+    panel: PicturePanel,
     figure: Stick,
     page: Array,
     chosen: np.ndarray,
@@ -155,7 +155,7 @@ def _draw_limbs(
 
 
 def _draw_head(
-    axes: Axes, panel: Panel, figure: Stick, frame: int, colour: tuple[float, float, float], order: float
+    axes: Axes, panel: PicturePanel, figure: Stick, frame: int, colour: tuple[float, float, float], order: float
 ) -> None:
     from matplotlib.patches import Circle
 
@@ -168,7 +168,7 @@ def _draw_head(
 
 
 def _draw_outline(
-    axes: Axes, panel: Panel, figure: Stick, page: Array, palette: Palette, strength: float, order: float
+    axes: Axes, panel: PicturePanel, figure: Stick, page: Array, palette: Palette, strength: float, order: float
 ) -> None:
     """A rigid body: its outline, and a dot at each end, hollow on the left."""
     from matplotlib.patches import Polygon
@@ -188,7 +188,7 @@ def _draw_outline(
 
 
 def draw_boxes(
-    axes: Axes, panel: Panel, corners: Array, strength: float, order: float, clip: Rectangle | None = None
+    axes: Axes, panel: PicturePanel, corners: Array, strength: float, order: float, clip: Rectangle | None = None
 ) -> None:
     """Draw boxes (B, 8, 3), world corners, as their outlines, far ones first, inside a rectangle if one is given."""
     from matplotlib.patches import Polygon
@@ -202,7 +202,7 @@ def draw_boxes(
             drawn.set_clip_path(clip)
 
 
-def draw_trace(axes: Axes, panel: Panel, trace: Trace, frames: slice, palette: Palette, size: float) -> None:
+def draw_trace(axes: Axes, panel: PicturePanel, trace: Trace, frames: slice, palette: Palette, size: float) -> None:
     """Draw a path: whole for feet, dotted for hands; it ends in a ring on the left side, in a dot on the right."""
     places = trace.places[frames]
     page = panel.at(places)
@@ -219,7 +219,7 @@ def draw_trace(axes: Axes, panel: Panel, trace: Trace, frames: slice, palette: P
     axes.plot(*page[-1], marker="o", markersize=3.6, color=end, markerfacecolor=fill, zorder=101.0)
 
 
-def draw_spots(axes: Axes, panel: Panel, places: Array) -> None:
+def draw_spots(axes: Axes, panel: PicturePanel, places: Array) -> None:
     """Mark places (S, 3) where something is planted: seen from the side its point touches the place from below."""
     page = panel.at(places)
     mark = "^" if panel.view.upright else "X"
@@ -440,7 +440,7 @@ def _draw_strip(axes: Axes, act: Act, strip: Strip, scale: float, top: float) ->
             corner = np.array([strip.middles[i], strip.low])
             if not strip.view.upright:
                 corner[1] += _height_of_middle(act, strip, time)
-            panel = Panel(view=strip.view, origin=np.array([middle, bottom]), corner=corner, scale=scale)
+            panel = PicturePanel(view=strip.view, origin=np.array([middle, bottom]), corner=corner, scale=scale)
             window = Rectangle((middle - 0.5 * slot, bottom - 0.1), slot, tall + 0.2, transform=axes.transData)
             for prop in act.props:
                 draw_boxes(axes, panel, act.boxes(prop, time), 1.0, 3.0, clip=window)
@@ -469,14 +469,14 @@ def _draw_overlay(axes: Axes, act: Act, fields: Sequence[Field], scale: float, i
     block = arrange(fields, scale, in_row)
     bottom = top - _CAPTION - block.height
     for field, corner in zip(fields, block.corners):
-        panel = Panel(view=field.view, origin=np.array([MARGIN, bottom]) + corner, corner=field.low, scale=scale)
+        panel = PicturePanel(view=field.view, origin=np.array([MARGIN, bottom]) + corner, corner=field.low, scale=scale)
         _draw_field(axes, act, field, panel)
     right = MARGIN + min(max(block.width, 3.5), INNER_WIDTH)
     draw_scale_bar(axes, right, top - 0.04, scale)
     return top - block.height - _CAPTION - _FOOT
 
 
-def _draw_field(axes: Axes, act: Act, field: Field, panel: Panel) -> None:
+def _draw_field(axes: Axes, act: Act, field: Field, panel: PicturePanel) -> None:
     from matplotlib.patches import Rectangle
 
     x, y = panel.origin
@@ -508,7 +508,7 @@ def _strength(i: int, count: int) -> float:
     return 1.0 if count == 1 else 0.22 + 0.78 * (i / (count - 1)) ** 1.3
 
 
-def _draw_times(axes: Axes, act: Act, panel: Panel, level: float) -> None:
+def _draw_times(axes: Axes, act: Act, panel: PicturePanel, level: float) -> None:
     """Write times under the poses, those that find room; the last always does."""
     figure = act.sticks[0]
     taken: list[float] = []

@@ -25,7 +25,7 @@ _UP = np.array([0.0, 1.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class View:
+class Viewpoint:
     """A drawing plane: what of a world place goes right, up and towards the reader."""
 
     name: str
@@ -42,7 +42,7 @@ class View:
         return self.name != "top"
 
 
-def view_of(name: str, facing: ArrayLike) -> View:
+def view_of(name: str, facing: ArrayLike) -> Viewpoint:
     """A view of a character that faces a horizontal direction (3,)."""
     if name not in VIEWS:
         raise OptionError(f"Expected views among {', '.join(VIEWS)}; got `{name}`")
@@ -55,7 +55,7 @@ def view_of(name: str, facing: ArrayLike) -> View:
         "front": [left, _UP, forward],
         "top": [forward, left, _UP],
     }[name]
-    return View(name=name, page_from_world=np.array(rows))
+    return Viewpoint(name=name, page_from_world=np.array(rows))
 
 
 def check_views(views: str | Sequence[str]) -> tuple[str, ...]:

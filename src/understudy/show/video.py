@@ -17,7 +17,7 @@ import numpy as np
 from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.base.files import open_to_write
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.motion import Motion
 from understudy.show.pen import PALETTES, Palette
@@ -41,7 +41,7 @@ ONE_SCALE = 3.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Panel:
+class FilmPanel:
     """A character in its part of the picture, with everything already seen by the camera."""
 
     label: str
@@ -58,7 +58,7 @@ class Panel:
         """Whether the camera goes up and down with the figure."""
         return bool(np.any(self.middle[:, 1]))
 
-    @remembered
+    @cached
     def seen(self) -> Array:
         """(F, N, 3) metres: the nodes, then the head's centre if there is one, as the camera sees them."""
         places = self.figure.nodes
@@ -66,7 +66,7 @@ class Panel:
             places = np.concatenate([places, self.figure.head[:, None]], axis=1)
         return (places - self.middle[:, None]) @ self.eye.T
 
-    @remembered
+    @cached
     def box(self) -> tuple[Array, Array]:
         """(2,) and (2,) metres: lowest left and highest right that is ever drawn of the figure."""
         drawn = self.figure.drawn
@@ -81,7 +81,7 @@ class Panel:
 class Film:
     """A video that can be drawn frame by frame."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[FilmPanel, ...]
     scales: tuple[float, ...]
     """Dots in a metre, by panel."""
     levels: tuple[float, ...]
@@ -134,7 +134,7 @@ def film(
     )
 
 
-def _panel(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None, view: str) -> Panel:
+def _panel(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None, view: str) -> FilmPanel:
     figure = stick(motion, label)
     mean = figure.facing.mean(axis=0)
     # A body that spins faces no way on average; then the middle frame says.
@@ -145,7 +145,7 @@ def _panel(motion: Motion, label: str, number: int, contacts: Sequence[Contact] 
     if np.ptp(middle[:, 1]) < CLIMB * figure.size:
         middle = middle * [1.0, 0.0, 1.0]
     found = detect_contacts(motion) if contacts is None else tuple(contacts)
-    return Panel(
+    return FilmPanel(
         label=figure.name or "motion",
         figure=figure,
         contacts=found,
@@ -164,7 +164,7 @@ def _averaged(path: Array, frames: float) -> Array:
     return (sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None]
 
 
-def _framed(panels: Sequence[Panel], size: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
+def _framed(panels: Sequence[FilmPanel], size: tuple[int, int]) -> tuple[tuple[float, ...], ...]:
     """Scales, levels and floor steps: one for all, unless a small figure would be lost beside a large one."""
     wide, tall = 0.9 * size[0] / len(panels), 0.78 * size[1]
     if max(p.figure.size for p in panels) > ONE_SCALE * min(p.figure.size for p in panels):
@@ -182,7 +182,7 @@ def _framed(panels: Sequence[Panel], size: tuple[int, int]) -> tuple[tuple[float
     return tuple(zip(*found, strict=True))
 
 
-def _shared_box(panels: Sequence[Panel]) -> tuple[Array, Array]:
+def _shared_box(panels: Sequence[FilmPanel]) -> tuple[Array, Array]:
     """What is ever drawn of several figures, so that they stand on one level."""
     return np.min([panel.box[0] for panel in panels], axis=0), np.max([panel.box[1] for panel in panels], axis=0)
 

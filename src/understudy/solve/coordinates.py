@@ -20,7 +20,7 @@ from understudy.base.quaternion import (
     right_jacobian,
     rotate,
 )
-from understudy.base.records import remembered, unchecked
+from understudy.base.records import cached, unchecked
 from understudy.figure.angles import joint_angles
 from understudy.figure.kinematics import BLOCK, forward, locate
 from understudy.figure.mass import masses
@@ -53,7 +53,7 @@ class Body:
     def skeleton(self) -> Skeleton:
         return self.motion.skeleton
 
-    @remembered
+    @cached
     def joint_of(self) -> np.ndarray:
         """(R,) the joint of each turning coordinate, in order."""
         assert self.joints is not None
@@ -68,7 +68,7 @@ class Body:
     def num_coordinates(self) -> int:
         return self.num_shifts + len(self.joint_of)
 
-    @remembered
+    @cached
     def names(self) -> tuple[str, ...]:
         """What each coordinate is called: `root.x`, `LeftArm.0`."""
         shifts = [f"root.{axis}" for axis in "xyz"] if self.root_moves else []
@@ -79,7 +79,7 @@ class Body:
             counts[joint] += 1
         return (*shifts, *turns)
 
-    @remembered
+    @cached
     def _groups(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """(number of axes, joints, first turning coordinate of each), for each number of axes that occurs."""
         first = {int(j): i for i, j in reversed(list(enumerate(self.joint_of)))}
@@ -90,7 +90,7 @@ class Body:
                 groups.append((count, np.array(sorted(joints)), np.array([first[j] for j in sorted(joints)])))
         return groups
 
-    @remembered
+    @cached
     def _second_angles(self) -> Array:
         """(F, J) angles about the second axis of the joints in the base motion."""
         return joint_angles(self.skeleton, self.motion.rotations)[..., 1]
@@ -134,7 +134,7 @@ class Body:
         d = np.broadcast_to(0.0, (self.motion.num_frames, self.num_coordinates))
         return Posture(body=self, d=d, root=self.motion.root, local=self.motion.rotations)
 
-    @remembered
+    @cached
     def world(self) -> tuple[Array, Array]:
         """Where joints are (F, J, 3) and how they are turned (F, J, 4) in the world, displaced by nothing."""
         return forward(self.skeleton, self.motion.root, self.motion.rotations, self.motion.offsets)
@@ -154,7 +154,7 @@ class Body:
             found.__dict__["world"] = positions + shift[:, None], rotations
         return found
 
-    @remembered
+    @cached
     def base_axes(self) -> Array:
         """(R, 3) the axes about which turning coordinates turn while nothing is displaced, in their joints' own frames;
         not those of universal joints, whose first axis moves."""
@@ -218,7 +218,7 @@ class Posture:
     local: Array
     """(F, J, 4) local rotations."""
 
-    @remembered
+    @cached
     def _world(self) -> tuple[Array, Array]:
         base = self.body.motion
         if self.root is base.root and self.local is base.rotations:
@@ -235,14 +235,14 @@ class Posture:
         """(F, J, 4) joint frames to the world."""
         return self._world[1]
 
-    @remembered
+    @cached
     def local_axes(self) -> Array:
         """(F, R, 3) the axis about which each turning coordinate turns its joint, in the joint's own frame."""
         if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.d.any():
             return np.broadcast_to(self.body.base_axes, (len(self.d), len(self.body.joint_of), 3))
         return self.body.local_axes(self.d)
 
-    @remembered
+    @cached
     def axes(self) -> Array:
         """(F, R, 3) the world axis about which each turning coordinate turns all that hangs from its joint."""
         return rotate(self.rotations[:, self.body.joint_of], self.local_axes)
@@ -296,7 +296,7 @@ class Posture:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ensemble:
+class Bodies:
     """Several bodies as one: their coordinates stand one body after another."""
 
     bodies: tuple[Body, ...]
@@ -341,7 +341,7 @@ class Places:
     """(P, 3) metres, in that joint's frame."""
 
     @staticmethod
-    def of(ensemble: Ensemble, points: Iterable[tuple[int, Point | str]]) -> Places:
+    def of(ensemble: Bodies, points: Iterable[tuple[int, Point | str]]) -> Places:
         """Places of points given as (body, point or name)."""
         pairs = list(points)
         found = [locate(ensemble.bodies[body].skeleton, [point]) for body, point in pairs]

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
-from understudy.constraints.base import Constraint, Relation, Rows, View
+from understudy.base.records import cached
+from understudy.constraints.base import Constraint, ConstraintInput, Relation, Residuals
 from understudy.figure.kinematics import move_points
-from understudy.solve.coordinates import Body, Ensemble, Places, Posture
+from understudy.solve.coordinates import Bodies, Body, Places, Posture
 from understudy.solve.problem import Problem, Target
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Register:
+class ResidualIndex:
     """All residuals of some constraints in one row: constraint by constraint, residual by residual, each with all its
     frames. Whatever is asked of all of them is asked once, not constraint by constraint."""
 
@@ -37,22 +37,22 @@ class Register:
     """(S,) the first entry of each residual."""
     sizes: np.ndarray
     """(S,) how many entries it has."""
-    linked: np.ndarray
+    same_as_previous: np.ndarray
     """(S,) whether it is to equal its value one frame before."""
 
-    @remembered
+    @cached
     def row(self) -> np.ndarray:
         """(T,) which of its constraint's residuals each entry is of."""
         of = self.constraint[self.starts]
         return np.repeat(np.arange(len(of)) - np.searchsorted(of, of), self.sizes)
 
-    @remembered
+    @cached
     def at(self) -> np.ndarray:
         """(T,) at which of its own frames."""
         return np.arange(len(self.time)) - np.repeat(self.starts, self.sizes)
 
     @staticmethod
-    def of(constraints: Sequence[Constraint], rows: Sequence[Rows], holds: Sequence[np.ndarray]) -> Register:
+    def of(constraints: Sequence[Constraint], rows: Sequence[Residuals], holds: Sequence[np.ndarray]) -> ResidualIndex:
         """The residuals of constraints, by what they make of the frames (n,) at which each holds."""
         linked: list[bool] = []
         counts, lengths = [], []
@@ -61,7 +61,9 @@ class Register:
             count, length = own.values.shape[1], len(frames)
             counts.append(count if length else 0)
             lengths.append(length)
-            linked += [False] * counts[-1] if own.linked is None else own.linked.tolist()[: counts[-1]]
+            linked += (
+                [False] * counts[-1] if own.same_as_previous is None else own.same_as_previous.tolist()[: counts[-1]]
+            )
             held += [frames] * counts[-1]
         relations = [constraint.relation is Relation.AT_MOST for constraint in constraints]
         of = np.repeat(np.arange(len(counts)), counts)
@@ -69,19 +71,19 @@ class Register:
         starts = sizes.cumsum() - sizes
         before = np.where(np.repeat(chained, sizes), np.arange(-1, int(sizes.sum()) - 1), -1)
         before[starts[chained]] = -2
-        return Register(
+        return ResidualIndex(
             constraint=np.repeat(of, sizes),
             time=np.concatenate(held),
             one_sided=np.repeat(np.array(relations, dtype=bool)[of], sizes),
             before=before,
             starts=starts,
             sizes=sizes,
-            linked=chained,
+            same_as_previous=chained,
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sample:
+class ProblemAtFrames:
     """The problem at some of its frames, around a base motion: what a solver evaluates."""
 
     problem: Problem
@@ -92,27 +94,27 @@ class Sample:
     only: tuple[int, ...] | None = None
     """The constraints looked at; None for all."""
 
-    @remembered
+    @cached
     def targets(self) -> tuple[Target, ...]:
         """The constraints looked at, with what they name found."""
         everything = self.problem.targets
         return everything if self.only is None else tuple(everything[i] for i in self.only)
 
-    @remembered
+    @cached
     def times(self) -> Array:
         return self.problem.times[self.frames]
 
-    @remembered
-    def ensemble(self) -> Ensemble:
+    @cached
+    def ensemble(self) -> Bodies:
         """The bodies at the frames looked at."""
         whole = len(self.frames) == len(self.problem.times)
-        return Ensemble(bodies=tuple(body if whole else body.at(self.frames) for body in self.bodies))
+        return Bodies(bodies=tuple(body if whole else body.at(self.frames) for body in self.bodies))
 
     @property
     def places(self) -> Places:
         return self.problem.places
 
-    @remembered
+    @cached
     def holds(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the positions (n,) among the frames looked at where it holds."""
         which = range(len(self.problem.constraints)) if self.only is None else self.only
@@ -123,7 +125,7 @@ class Sample:
         position[self.frames] = np.arange(len(self.frames))
         return tuple(at[at >= 0] for at in (position[frames] for frames in held))
 
-    @remembered
+    @cached
     def windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
         """For each constraint, with what it names: the positions and the points it sees, as slices where they follow
         one another, which are seen without copying; and its times."""
@@ -133,13 +135,15 @@ class Sample:
             found.append((target, span, target.columns, self.times[span]))
         return found
 
-    def views(self, postures: tuple[Posture, ...]) -> list[View]:
+    def views(self, postures: tuple[Posture, ...]) -> list[ConstraintInput]:
         """What each constraint sees of postures."""
         # Joint limits alone need no places, and so no walk down the body.
         seen = any(len(target.points) for target in self.targets)
         positions = self.ensemble.points(postures, self.places) if seen else np.empty((len(self.frames), 0, 3))
         return [
-            View(times=times, points=positions[at][:, points], turns=_turns(self.bodies, postures, target, at))
+            ConstraintInput(
+                times=times, points=positions[at][:, points], local_rotations=_turns(self.bodies, postures, target, at)
+            )
             for target, at, points, times in self.windows
         ]
 
@@ -157,7 +161,7 @@ class Sample:
         views = self.views(postures)
         return Evaluation(sample=self, postures=postures, views=tuple(views), rows=self._measured(views))
 
-    @remembered
+    @cached
     def _kinds(self) -> list[tuple[type[Constraint], list[int], list[Constraint]]]:
         """The constraints by kind: their numbers, and themselves."""
         found: dict[type[Constraint], list[int]] = {}
@@ -165,19 +169,19 @@ class Sample:
             found.setdefault(type(target.constraint), []).append(number)
         return [(kind, mine, [self.targets[i].constraint for i in mine]) for kind, mine in found.items()]
 
-    @remembered
-    def _registers(self) -> list[Register]:
+    @cached
+    def _registers(self) -> list[ResidualIndex]:
         return []
 
-    def register(self, rows: Sequence[Rows]) -> Register:
+    def register(self, rows: Sequence[Residuals]) -> ResidualIndex:
         """All residuals in one row, whose order what the constraints make of any posture tells alike."""
         if not self._registers:
-            self._registers.append(Register.of([target.constraint for target in self.targets], rows, self.holds))
+            self._registers.append(ResidualIndex.of([target.constraint for target in self.targets], rows, self.holds))
         return self._registers[0]
 
-    def _measured(self, views: Sequence[View]) -> tuple[Rows, ...]:
+    def _measured(self, views: Sequence[ConstraintInput]) -> tuple[Residuals, ...]:
         """What each constraint makes of what it sees."""
-        out: dict[int, Rows] = {}
+        out: dict[int, Residuals] = {}
         for kind, mine, constraints in self._kinds:
             out.update(zip(mine, kind.measure_all(constraints, [views[i] for i in mine]), strict=True))
         return tuple(out[i] for i in range(len(views)))
@@ -187,11 +191,11 @@ class Sample:
 class Evaluation:
     """Residuals of all constraints at some coordinates, and their derivatives on demand."""
 
-    sample: Sample
+    sample: ProblemAtFrames
     postures: tuple[Posture, ...]
-    views: tuple[View, ...]
+    views: tuple[ConstraintInput, ...]
     """What each constraint sees."""
-    rows: tuple[Rows, ...]
+    rows: tuple[Residuals, ...]
     """One for each constraint, at the frames where it holds; some without derivatives."""
 
     def bodies(self) -> tuple[Body, ...]:
@@ -205,11 +209,11 @@ class Evaluation:
             return self
         problem, frames, bodies = self.sample.problem, self.sample.frames, self.bodies()
         others = tuple(sorted(set(range(len(problem.constraints))) - set(looked)))
-        rest = Sample(problem=problem, bodies=bodies, frames=frames, only=others).measure()
+        rest = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, only=others).measure()
         order = np.argsort([*looked, *others]).tolist()
         views, rows, off = (*self.views, *rest.views), (*self.rows, *rest.rows), (*self.violation, *rest.violation)
         found = Evaluation(
-            sample=Sample(problem=problem, bodies=bodies, frames=frames),
+            sample=ProblemAtFrames(problem=problem, bodies=bodies, frames=frames),
             postures=rest.postures,
             views=tuple(views[i] for i in order),
             rows=tuple(rows[i] for i in order),
@@ -218,28 +222,28 @@ class Evaluation:
         return found
 
     @property
-    def register(self) -> Register:
+    def register(self) -> ResidualIndex:
         """What the residuals are, in one row."""
         return self.sample.register(self.rows)
 
-    @remembered
+    @cached
     def values(self) -> Array:
         """(T,) all residuals, as the register lists them."""
         return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
 
-    @remembered
+    @cached
     def off(self) -> Array:
         """(T,) how far each is from being satisfied, never negative.
 
         Linked residuals are measured from their own mean: the value that the solver leaves open.
         """
         register, values = self.register, self.values
-        if register.linked.any():
+        if register.same_as_previous.any():
             means = np.add.reduceat(values, register.starts) / register.sizes
-            values = values - np.repeat(np.where(register.linked, means, 0.0), register.sizes)
+            values = values - np.repeat(np.where(register.same_as_previous, means, 0.0), register.sizes)
         return np.where(register.one_sided, np.maximum(values, 0.0), np.abs(values))
 
-    @remembered
+    @cached
     def violation(self) -> tuple[Array, ...]:
         """For each constraint (n, R): how far each residual is from being satisfied, never negative."""
         shapes = [rows.values.T.shape for rows in self.rows]
@@ -254,29 +258,29 @@ class Evaluation:
         out = np.zeros((len(at), self.sample.ensemble.num_coordinates))
         needed, place = np.unique(at, return_inverse=True)
         frames = self.sample.holds[which][needed]
-        by_points, by_turns = self.derivatives(which, needed)
-        if by_points is not None:
+        d_points, d_rotations = self.derivatives(which, needed)
+        if d_points is not None:
             for column, point in enumerate(target.points):
                 moved = self._moves_of(int(point))[frames]
-                out += (by_points[:, :, column] @ moved)[place, row]
-        if by_turns is not None:
+                out += (d_points[:, :, column] @ moved)[place, row]
+        if d_rotations is not None:
             for column, (actor, name) in enumerate(target.joints):
                 body_ = self.sample.bodies[actor]
                 mine = np.flatnonzero(body_.joint_of == body_.skeleton.index[name])
                 start = self.sample.ensemble.columns(actor).start + body_.num_shifts
                 axes = self.postures[actor].local_axes[frames][:, mine]
-                turned = np.einsum("nri,nci->nrc", by_turns[:, :, column], axes)
+                turned = np.einsum("nri,nci->nrc", d_rotations[:, :, column], axes)
                 out[:, start + mine] += turned[place, row]
         return out
 
     def derivatives(self, which: int, at: slice | np.ndarray) -> tuple[Array | None, Array | None]:
         """A constraint's derivatives by points (n, R, P, 3) and by turns (n, R, T, 3) at some of its frames (n,)."""
         rows = self.rows[which]
-        if rows.by_points is None and rows.by_turns is None:
+        if rows.d_points is None and rows.d_rotations is None:
             rows = self.sample.targets[which].constraint.rows(self.views[which].some(at))
-            return rows.by_points, rows.by_turns
-        by_points, by_turns = (None if by is None else by[at] for by in (rows.by_points, rows.by_turns))
-        return by_points, by_turns
+            return rows.d_points, rows.d_rotations
+        d_points, d_rotations = (None if by is None else by[at] for by in (rows.d_points, rows.d_rotations))
+        return d_points, d_rotations
 
     def point_moves(self, points: np.ndarray) -> Iterator[tuple[slice, Array]]:
         """How points (P,) of the problem, body by body, move (n, P, 3, D) with the coordinates, some frames at a time.
@@ -298,7 +302,7 @@ class Evaluation:
                     _fill_moves(posture, part, joints, offsets, out[:, first:last, :, ensemble.columns(body)])
             yield part, out
 
-    @remembered
+    @cached
     def _moves(self) -> dict[int, Array]:
         return {}
 
@@ -336,7 +340,7 @@ def _turns(bodies: tuple[Body, ...], postures: tuple[Posture, ...], target: Targ
     return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
 
 
-def merged(bodies: Sequence[Body], sample: Sample, d: Array) -> tuple[Body, ...]:
+def merged(bodies: Sequence[Body], sample: ProblemAtFrames, d: Array) -> tuple[Body, ...]:
     """The bodies at all frames after a displacement d (F, D) of every frame."""
     out = []
     for which, body in enumerate(bodies):

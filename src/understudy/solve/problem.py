@@ -12,12 +12,12 @@ import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered, unchecked
-from understudy.constraints.base import Constraint, Spot
+from understudy.base.records import cached, unchecked
+from understudy.constraints.base import Constraint, PointRef
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
-from understudy.solve.coordinates import Body, Ensemble, Places, as_used, built, cost_of_moving
+from understudy.solve.coordinates import Bodies, Body, Places, as_used, built, cost_of_moving
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class Problem:
         resolved: list[Named] = []
         for constraint, frames in zip(constraints, held, strict=True):
             constraint.check_times()
-            found = [self.resolve(constraint, spot) for spot in constraint.spots()]
+            found = [self.resolve(constraint, spot) for spot in constraint.point_refs()]
             resolved.append((found, [self.resolve(constraint, spot) for spot in constraint.joints()]))
             if len(frames) == 0:
                 raise OptionError(
@@ -100,7 +100,7 @@ class Problem:
             _resolved=(*self._resolved, *named),
         )
 
-    def resolve(self, constraint: Constraint, spot: Spot) -> tuple[int, Point]:
+    def resolve(self, constraint: Constraint, spot: PointRef) -> tuple[int, Point]:
         """The actor and point that a constraint's spot names, or an error in the constraint's name."""
         names = [actor.name for actor in self.actors]
         if spot.actor and spot.actor not in names:
@@ -116,7 +116,7 @@ class Problem:
             raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
         return which, point
 
-    @remembered
+    @cached
     def leg(self) -> float:
         """Metres: the leg length of the first actor, by which angles are weighed against distances."""
         return leg_length(self.actors[0].motion.skeleton)
@@ -126,12 +126,12 @@ class Problem:
         """(F,) seconds of the frames."""
         return self.actors[0].motion.times
 
-    @remembered
+    @cached
     def held(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the frames (n,) at which it holds."""
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
-    @remembered
+    @cached
     def targets(self) -> tuple[Target, ...]:
         """Each constraint with its points and joints found."""
         points: dict[tuple[int, str, bytes], int] = {}
@@ -143,7 +143,7 @@ class Problem:
             found.append(Target(constraint=constraint, points=columns, joints=joints))
         return tuple(found)
 
-    @remembered
+    @cached
     def points(self) -> tuple[tuple[int, Point], ...]:
         """Every point any constraint looks at, once: (actor, point)."""
         seen: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
@@ -152,7 +152,7 @@ class Problem:
                 seen.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
         return tuple(seen.values())
 
-    @remembered
+    @cached
     def bodies(self) -> tuple[Body, ...]:
         """The part of each actor that constraints can feel, with the joints that may turn.
 
@@ -185,19 +185,19 @@ class Problem:
         felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
         return felt, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
 
-    @remembered
+    @cached
     def places(self) -> Places:
         """The points as arrays."""
-        return Places.of(Ensemble(bodies=self.bodies), self.points)
+        return Places.of(Bodies(bodies=self.bodies), self.points)
 
-    @remembered
+    @cached
     def metric(self) -> Array:
         """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
         pairs = zip(self.actors, self.bodies, strict=True)
         parts = [cost_of_moving(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    @remembered
+    @cached
     def units(self) -> Array:
         """(D,) what a coordinate is counted in: leg lengths for shifts, radians for turns."""
         parts = [np.repeat([self.leg, 1.0], [body.num_shifts, len(body.joint_of)]) for body in self.bodies]
@@ -231,7 +231,7 @@ class Target:
     joints: tuple[tuple[int, str], ...]
     """Its joints: (actor, name)."""
 
-    @remembered
+    @cached
     def columns(self) -> slice | np.ndarray:
         """Its columns as a slice, which is seen without copying, if there is one or none."""
         if len(self.points) > 1:

@@ -15,8 +15,9 @@ from understudy.analogy.make import analogy
 from understudy.analogy.preparation import Settings
 from understudy.analogy.result import Analogy
 from understudy.base.errors import UnderstudyError
+from understudy.base.fields import FieldError, build
 from understudy.base.quaternion import Array, angle_between, conjugate, exp, log, multiply
-from understudy.constraints.base import Spot
+from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import find_floor
@@ -25,19 +26,18 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io import Clip
-from understudy.recipe import Cast, recipe_from
-from understudy.recipe.fields import FieldError, build
+from understudy.recipe import ActorSpec, recipe_from
 from understudy.recipe.guards import analogy_failures
-from understudy.retarget.actor import Loaded
-from understudy.retarget.plan import Options, Part, plan
+from understudy.retarget.actor import ActorData
+from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.prepare import find_contacts
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_table, suggested
-from understudy.studio.cache import Shelf, content
+from understudy.studio.cache import Cache, content
 from understudy.studio.performance import quality_table
 from understudy.studio.scene import EMPTY, Message, Performer, Table, Work, empty_result, standing_of
 from understudy.studio.tracks import instant_track, look, plain_tracks
-from understudy.studio.transitions import Passage, clip_performer, given_pairs, go_over
+from understudy.studio.transitions import TransitionResult, clip_performer, given_pairs, go_over
 
 CLIPS = ("a_example", "b_example", "a_new")
 
@@ -59,7 +59,7 @@ class Likeness(Work):
     """An analogy, made."""
 
     found: Analogy
-    clips: tuple[Loaded, Loaded, Loaded]
+    clips: tuple[ActorData, ActorData, ActorData]
     """Of A's example, B's example and A's new motion."""
     plain: Motion
     """What B would do without any poses asked for: what dragged poses start from."""
@@ -150,7 +150,9 @@ def _marker(which: str, point: Point, pair: int, score: float) -> Table:
             "score": score}  # fmt: skip
 
 
-def liken(choice: Table, clips: tuple[Loaded, Loaded, Loaded], watch: Watch, plain: Likeness | None = None) -> Likeness:
+def liken(
+    choice: Table, clips: tuple[ActorData, ActorData, ActorData], watch: Watch, plain: Likeness | None = None
+) -> Likeness:
     """Make the analogy that a document chooses; `plain` is the same without poses, where it is known."""
     began = perf_counter()
     settings = settings_of(choice)
@@ -167,7 +169,7 @@ def liken(choice: Table, clips: tuple[Loaded, Loaded, Loaded], watch: Watch, pla
     return replace(plain, found=found, shown=found.motion, seconds=perf_counter() - began, poses=tuple(asked))
 
 
-def _made(clips: Sequence[Loaded], settings: Settings, poses: Sequence[PoseAt], watch: Watch) -> Analogy:
+def _made(clips: Sequence[ActorData], settings: Settings, poses: Sequence[PoseAt], watch: Watch) -> Analogy:
     a, b, new = clips
     try:
         return analogy(
@@ -189,10 +191,10 @@ def _kept(found: Analogy, asked: Sequence[Table], settings: Settings) -> Analogy
     for table in asked:
         time = table["frame"] / raw.fps
         for name, place in table["drags"].items():
-            wanted.append(Place(spot=Spot(point=name), target=np.array(place, float), instants=(time,), name=name))
+            wanted.append(Place(spot=PointRef(point=name), target=np.array(place, float), instants=(time,), name=name))
             contacts = [c for c in contacts if not _against(c, raw.skeleton, name, time)]
     floor = find_floor(found.stepping.contacts, leg_length(raw.skeleton))
-    part, options = Part(motion=raw, target=raw.skeleton), Options(limits=settings.limits)
+    part, options = Assignment(motion=raw, target=raw.skeleton), Options(limits=settings.limits)
     done = plan([part], constraints=wanted, contacts=contacts, options=options, floor=floor).solve()
     return replace(found, motion=replace(done.motion, name=found.motion.name), solution=done)
 
@@ -271,9 +273,9 @@ class ClipWork:
         shelf: What documents have in common.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Cache) -> None:
         self.shelf = shelf
-        self._made: tuple[str, Passage | Likeness] | None = None
+        self._made: tuple[str, TransitionResult | Likeness] | None = None
         """The last transition or analogy, with what it was made from."""
 
     def solve(self, document: Table, base: Path, *, watch: Watch, before: Work | None, live: bool) -> Work:
@@ -282,7 +284,7 @@ class ClipWork:
             return self._transition(document, base, watch, live=live)
         return self._analogy(document, base, watch, before if live else None)
 
-    def _transition(self, document: Table, base: Path, watch: Watch, *, live: bool) -> Passage:
+    def _transition(self, document: Table, base: Path, watch: Watch, *, live: bool) -> TransitionResult:
         first, second = self._clips(document, base, ("first", "second"))
         work = go_over(document["transition"], (first, second), document["pairs"], watch, live=live)
         self._made = self._made if live else (self._key(document), work)
@@ -303,14 +305,14 @@ class ClipWork:
         self._made = self._key(document), work
         return work
 
-    def _clips(self, document: Table, base: Path, names: Sequence[str]) -> list[Loaded]:
+    def _clips(self, document: Table, base: Path, names: Sequence[str]) -> list[ActorData]:
         """The clips that a mode is about, as far as they are chosen."""
         chosen = document[document["mode"]]
         reading = recipe_from({"reading": document["recipe"].get("reading", {})}, base).reading
         found = []
         for name in names:
             if chosen.get(name):
-                found.append(self.shelf.loaded(Cast(source=chosen[name]), reading, base))
+                found.append(self.shelf.loaded(ActorSpec(source=chosen[name]), reading, base))
         return found
 
     def view(self, document: Table, base: Path) -> Table:
@@ -347,7 +349,7 @@ class ClipWork:
         pairs: list[Table] = [] if found is None else found["pairs"]
         return pairs
 
-    def _between(self, first: Loaded, second: Loaded, pairs: object) -> Table | None:
+    def _between(self, first: ActorData, second: ActorData, pairs: object) -> Table | None:
         """The correspondence of the two bodies of a transition."""
         given = given_pairs(pairs, (first, second))[0]
         found = given

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from understudy.base.errors import UnderstudyError, nearest_names
+from understudy.base.fields import FieldError, convert, unknown_key
+from understudy.correspondence.map_file import PAIR_KEYS
 from understudy.correspondence.pairs import Correspondence, Pair, same_names, same_structure
 from understudy.correspondence.suggest import suggest
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.recipe.fields import FieldError, convert, unknown_key
-from understudy.recipe.map_file import PAIR_KEYS
 
 Table = dict[str, Any]
 

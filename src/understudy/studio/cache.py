@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from understudy.correspondence.pairs import Correspondence
 from understudy.io.files import split_clip
-from understudy.retarget.actor import SAMPLE, Loaded, load, scaled
-from understudy.retarget.model import Cast, Reading
-from understudy.retarget.plan import Part
+from understudy.retarget.actor import SAMPLE, ActorData, load, scaled
+from understudy.retarget.plan import Assignment
 from understudy.retarget.prepare import make_part
+from understudy.retarget.spec import ActorSpec, Reading
 
 Thing = TypeVar("Thing")
 
@@ -23,7 +23,7 @@ LARGEST = 48
 
 
 @dataclass(eq=False)
-class Shelf:
+class Cache:
     """Things by what they were made from."""
 
     things: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
@@ -40,7 +40,7 @@ class Shelf:
             self.things.popitem(last=False)
         return made
 
-    def loaded(self, cast: Cast, reading: Reading, folder: Path) -> Loaded:
+    def loaded(self, cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
         """An actor's motion and target, read only if a file or how it is read has changed."""
         files = [cast.source, cast.target, reading.skeleton, reading.target_skeleton]
         references = cast.source_reference, cast.target_reference
@@ -49,7 +49,9 @@ class Shelf:
         plain = self.keep(key, lambda: load(replace(cast, scale=None), reading, folder))
         return self.keep(("sized", id(plain), repr(cast)), lambda: _sized(plain, cast), plain)
 
-    def part(self, loaded: Loaded, folder: Path, given: Correspondence | None = None) -> tuple[Part, list[str]]:
+    def part(
+        self, loaded: ActorData, folder: Path, given: Correspondence | None = None
+    ) -> tuple[Assignment, list[str]]:
         """An actor's part, matched and aligned only if something about it has changed."""
         cast = loaded.cast
         pairs = None if given is None else (given.pairs, given.points)
@@ -74,7 +76,7 @@ def content(*tables: Any) -> str:
     return json.dumps(tables, sort_keys=True, default=str)
 
 
-def _sized(plain: Loaded, cast: Cast) -> Loaded:
+def _sized(plain: ActorData, cast: ActorSpec) -> ActorData:
     """What was loaded without a scale, with the target as large as the actor says."""
     if cast.scale is None:
         return replace(plain, cast=cast)

@@ -203,7 +203,7 @@ MANY = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class EditStep:
     """One change of the document, both ways."""
 
     label: str
@@ -214,7 +214,7 @@ class Step:
 class History:
     """The document with what was done to it and what was taken back."""
 
-    def __init__(self, document: Document, done: Iterable[Step] = (), undone: Iterable[Step] = ()) -> None:
+    def __init__(self, document: Document, done: Iterable[EditStep] = (), undone: Iterable[EditStep] = ()) -> None:
         self.document = document
         self._done = list(done)[-MOST:]
         self._undone = list(undone)[-MOST:]
@@ -234,7 +234,7 @@ class History:
         forth = differences(self.document, document)
         if not forth:
             return False
-        self._done.append(Step(label=label, back=differences(document, self.document), forth=forth))
+        self._done.append(EditStep(label=label, back=differences(document, self.document), forth=forth))
         del self._done[:-MOST]
         self._undone.clear()
         self.document = document
@@ -248,7 +248,7 @@ class History:
         """Do again what was taken back last; returns whether there was something."""
         return self._move(self._undone, self._done, "forth")
 
-    def _move(self, source: list[Step], target: list[Step], way: str) -> bool:
+    def _move(self, source: list[EditStep], target: list[EditStep], way: str) -> bool:
         if not source:
             return False
         self.document = changed(self.document, getattr(source[-1], way))
@@ -268,7 +268,7 @@ class History:
     def from_table(table: dict[str, Any]) -> History:
         """What `table` gave; raises where it is damaged."""
         document = changed(table["document"], [])
-        done, undone = ([Step(**step) for step in table[key]] for key in ("done", "undone"))
+        done, undone = ([EditStep(**step) for step in table[key]] for key in ("done", "undone"))
         return History(document, done, undone)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from understudy.base.errors import OptionError, nearest_names
 from understudy.base.files import open_to_write
+from understudy.base.toml import comment, entry
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import formats, write
 from understudy.io.files import format_of
 from understudy.recipe import recipe_from, write_recipe
-from understudy.recipe.toml import comment, entry
 from understudy.recipe.writing import named_from
 from understudy.studio.document import Document
 from understudy.studio.messages import RequestError

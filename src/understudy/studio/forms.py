@@ -13,14 +13,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from understudy.analogy.preparation import Settings
+from understudy.base.fields import default_of, names_of, notes_of, required, settable
 from understudy.constraints import kinds
-from understudy.constraints.base import Constraint, Spot
+from understudy.constraints.base import Constraint, PointLike, PointRef
 from understudy.figure.contacts import Detection
 from understudy.io import formats as known_formats
-from understudy.recipe.fields import default_of, names_of, notes_of, required, settable
-from understudy.retarget.model import Cast, Reading
 from understudy.retarget.plan import Options
 from understudy.retarget.prepare import solvers
+from understudy.retarget.spec import ActorSpec, Reading
 
 QUOTED = re.compile(r"`([a-z_]+)`")
 
@@ -49,7 +49,7 @@ def forms() -> Table:
         "options": _options(),
         "detection": form(Detection),
         "reading": form(Reading),
-        "actor": form(Cast, leave=("map",)),
+        "actor": form(ActorSpec, leave=("map",)),
         "analogy": form(Settings),
     }
 
@@ -104,6 +104,8 @@ def _field(name: str, hint: Any, note: str, default: Any, *, needed: bool, other
 def _type(hint: Any, note: str) -> str:
     """How a field is edited, from the type it is declared with."""
     options = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
+    if PointRef in options:
+        return "spot"
     if len(options) > 1:
         # A text or number, a number or table: whatever it is, it can be written down.
         return "text" if str in options and float not in options else "other"
@@ -111,13 +113,11 @@ def _type(hint: Any, note: str) -> str:
     plain = {bool: "flag", int: "whole", float: "number", str: "text"}
     if hint in plain:
         return plain[hint]
-    if hint is Spot:
-        return "spot"
     if hint is np.ndarray or origin is np.ndarray:
         return "vector" if note.startswith("(3,)") else "numbers"
     if origin is tuple:
         inner = {each for each in get_args(hint) if each is not Ellipsis}
-        return {frozenset({Spot}): "spots", frozenset({str}): "names"}.get(frozenset(inner), _numeric(inner))
+        return {frozenset({PointLike}): "spots", frozenset({str}): "names"}.get(frozenset(inner), _numeric(inner))
     if origin is Callable or (isinstance(origin, type) and issubclass(origin, Callable)):  # type: ignore[arg-type]
         return "text"
     return "other"

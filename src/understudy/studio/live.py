@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 
 from understudy.base.quaternion import Array, slerp
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.base.splines import Basis, Knots, every_frame
-from understudy.constraints.base import Constraint, Relation, Spot
+from understudy.constraints.base import Constraint, PointRef, Relation
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
-from understudy.retarget.actor import Loaded
-from understudy.retarget.model import Recipe
+from understudy.retarget.actor import ActorData
 from understudy.retarget.plan import Plan, shifted
 from understudy.retarget.prepare import Prepared, make_solver
+from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Sample, merged
+from understudy.solve.evaluation import ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Watch
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.newton import AHEAD, Descent, Keys, sampled_frames, worst_violation
+from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_frames, worst_violation
 from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
 from understudy.studio.performance import Performance
 
@@ -179,7 +179,7 @@ def hurry(
         return problem.bodies, None
     moved, found = _band_limited(problem, spacing, (hold, until), known)
     watch("solving", 0.5)
-    seen = Sample(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
+    seen = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
     worst = worst_violation(seen)
     watched = tuple(sorted({*found.watched, *newly_broken(problem, found.watched, worst, MARGIN)}))
     # What cannot be reached yet is not chased from frame to frame.
@@ -201,8 +201,8 @@ def _band_limited(
     watched = near_broken(problem, problem.bodies, AHEAD * MARGIN) if known is None else known.watched
     frames = sampled_frames(problem, level.rate, watched)
     frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
-    sample = Sample(problem=problem, bodies=problem.bodies, frames=frames, only=watched)
-    descent = Descent(
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=watched)
+    descent = GaussNewton(
         sample=sample,
         curves=_curves(problem, knots.basis(sample.times, *ends)),
         stiffness=level.stiffness,
@@ -221,8 +221,8 @@ def _finished(
 ) -> tuple[Body, ...]:
     """The bodies after the last level, whose keys are the frames, with the constraints that can be met."""
     level = levels(1.0, problem.actors[0].motion.fps)[1]
-    every = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=holding)
-    descent = Descent(
+    every = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=holding)
+    descent = GaussNewton(
         sample=every,
         curves=_curves(problem, every_frame(problem.times, *ends)),
         stiffness=level.stiffness,
@@ -234,7 +234,7 @@ def _finished(
     return descent.run(LAST)[1].bodies()
 
 
-def _better(descent: Descent, known: Known) -> Keys | None:
+def _better(descent: GaussNewton, known: Known) -> Keys | None:
     """Keys that were found before, unless something was moved so far away that none are a better beginning."""
     merit = descent.merit(descent.sample.measure(descent.curves.values(known.keys)), known.keys)
     if merit < FAR * known.merit:
@@ -302,28 +302,28 @@ class Rehearsal:
         assert self.prepared.plan is not None
         return self.prepared.plan
 
-    def places(self, spot: Spot) -> Array:
+    def places(self, spot: PointRef) -> Array:
         """(F, 3) metres, world: where a point is."""
         names = [part.name for part in self.plan.parts]
         return self.poses[names.index(spot.actor) if spot.actor else 0].points([spot.point])[:, 0]
 
-    @remembered
+    @cached
     def poses(self) -> tuple[Pose, ...]:
         return tuple(fk(motion) for motion in self.motions)
 
-    @remembered
+    @cached
     def limits(self) -> tuple[Constraint, ...]:
         own = {id(constraint) for constraint in self.prepared.recipe.constraints}
         return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in own)
 
-    @remembered
+    @cached
     def made(self) -> tuple[Constraint, ...]:
         """What follows from contacts: plants, holds and the floor."""
         own = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}
         return tuple(c for c in self.plan.constraints if id(c) not in own)
 
 
-def thinned(loaded: Loaded, most: float) -> Loaded:
+def thinned(loaded: ActorData, most: float) -> ActorData:
     """An actor's motion at no more than so many frames a second: every so many of its own frames."""
     step = thinning(loaded.motion, most)
     return loaded if step == 1 else replace(loaded, motion=loaded.motion[::step])
@@ -480,7 +480,7 @@ def _inside(
         outside = held[(held < span[0]) | (held >= span[1])]
         constraint = Place(
             spot=constraint.spot,
-            target=rehearsal.places(constraint.spot)[outside].mean(axis=0),
+            target=rehearsal.places(constraint.point_refs()[0])[outside].mean(axis=0),
             start=constraint.start,
             end=constraint.end,
             name=constraint.name,

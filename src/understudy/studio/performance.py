@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, slerp
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import fk
@@ -21,12 +21,12 @@ from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
 from understudy.metrics import Curve, Measurement, evaluate
 from understudy.recipe.props import load_course
-from understudy.retarget.actor import SAMPLE, Loaded, clip_of, sample_scene
+from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
 from understudy.retarget.driver import naive
-from understudy.retarget.model import ALL, AUTO, RATE, SPACINGS, PropEntry
 from understudy.retarget.plan import Plan
 from understudy.retarget.prepare import Prepared, has_keys, make_solver
 from understudy.retarget.quality import advice, measure
+from understudy.retarget.spec import ALL, AUTO, RATE, SPACINGS, PropEntry
 from understudy.samples import Prop
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
@@ -39,7 +39,7 @@ SIZE = 0.1
 """Metres: how large a thing is shown that has no size."""
 
 
-def stage_props(cast: Sequence[Loaded], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
+def stage_props(cast: Sequence[ActorData], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
     """Everything that stands or moves around, by the frames of the first actor's motion; each name once."""
     found: dict[str, Prop] = {}
     for entry in entries:
@@ -51,7 +51,7 @@ def stage_props(cast: Sequence[Loaded], entries: Sequence[PropEntry], folder: Pa
     return tuple(found.values())
 
 
-def _of_sample(prop: Prop, loaded: Loaded) -> Prop:
+def _of_sample(prop: Prop, loaded: ActorData) -> Prop:
     """A sample's thing, on the clock of the motion as it was cut and resampled."""
     if prop.positions.ndim == 2 or not loaded.cast.source.startswith(SAMPLE):
         return prop
@@ -119,7 +119,7 @@ def _shift(holding: Sequence[Contact], problem: Problem, source: Motion, result:
         frames = contact.frames(source.fps, source.num_frames)
         if grasp is None or len(frames) == 0:
             continue
-        _, point = problem.resolve(grasp, grasp.spots()[0])
+        _, point = problem.resolve(grasp, grasp.point_refs()[0])
         away = poses[1].points([point])[frames, 0] - poses[0].points([contact.point])[frames, 0]
         total[frames] += away
         count[frames] += 1
@@ -316,7 +316,7 @@ class Performance(Work):
     def live(self) -> bool:
         return self.base is not None
 
-    @remembered
+    @cached
     def held(self) -> tuple[Held, ...]:
         """How well everything is met."""
         return look(self.problem, self.motions_made, quickly=self.live)
@@ -325,13 +325,13 @@ class Performance(Work):
     def contacts(self) -> tuple[Contact, ...]:
         return self.prepared.contacts
 
-    @remembered
+    @cached
     def data(self) -> Table:
         """Everything worth knowing about the result."""
         assert self.solution is not None
         return measure(self.prepared, self.solution, self.spacing)
 
-    @remembered
+    @cached
     def performers(self) -> tuple[Performer, ...]:
         cast = self.prepared.cast
         sources = [
@@ -347,10 +347,10 @@ class Performance(Work):
         ]
         return (*sources, *results, *variants)
 
-    def _which(self, kind: str, loaded: Loaded) -> str:
+    def _which(self, kind: str, loaded: ActorData) -> str:
         return f"{kind}:{loaded.cast.name}" if len(self.prepared.cast) > 1 else kind
 
-    def _result(self, number: int, loaded: Loaded, motion: Motion, kind: str) -> Performer:
+    def _result(self, number: int, loaded: ActorData, motion: Motion, kind: str) -> Performer:
         name = loaded.cast.name
         whose = {name, ""} if number == 0 else {name}
         props: tuple[Prop, ...] = ()
@@ -524,13 +524,13 @@ def title(name: str) -> str:
     return name.removeprefix("sample:").rpartition("/")[2] or name
 
 
-def source_label(loaded: Loaded, *, several: bool) -> str:
+def source_label(loaded: ActorData, *, several: bool) -> str:
     """What a source's body is called: by its file, and where there are several by the actor too."""
     name, found = loaded.cast.name, title(loaded.cast.source)
     return f"{name}: {'source' if found == name else found}" if several else found
 
 
-def result_label(loaded: Loaded, *, several: bool) -> str:
+def result_label(loaded: ActorData, *, several: bool) -> str:
     """What a result's body is called: by the character's file, and where there are several by the actor too."""
     if loaded.cast.target is not None:
         found = title(loaded.cast.target)

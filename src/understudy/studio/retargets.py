@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 
 from understudy.base.errors import MotionError
+from understudy.base.fields import FieldError
 from understudy.correspondence.pairs import CorrespondenceError, same_names
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import find_floor
 from understudy.figure.measures import leg_length
 from understudy.io import Clip
 from understudy.io.files import format_of
-from understudy.recipe import Cast, Prepared, Reading, Recipe, prepare, recipe_from
-from understudy.recipe.fields import FieldError
-from understudy.retarget.actor import SAMPLE, Loaded
-from understudy.retarget.plan import Part
+from understudy.recipe import ActorSpec, Prepared, Reading, Recipe, prepare, recipe_from
+from understudy.retarget.actor import SAMPLE, ActorData
+from understudy.retarget.plan import Assignment
 from understudy.retarget.prepare import Casting, Loading, find_contacts
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggested
-from understudy.studio.cache import Shelf, content
+from understudy.studio.cache import Cache, content
 from understudy.studio.document import tables_of
 from understudy.studio.live import SHOWN, WHOLE, Memory, Rehearsal, sketch, thinned, thinning, update
 from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, source_label, stage_props
@@ -42,7 +42,7 @@ class Retargets:
         shelf: What documents have in common.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Cache) -> None:
         self.shelf = shelf
         self._notes: tuple[str, tuple[str, ...]] = ("", ())
         self._read: tuple[Table, Recipe | None] = ({}, None)
@@ -70,7 +70,7 @@ class Retargets:
             "notes": notes,
         }
 
-    def _bodies(self, recipe: Recipe, cast: Sequence[Loaded]) -> list[Table]:
+    def _bodies(self, recipe: Recipe, cast: Sequence[ActorData]) -> list[Table]:
         several, found = len(cast) > 1, []
         for kind in ("source", "result"):
             for each, skin in zip(cast, self._skins(recipe, cast), strict=True):
@@ -82,15 +82,15 @@ class Retargets:
                 found.append(body | {"file": self._counting(recipe, each)} if kind == "source" else body)
         return found
 
-    def _counting(self, recipe: Recipe, loaded: Loaded) -> Table:
+    def _counting(self, recipe: Recipe, loaded: ActorData) -> Table:
         """How a source's file counts its frames: the number of the first that is shown, and how many a second."""
         fps, reading = loaded.motion.fps, recipe.reading
         if reading.fps is not None:
-            own = self.shelf.loaded(Cast(source=loaded.cast.source), replace(reading, fps=None), recipe.folder)
+            own = self.shelf.loaded(ActorSpec(source=loaded.cast.source), replace(reading, fps=None), recipe.folder)
             fps = own.motion.fps
         return {"first_frame": round(loaded.start * fps), "fps": fps}
 
-    def _skins(self, recipe: Recipe, cast: Sequence[Loaded]) -> tuple[Clip, ...]:
+    def _skins(self, recipe: Recipe, cast: Sequence[ActorData]) -> tuple[Clip, ...]:
         """The sources' own files, where their formats have meshes; else without any."""
         found = []
         for each in cast:
@@ -98,10 +98,10 @@ class Retargets:
             if own or each.cast.source.startswith(SAMPLE) or not format_of(each.cast.source.partition("#")[0]).meshes:
                 found.append(each.clip if own else Clip.of(each.motion.skeleton))
             else:
-                found.append(self.shelf.loaded(Cast(source=each.cast.source), recipe.reading, recipe.folder).clip)
+                found.append(self.shelf.loaded(ActorSpec(source=each.cast.source), recipe.reading, recipe.folder).clip)
         return tuple(found)
 
-    def _matched(self, document: Table, recipe: Recipe, first: Loaded) -> tuple[Table, list[str]]:
+    def _matched(self, document: Table, recipe: Recipe, first: ActorData) -> tuple[Table, list[str]]:
         """The correspondence of the first actor, and what there is to say of it; bare where nothing corresponds."""
         names = (f"{kind}:{first.cast.name}" if len(recipe.actors) > 1 else kind for kind in ("source", "result"))
         source, target = names
@@ -183,7 +183,7 @@ class Retargets:
 
         known = self._loading(recipe)
 
-        def loading(cast: Cast, reading: Reading, folder: Path) -> Loaded:
+        def loading(cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
             whole = known(cast, reading, folder)
             return self.shelf.keep(("thinned", id(whole), most), lambda: thinned(whole, most), whole)
 
@@ -229,7 +229,7 @@ class Retargets:
     def _loading(self, recipe: Recipe) -> Loading:
         """How actors are loaded: what was read before is known, and a wrong reference frame is told with its place."""
 
-        def loading(cast: Cast, reading: Reading, folder: Path) -> Loaded:
+        def loading(cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
             try:
                 return self.shelf.loaded(cast, reading, folder)
             except MotionError as error:
@@ -246,7 +246,7 @@ class Retargets:
         """How actors are given their parts: the first by the document's own pairs, where it has any."""
         pairs, first = document["pairs"], repr(recipe.actors[0])
 
-        def cast(loaded: Loaded, folder: Path) -> tuple[Part, list[str]]:
+        def cast(loaded: ActorData, folder: Path) -> tuple[Assignment, list[str]]:
             if pairs is None or repr(loaded.cast) != first:
                 return self.shelf.part(loaded, folder)
             given = self.shelf.keep(
@@ -258,7 +258,7 @@ class Retargets:
 
         return cast
 
-    def _contacts(self, recipe: Recipe, cast: Sequence[Loaded]) -> tuple[Contact, ...]:
+    def _contacts(self, recipe: Recipe, cast: Sequence[ActorData]) -> tuple[Contact, ...]:
         """The document's contacts, or those that are found."""
         if recipe.contacts is not None:
             return recipe.contacts

@@ -24,7 +24,7 @@ from understudy.studio.forms import formats, forms
 from understudy.studio.messages import RequestError, json_text
 from understudy.studio.scene import Work
 from understudy.studio.show import Page, Show
-from understudy.studio.solve_thread import Wish
+from understudy.studio.solve_thread import Request
 from understudy.studio.workshop import Workshop
 
 FILE = "session.json"
@@ -314,7 +314,7 @@ class Session:
         self.folders.check(document)
         if is_ready(document):
             self.dragger = page
-            self.show.bench.want(Wish(document=document, version=self.version, seq=seq))
+            self.show.bench.want(Request(document=document, version=self.version, seq=seq))
 
     def release(self) -> None:
         """Forget a drag: the pages get what was solved before it."""
@@ -342,7 +342,7 @@ class Session:
     # ----------------------------------------------------------------------------------------------- computing
 
     def _solve(self) -> None:
-        self.show.bench.want(Wish(document=self.document, version=self.version))
+        self.show.bench.want(Request(document=self.document, version=self.version))
 
     async def work(self) -> Work:
         """What was solved of the document as it is; waits for it."""
@@ -355,7 +355,7 @@ class Session:
     async def add_variants(self, names: tuple[str, ...]) -> None:
         """Have the document solved in other ways too."""
         await self.work()
-        self.show.bench.want(Wish(document=self.document, version=self.version, variants=names))
+        self.show.bench.want(Request(document=self.document, version=self.version, variants=names))
 
     async def _ready(self) -> None:
         """Wait for pages to take what they were told: answers would only pile up behind one another."""

@@ -16,7 +16,7 @@ from understudy.base.errors import UnderstudyError
 from understudy.studio.document import is_ready
 from understudy.studio.messages import Arrays, json_text, pack, trouble
 from understudy.studio.scene import Message, Work, empty_result
-from understudy.studio.solve_thread import Bench, StoppedError, Wish
+from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
 from understudy.studio.workshop import Workshop
 
 FULL = 256 << 20
@@ -100,7 +100,7 @@ class Show:
 
     def __init__(self, workshop: Workshop, base: Path, tell: Tell, changed: Callable[[], None]) -> None:
         self.workshop, self.base, self.tell, self.changed = workshop, base, tell, changed
-        self.bench = Bench()
+        self.bench = SolveThread()
         self.scene: dict[str, Any] = NOTHING
         self.work: Work | None = None
         """The newest finished solve."""
@@ -142,7 +142,7 @@ class Show:
 
     # ----------------------------------------------------------------------------------------------- computing
 
-    async def perform(self, wish: Wish) -> None:
+    async def perform(self, wish: Request) -> None:
         """Fulfil a wish; what goes wrong is told, and all goes on."""
         found = None
         try:
@@ -150,7 +150,7 @@ class Show:
                 await self._add_variants(wish)
             elif wish.live or await self._look(wish):
                 await self._solve(wish)
-        except StoppedError:
+        except SolveStoppedError:
             if wish.over and not wish.live:
                 self.event(OVER)
             raise
@@ -161,7 +161,7 @@ class Show:
             self._trouble = found
             self.event(OVER)
 
-    async def _look(self, wish: Wish) -> bool:
+    async def _look(self, wish: Request) -> bool:
         """Find out what follows from the document; returns whether it can be solved."""
         scene = await self.bench.inside(lambda: self.workshop.view(wish.document, self.base))
         wish.check()
@@ -181,7 +181,7 @@ class Show:
         for which in [which for which in self._held if which not in kept]:
             del self._held[which]
 
-    async def _solve(self, wish: Wish) -> None:
+    async def _solve(self, wish: Request) -> None:
         before, watch = self._shown, self.watch(wish)
 
         def solve() -> tuple[Work, list[Message], dict[str, Any], dict[str, Any]]:
@@ -195,7 +195,7 @@ class Show:
         self._set_scene(scene)
         self._publish(work, motions, result, wish)
 
-    async def _add_variants(self, wish: Wish) -> None:
+    async def _add_variants(self, wish: Request) -> None:
         work, watch = self.work, self.watch(wish)
         assert work is not None
         assert wish.variants is not None
@@ -205,7 +205,7 @@ class Show:
         motions, result = await self.bench.inside(lambda: (found.motions(False), found.result(None)))
         self._publish(found, motions, result, wish)
 
-    def watch(self, wish: Wish | None = None) -> Callable[[str, float], None]:
+    def watch(self, wish: Request | None = None) -> Callable[[str, float], None]:
         """What computing tells how far it is; called from the thread that computes, and raises where it is to stop."""
         loop = asyncio.get_running_loop()
 
@@ -222,7 +222,7 @@ class Show:
 
     # ---------------------------------------------------------------------------------------------- publishing
 
-    def _publish(self, work: Work, motions: list[Message], result: dict[str, Any], wish: Wish) -> None:
+    def _publish(self, work: Work, motions: list[Message], result: dict[str, Any], wish: Request) -> None:
         self._shown = work
         stamped = [({**header, "version": wish.version, "seq": wish.seq}, arrays) for header, arrays in motions]
         if wish.live:
@@ -242,7 +242,7 @@ class Show:
                 self.tell(pack(header, arrays))
                 self._held[which] = arrays
 
-    def _tell_result(self, result: dict[str, Any], wish: Wish) -> None:
+    def _tell_result(self, result: dict[str, Any], wish: Request) -> None:
         result = {**result, "version": wish.version, "seq": wish.seq}
         if not wish.live:
             self._result = result

@@ -14,12 +14,12 @@ from understudy.studio.document import Document
 Value = TypeVar("Value")
 
 
-class StoppedError(Exception):
+class SolveStoppedError(Exception):
     """Work that is not wanted any more; nobody is to see it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Wish:
+class Request:
     """Something to be computed that the next such wish makes pointless."""
 
     document: Document
@@ -53,25 +53,25 @@ class Wish:
     def check(self) -> None:
         """Raise if it is to end."""
         if self._stop.is_set():
-            raise StoppedError
+            raise SolveStoppedError
 
-    def again(self) -> Wish:
+    def again(self) -> Request:
         """The same wish, to be taken up again."""
         return replace(self, _stop=threading.Event())
 
 
-class Bench:
+class SolveThread:
     """The thread that computes, with the wish that comes next."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="studio-bench")
-        self._next: Wish | None = None
-        self._current: Wish | None = None
+        self._next: Request | None = None
+        self._current: Request | None = None
         self._wanted = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def want(self, wish: Wish) -> None:
+    def want(self, wish: Request) -> None:
         """Have something computed next; what was to come next is forgotten.
 
         A finished change ends what is being computed. A drag only ends what is not an answer to a drag: ending those
@@ -111,11 +111,11 @@ class Bench:
         """Run a function in the thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
-    async def run(self, perform: Callable[[Wish], Awaitable[None]], ready: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, perform: Callable[[Request], Awaitable[None]], ready: Callable[[], Awaitable[None]]) -> None:
         """Fulfil wishes, for ever.
 
         Args:
-            perform: What fulfils one; it deals with its errors but for `StoppedError`.
+            perform: What fulfils one; it deals with its errors but for `SolveStoppedError`.
             ready: Returns when the next answer can be taken; the wish that is newest then is fulfilled.
         """
         while True:
@@ -128,7 +128,7 @@ class Bench:
             self._current = wish
             try:
                 await perform(wish)
-            except StoppedError:
+            except SolveStoppedError:
                 if self._next is None and not wish.over:
                     self._next = wish.again()
             self._current = None

@@ -16,7 +16,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
 from understudy.retarget.plants import contact_name
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Outcome
 
@@ -82,7 +82,7 @@ def look(problem: Problem, motions: Sequence[Motion], *, quickly: bool = False) 
     if quickly and step > 1:
         ends = [held[[0, -1]] if len(held) else held for held in problem.held]
         frames = np.unique(np.concatenate([frames[::step], *ends]))
-    sample = Sample(problem=problem, bodies=moved_bodies(problem, motions), frames=frames)
+    sample = ProblemAtFrames(problem=problem, bodies=moved_bodies(problem, motions), frames=frames)
     evaluation = sample.measure()
     found = []
     for target, held, view, off in zip(
@@ -142,8 +142,8 @@ def standing_points(problem: Problem, contacts: Sequence[Contact], actors: set[s
     found = []
     for constraint, frames in zip(problem.constraints, problem.held, strict=True):
         name = constraint.name.partition(">")[0] + (TIMED.findall(constraint.name) or [""])[0]
-        if (constraint.name in floor or name in floor) and constraint.spots()[0].actor in actors:
-            spot = constraint.spots()[0]
+        if (constraint.name in floor or name in floor) and constraint.point_refs()[0].actor in actors:
+            spot = constraint.point_refs()[0]
             found.append((problem.resolve(constraint, spot)[1], frames))
     return found
 
@@ -186,7 +186,7 @@ def _contact_track(
     contact: Contact, held: list[Held], duration: float, path: list[str | int] | None, first: str
 ) -> dict[str, Any]:
     track = _group_track("contact", f"{contact.point.name} on {contact.on}", held, duration)
-    spot = held[0].constraint.spots()[0] if held and held[0].constraint.spots() else None
+    spot = held[0].constraint.point_refs()[0] if held and held[0].constraint.point_refs() else None
     place = held[0].place if held else contact.place
     return track | {
         "path": path,
@@ -201,8 +201,8 @@ def _contact_track(
 
 def _track(constraint: Constraint, held: list[Held], duration: float, first: str) -> dict[str, Any]:
     """The line of a constraint of the document."""
-    named = (*constraint.spots(), *constraint.joints())
-    spot = constraint.spots()[0] if constraint.spots() else None
+    named = (*constraint.point_refs(), *constraint.joints())
+    spot = constraint.point_refs()[0] if constraint.point_refs() else None
     wanted = getattr(constraint, "target", None)
     if not isinstance(wanted, np.ndarray):
         wanted = held[0].place if held else None

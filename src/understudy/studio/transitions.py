@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from understudy.base.errors import OptionError
+from understudy.base.fields import FieldError
+from understudy.correspondence.map_file import is_plain
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
-from understudy.recipe.fields import FieldError
 from understudy.recipe.guards import transition_failures
-from understudy.recipe.map_file import is_plain
-from understudy.retarget.actor import Loaded
+from understudy.retarget.actor import ActorData
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_of
 from understudy.studio.live import WHOLE, thinned
@@ -29,11 +29,11 @@ STEP = 1.05
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Passage(Work):
+class TransitionResult(Work):
     """A transition, made."""
 
     found: Transition
-    clips: tuple[Loaded, Loaded]
+    clips: tuple[ActorData, ActorData]
     seconds: float
     notes: tuple[str, ...] = ()
     live: bool = False
@@ -93,7 +93,9 @@ class Passage(Work):
         return quality_table(which, self.performer(which).motion)
 
 
-def go_over(choice: Table, clips: tuple[Loaded, Loaded], pairs: object, watch: Watch, *, live: bool = False) -> Passage:
+def go_over(
+    choice: Table, clips: tuple[ActorData, ActorData], pairs: object, watch: Watch, *, live: bool = False
+) -> TransitionResult:
     """Make the transition that a document chooses; while a moment is dragged at a low rate."""
     began = perf_counter()
     whole = clips
@@ -121,10 +123,10 @@ def go_over(choice: Table, clips: tuple[Loaded, Loaded], pairs: object, watch: W
     except OptionError as error:
         raise FieldError(error.message, ("transition",), hint=error.hint) from None
     notes = (*clips[0].notes, *clips[1].notes, *said, *found.notes)
-    return Passage(found=found, clips=whole, seconds=perf_counter() - began, notes=notes, live=live)
+    return TransitionResult(found=found, clips=whole, seconds=perf_counter() - began, notes=notes, live=live)
 
 
-def given_pairs(pairs: object, clips: tuple[Loaded, Loaded]) -> tuple[Correspondence | None, tuple[str, ...]]:
+def given_pairs(pairs: object, clips: tuple[ActorData, ActorData]) -> tuple[Correspondence | None, tuple[str, ...]]:
     """The document's pairs where they are of these two bodies, narrowed to what can become one bone, and what is said.
 
     Pairs that somebody made by hand are left to be refused; those of other bodies are of another mode.
@@ -143,7 +145,7 @@ def given_pairs(pairs: object, clips: tuple[Loaded, Loaded]) -> tuple[Correspond
     return (whole, ()) if any(pair.reason == Pair.reason for pair in wide) else (narrowed, said)
 
 
-def clip_performer(which: str, loaded: Loaded) -> Performer:
+def clip_performer(which: str, loaded: ActorData) -> Performer:
     """A clip on the stage as it is."""
     fits = loaded.clip.skeleton.names == loaded.motion.skeleton.names
     return Performer(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from understudy.solve.solvers.base import Watch
 from understudy.studio.analogies import ClipWork
-from understudy.studio.cache import Shelf
+from understudy.studio.cache import Cache
 from understudy.studio.forms import formats, forms
 from understudy.studio.retargets import Retargets
 from understudy.studio.scene import Table, Work
@@ -23,7 +23,7 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.shelf = Shelf()
+        self.shelf = Cache()
         self.retargets = Retargets(self.shelf)
         self.clips = ClipWork(self.shelf)
 

@@ -26,7 +26,7 @@ from understudy.base.quaternion import (
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion, frame_offsets
-from understudy.transition.timing import Match
+from understudy.transition.timing import FrameMatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def ease(share: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Passage:
+class BlendedMotion:
     """The clocks of a blend. Its first frame is one of the first motion, its last one of the second."""
 
     first: Array
@@ -118,7 +118,7 @@ class Passage:
         return round(float(self.second[-1]) * self.fps)
 
 
-def passage(match: Match, fps: float, num_frames: int, last: int) -> Passage:
+def passage(match: FrameMatch, fps: float, num_frames: int, last: int) -> BlendedMotion:
     """The clocks of a blend over frames that correspond.
 
     Args:
@@ -146,7 +146,9 @@ def passage(match: Match, fps: float, num_frames: int, last: int) -> Passage:
         a[frame + 1], b[frame + 1] = now, then
     # The blend ends on a frame of the second motion, so that what follows is that motion's own frames.
     end = min(round(float(b[-1]) * fps), last)
-    return Passage(first=a, second=b + (end / fps - b[-1]), share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps)
+    return BlendedMotion(
+        first=a, second=b + (end / fps - b[-1]), share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,7 +175,7 @@ class Blend:
 
 
 def blend(
-    first: Motion, second: Motion, way: Passage, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
+    first: Motion, second: Motion, way: BlendedMotion, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
 ) -> Blend:
     """Join two motions of one rate by a blend.
 

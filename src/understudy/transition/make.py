@@ -25,8 +25,8 @@ from understudy.solve.solvers.base import Solution, Watch
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 from understudy.transition.blending import Blend, Steps, blend, larger, passage, worst_steps
 from understudy.transition.meta_skeleton import SIDES, Meta, Shared, share
-from understudy.transition.plants import Footing, Plant, constraints, plants, settled
-from understudy.transition.timing import Match, compare, find_match, limb_name, standing_points
+from understudy.transition.plants import BlendPlant, Footing, constraints, plants, settled
+from understudy.transition.timing import FrameMatch, compare, find_match, limb_name, standing_points
 
 LEAST = (0.8, 1.2)
 """Seconds of a blend at least, if nobody says: of one body, and where a body turns into another."""
@@ -54,7 +54,7 @@ class Transition:
     """The frame at which the blend begins: the last of the first motion as it was."""
     end: int
     """The frame at which it ends: the first of the second motion as it was."""
-    match: Match
+    match: FrameMatch
     """Which moments of the two motions coincide over the blend."""
     entry: int
     """The frame of the second motion, at the first one's rate, with which it goes on after the blend."""
@@ -62,7 +62,7 @@ class Transition:
     """Radians about the vertical by which the second motion is turned."""
     shift: Array
     """(3,) metres by which it is then shifted over the floor."""
-    plants: tuple[Plant, ...]
+    plants: tuple[BlendPlant, ...]
     """What stands over the blend."""
     solution: Solution | None
     """How well that is kept; None where nothing stands."""
@@ -144,7 +144,7 @@ def _joined(
     both: Shared,
     motions: tuple[Motion, Motion],
     contacts: tuple[Sequence[Contact], Sequence[Contact]],
-    match: Match,
+    match: FrameMatch,
     seconds: float | None,
 ) -> tuple[Transition, Blend]:
     """The transition before what stands is kept standing, and its blend."""
@@ -249,7 +249,7 @@ def _steps(motion: Motion, blended: Blend, leg: float) -> Steps:
     return worst_steps(motion[max(blended.start - 2, 0) : blended.end + 3], leg)
 
 
-def _matched_on(match: Match) -> list[str]:
+def _matched_on(match: FrameMatch) -> list[str]:
     if any(name.startswith("stance") for name in match.names):
         return []
     told = "posture, speed" if "posture" in match.names else "speed"

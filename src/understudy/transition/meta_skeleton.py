@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, identity, multiply, rotate, unrotate
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, is_chain
 from understudy.figure.kinematics import fk
@@ -213,7 +213,7 @@ class Meta:
     def _bodies(self) -> tuple[Skeleton, Skeleton]:
         return self.correspondence.source, self.correspondence.target
 
-    @remembered
+    @cached
     def _order(self) -> tuple[np.ndarray, np.ndarray]:
         """For each side (M,) the joint to take place and frame from: itself where the body has it, else the one above.
 

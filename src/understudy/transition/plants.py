@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, Rows, Spot, View
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import SUNK
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
-from understudy.transition.blending import Blend, Passage
+from understudy.transition.blending import Blend, BlendedMotion
 
 SHORTEST = 0.06
 """Seconds that a point stands at least to be planted."""
@@ -32,7 +32,7 @@ way there."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plant:
+class BlendPlant:
     """A point of the blended body that stands still over some frames of the blend."""
 
     limb: str
@@ -60,8 +60,8 @@ class Footing:
 
 
 def plants(
-    blended: Blend, way: Passage, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
-) -> tuple[Plant, ...]:
+    blended: Blend, way: BlendedMotion, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
+) -> tuple[BlendPlant, ...]:
     """What stands over the frames of a blend.
 
     Args:
@@ -72,7 +72,7 @@ def plants(
     """
     middle = int(np.argmax(blended.share >= 0.5))
     near = NEAR[blended.motion.offsets is not None] * leg
-    found: list[Plant] = []
+    found: list[BlendPlant] = []
     for which, mine in enumerate(footings):
         for footing in mine:
             first, last = _mapped(blended, way, which, footing.contact)
@@ -82,7 +82,9 @@ def plants(
             if stays:
                 first = max(first, _arrived(blended, footing.point, FAR * leg))
             if first <= last:
-                plant = Plant(limb=footing.limb, point=footing.point, first=first, last=last, stood=stood, stays=stays)
+                plant = BlendPlant(
+                    limb=footing.limb, point=footing.point, first=first, last=last, stood=stood, stays=stays
+                )
                 found.append(plant)
     found = _continued(found, middle)
     if blended.motion.offsets is not None:
@@ -109,7 +111,7 @@ def _arrived(blended: Blend, point: Point, far: float) -> int:
     return blended.end - int(np.argmax(away[::-1])) + 1 if away.any() else blended.start
 
 
-def _mapped(blended: Blend, way: Passage, which: int, contact: Contact) -> tuple[int, int]:
+def _mapped(blended: Blend, way: BlendedMotion, which: int, contact: Contact) -> tuple[int, int]:
     """The frames of the whole motion over which a contact of one of the motions would hold."""
     clock = (way.first, way.second)[which]
     inside = np.arange(blended.start, blended.end + 1, dtype=float)
@@ -121,9 +123,9 @@ def _mapped(blended: Blend, way: Passage, which: int, contact: Contact) -> tuple
     return int(np.ceil(out[0] - 1e-6)), int(np.floor(out[1] + 1e-6))
 
 
-def _continued(found: list[Plant], middle: int) -> list[Plant]:
+def _continued(found: list[BlendPlant], middle: int) -> list[BlendPlant]:
     """Plants with those of one point that meet in the middle of the blend made one."""
-    out: list[Plant] = []
+    out: list[BlendPlant] = []
     for plant in found:
         before = [p for p in out if _same(p.point, plant.point) and p.last == middle - 1 and plant.first == middle]
         if before:
@@ -137,9 +139,9 @@ def _same(a: Point, b: Point) -> bool:
     return a.joint == b.joint and bool(np.allclose(a.offset, b.offset, atol=1e-6))
 
 
-def _one_at_a_time(found: list[Plant]) -> list[Plant]:
+def _one_at_a_time(found: list[BlendPlant]) -> list[BlendPlant]:
     """Plants of which each limb has one at a time: the earlier until it leaves the floor, then the next."""
-    out: list[Plant] = []
+    out: list[BlendPlant] = []
     for limb in dict.fromkeys(plant.limb for plant in found):
         free = -1
         for plant in sorted((p for p in found if p.limb == limb), key=lambda p: (p.first, -p.last)):
@@ -166,22 +168,22 @@ class Still(Constraint):
 
     kind: ClassVar[str] = "still"
 
-    spot: Spot
+    spot: PointRef
 
-    def spots(self) -> tuple[Spot, ...]:
+    def point_refs(self) -> tuple[PointRef, ...]:
         return (self.spot,)
 
-    def rows(self, view: View) -> Rows:
+    def rows(self, view: ConstraintInput) -> Residuals:
         level = np.array([0, 2])
-        by_points = np.broadcast_to(np.eye(3)[level][:, None], (len(view.times), 2, 1, 3))
-        return Rows(values=view.points[:, 0, level], by_points=by_points, linked=np.ones(2, bool))
+        d_points = np.broadcast_to(np.eye(3)[level][:, None], (len(view.times), 2, 1, 3))
+        return Residuals(values=view.points[:, 0, level], d_points=d_points, same_as_previous=np.ones(2, bool))
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Still:
-        return cls(spot=Spot(point=str(rng.choice(["lower", "tip"]))))
+        return cls(spot=PointRef(point=str(rng.choice(["lower", "tip"]))))
 
 
-def settled(blended: Blend, standing: Sequence[Plant]) -> tuple[Blend, tuple[str, ...]]:
+def settled(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
     """The blend with its second part shifted over the floor to where what stands has to be moved least.
 
     The path goes over to the shift as it goes over to the second motion. Returns also what still has to slide: limbs
@@ -216,7 +218,7 @@ def settled(blended: Blend, standing: Sequence[Plant]) -> tuple[Blend, tuple[str
     return out, tuple(_slides(out, standing))
 
 
-def _slides(blended: Blend, standing: Sequence[Plant]) -> list[str]:
+def _slides(blended: Blend, standing: Sequence[BlendPlant]) -> list[str]:
     """What stands all through the blend in two places, a sentence each."""
     begin, end = (fk(blended.motion[k : k + 1]) for k in (blended.start, blended.end))
     found = []
@@ -230,7 +232,7 @@ def _slides(blended: Blend, standing: Sequence[Plant]) -> list[str]:
     return found
 
 
-def _spanning(blended: Blend, standing: Sequence[Plant]) -> list[tuple[str, Point]]:
+def _spanning(blended: Blend, standing: Sequence[BlendPlant]) -> list[tuple[str, Point]]:
     """Limbs that stand at every frame of the blend, each with the points that it stands on all the while.
 
     Where its points take turns, as on a foot that changes, the last of them is taken.
@@ -247,7 +249,7 @@ def _spanning(blended: Blend, standing: Sequence[Plant]) -> list[tuple[str, Poin
     return out
 
 
-def constraints(blended: Blend, standing: Sequence[Plant], begin: int) -> tuple[Constraint, ...]:
+def constraints(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> tuple[Constraint, ...]:
     """What keeps plants where they are, and every point that stands above the ground, over the blend.
 
     Args:
@@ -269,7 +271,7 @@ def constraints(blended: Blend, standing: Sequence[Plant], begin: int) -> tuple[
     return (*made, *_above(blended, standing, begin))
 
 
-def _planted(blended: Blend, plant: Plant, begin: int) -> list[Constraint]:
+def _planted(blended: Blend, plant: BlendPlant, begin: int) -> list[Constraint]:
     frames = np.arange(plant.first, plant.last + 1)
     share = blended.share[frames]
     heights = heights_of(blended, plant.point)[:, frames - blended.start]
@@ -281,7 +283,7 @@ def _planted(blended: Blend, plant: Plant, begin: int) -> list[Constraint]:
     if plant.stood or plant.stays:
         return _follow(blended, plant.point, path, frames, begin, plant.name)
     times = (frames - begin) / blended.motion.fps
-    still = Still(spot=Spot(point=plant.point), start=float(times[0]), end=float(times[-1]), name=plant.name)
+    still = Still(spot=PointRef(point=plant.point), start=float(times[0]), end=float(times[-1]), name=plant.name)
     return [still, *_follow(blended, plant.point, path, frames, begin, f"{plant.name} stands", axes="y")]
 
 
@@ -296,21 +298,21 @@ def _follow(
     path = path[inside]
     if len(times) == 1:
         times, path = np.array([times[0], times[0] + 1e-3]), np.repeat(path, 2, axis=0)
-    spot, start, end = Spot(point=point), float(times[0]), float(times[-1])
+    spot, start, end = PointRef(point=point), float(times[0]), float(times[-1])
     return [Follow(spot=spot, path=path, times=times, axes=axes, start=start, end=end, name=name)]
 
 
-def _above(blended: Blend, standing: Sequence[Plant], begin: int) -> list[Constraint]:
+def _above(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:
     """Points that stand at some time are never lower than in either motion."""
     made: list[Constraint] = []
     fps = blended.motion.fps
-    seen: dict[tuple[str, bytes], list[Plant]] = {}
+    seen: dict[tuple[str, bytes], list[BlendPlant]] = {}
     for plant in standing:
         seen.setdefault((plant.point.joint, plant.point.offset.tobytes()), []).append(plant)
     for mine in seen.values():
         lowest = float(heights_of(blended, mine[0].point).min()) - SUNK
         region = Region(
-            spot=Spot(point=mine[0].point),
+            spot=PointRef(point=mine[0].point),
             centre=np.array([0.0, lowest, 0.0]),
             start=(blended.start + 1 - begin) / fps,
             end=(blended.end - 1 - begin) / fps,

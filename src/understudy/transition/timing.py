@@ -341,7 +341,7 @@ PACES = (0.4, 2.5)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Match:
+class FrameMatch:
     """Where to go from one motion into another, and which moments coincide on the way."""
 
     first: Array
@@ -371,7 +371,7 @@ def find_match(
     leave: float | None = None,
     enter: float | None = None,
     least: float = SECONDS[0],
-) -> Match:
+) -> FrameMatch:
     """The best place to leave the first motion and enter the second, and what coincides over the blend between.
 
     Args:
@@ -391,7 +391,7 @@ def find_match(
                 f"Expected `{name}` from 0 to {max(end - span, 0.0):.2f} s, so that a blend of {span:.2f} s fits "
                 f"before the motion's end at {end:.2f} s; got {given:g} s"
             )
-    best: Match | None = None
+    best: FrameMatch | None = None
     chosen = np.inf
     for a, b in _candidates(features, ends, spans, pace, leave, enter):
         match = _warped(features, (a, b), spans, ends[1])
@@ -466,7 +466,7 @@ def _differences(a: Array, b: Array) -> Array:
     return np.maximum(squares, 0.0)
 
 
-def _warped(features: Features, begin: tuple[float, float], spans: tuple[float, float], last: float) -> Match:
+def _warped(features: Features, begin: tuple[float, float], spans: tuple[float, float], last: float) -> FrameMatch:
     """The frames that coincide from a place on: for so long in the first, in the second up to a time at most."""
     # As many rows of both, so that how far the path may stray is counted from the pace of their strides.
     count = max(round(0.5 * sum(spans) * RATE), 2) + 1
@@ -475,4 +475,4 @@ def _warped(features: Features, begin: tuple[float, float], spans: tuple[float, 
     second = second[second <= max(last, begin[1] + spans[1]) + 1e-9]
     first = begin[0] + spans[0] * clock[:count]
     path, cost = warp(features.at(0, first), features.at(1, second), free_end=True, stray=STRAY)
-    return Match(first=first[path[:, 0]], second=second[path[:, 1]], cost=cost, names=features.names)
+    return FrameMatch(first=first[path[:, 0]], second=second[path[:, 1]], cost=cost, names=features.names)

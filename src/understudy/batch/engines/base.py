@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from understudy.batch.model import Answer, Job, Limits, Order
+from understudy.batch.model import Answer, Job, JobSpec, Limits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +18,7 @@ class Engine(ABC):
     processes: ClassVar[bool] = True
     """Whether clips are done in other processes than this one."""
 
-    order: Order
+    order: JobSpec
     limits: Limits
     workers: int
     address: str = ""

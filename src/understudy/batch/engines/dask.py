@@ -15,8 +15,8 @@ import understudy
 from understudy.base.errors import MissingPackageError, OptionError, UnderstudyError
 from understudy.batch.clip_job import check_run
 from understudy.batch.engines.base import Engine
-from understudy.batch.model import Answer, Job, Order, StopError, failed_row
-from understudy.batch.worker import Hand, packed, unpacked
+from understudy.batch.model import Answer, Job, JobSpec, StopError, failed_row
+from understudy.batch.worker import WorkerProcess, packed, unpacked
 
 AHEAD = 2
 """Jobs handed out for each worker, so that none waits for the next."""
@@ -24,7 +24,7 @@ AHEAD = 2
 PATIENCE = 30
 """Seconds to wait for a cluster."""
 
-_hands: dict[tuple[str, int], tuple[Hand, threading.Lock]] = {}
+_hands: dict[tuple[str, int], tuple[WorkerProcess, threading.Lock]] = {}
 """By run and thread: the processes that do this Dask worker's clips. They live as long as the run."""
 
 
@@ -106,7 +106,7 @@ def do(run: str, told: bytes, job: dict[str, Any]) -> Answer:
     if key not in _hands:
         for lost in {other for other, _ in _hands if other != run}:
             finish_if_lost(lost)
-        _hands[key] = (Hand(*unpacked(told)), threading.Lock())
+        _hands[key] = (WorkerProcess(*unpacked(told)), threading.Lock())
     hand, busy = _hands[key]
     with busy:
         return hand.do(Job(**job))
@@ -132,7 +132,7 @@ def finish_if_lost(run: str) -> None:
 
 def look(told: bytes) -> str:
     """What keeps a Dask worker from doing its part; runs there."""
-    order: Order = unpacked(told)[0]
+    order: JobSpec = unpacked(told)[0]
     try:
         check_run(order)
         next(iter(order.source.files()), None)

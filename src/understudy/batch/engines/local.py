@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from understudy.batch.engines.base import Engine
 from understudy.batch.model import Answer, Job
-from understudy.batch.worker import Hand
+from understudy.batch.worker import WorkerProcess
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,9 +23,9 @@ class Local(Engine):
         waiting = iter(jobs)
         taking = threading.Lock()
         found: queue.Queue[tuple[Job, Answer] | BaseException | None] = queue.Queue()
-        hands = [Hand(self.order, self.limits) for _ in range(self.workers)]
+        hands = [WorkerProcess(self.order, self.limits) for _ in range(self.workers)]
 
-        def serve(hand: Hand) -> None:
+        def serve(hand: WorkerProcess) -> None:
             try:
                 while True:
                     with taking:

@@ -19,7 +19,7 @@ from understudy.io.acclaim.text import (
     LARGEST,
     TURNS,
     AcclaimLayout,
-    Columns,
+    ChannelColumns,
     angles_of_values,
     build_skeleton,
     find_columns,
@@ -91,7 +91,12 @@ def _checked(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
 
 
 def _fill_turns(
-    values: Array, before: Array | None, motion: Motion, figure: Skeleton, layout: AcclaimLayout, columns: Columns
+    values: Array,
+    before: Array | None,
+    motion: Motion,
+    figure: Skeleton,
+    layout: AcclaimLayout,
+    columns: ChannelColumns,
 ) -> None:
     """Fill in the angles: the file's own where they still hold, else the nearest to them, else a smooth course."""
     column, joint, axis = columns.turn.T

@@ -257,7 +257,7 @@ class AcclaimLayout:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns:
+class ChannelColumns:
     """Where the numbers of a motion frame go."""
 
     move: np.ndarray
@@ -269,7 +269,7 @@ class Columns:
     count: int
 
 
-def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> Columns:
+def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> ChannelColumns:
     """The meaning of the columns of a motion frame, line after line."""
     move, turn, other = [], [], []
     column = 0
@@ -284,7 +284,7 @@ def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> Columns:
             else:
                 other.append(column)
             column += 1
-    return Columns(
+    return ChannelColumns(
         move=np.array(move, dtype=np.intp).reshape(-1, 2),
         turn=np.array(turn, dtype=np.intp).reshape(-1, 3),
         other=tuple(other),
@@ -292,7 +292,7 @@ def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> Columns:
     )
 
 
-def angles_of_values(values: Array, columns: Columns, layout: AcclaimLayout, num_joints: int) -> Array:
+def angles_of_values(values: Array, columns: ChannelColumns, layout: AcclaimLayout, num_joints: int) -> Array:
     """(F, J, 3) radians, about the joints' axes, of a motion file's numbers (F, C)."""
     angles = np.zeros((len(values), num_joints, 3))
     column, joint, axis = columns.turn.T
@@ -300,7 +300,7 @@ def angles_of_values(values: Array, columns: Columns, layout: AcclaimLayout, num
     return angles
 
 
-def places_of_values(values: Array, columns: Columns, layout: AcclaimLayout) -> Array:
+def places_of_values(values: Array, columns: ChannelColumns, layout: AcclaimLayout) -> Array:
     """(F, 3) where the root is, file units and axes, of a motion file's numbers (F, C)."""
     places = np.tile(np.array(layout.position, float), (len(values), 1))
     column, coordinate = columns.move.T

@@ -597,7 +597,7 @@ SAME = 2e-5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
+class BvhLayout:
     """A BVH file's own way of putting things."""
 
     names: tuple[str, ...]
@@ -622,7 +622,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns:
+class BvhColumns:
     """Where in a row of numbers each joint's position and rotation stand."""
 
     positions: np.ndarray
@@ -640,7 +640,7 @@ class Columns:
         return {order: np.array(joints) for order, joints in found.items()}
 
 
-def columns_of(channels: tuple[tuple[str, ...], ...]) -> Columns:
+def columns_of(channels: tuple[tuple[str, ...], ...]) -> BvhColumns:
     """The columns of joints with these channels."""
     count = len(channels)
     positions, rotations = np.full((count, 3), -1), np.full((count, 3), -1)
@@ -656,10 +656,10 @@ def columns_of(channels: tuple[tuple[str, ...], ...]) -> Columns:
                 turned += name[0]
             column += 1
         orders.append(turned + "".join(axis for axis in "ZXY" if axis not in turned))
-    return Columns(positions=positions, rotations=rotations, orders=tuple(orders))
+    return BvhColumns(positions=positions, rotations=rotations, orders=tuple(orders))
 
 
-def rotations_of(values: Array, columns: Columns) -> Array:
+def rotations_of(values: Array, columns: BvhColumns) -> Array:
     """(F, J, 4) local rotations of rows of numbers (F, C), all joints of one Euler order together."""
     frames, joints = len(values), len(columns.orders)
     out = np.empty((frames, joints, 4))
@@ -685,7 +685,7 @@ def rotations_of(values: Array, columns: Columns) -> Array:
     return out
 
 
-def decide_adds(hierarchy: Hierarchy, columns: Columns, values: Array) -> tuple[np.ndarray, list[str]]:
+def decide_adds(hierarchy: Hierarchy, columns: BvhColumns, values: Array) -> tuple[np.ndarray, list[str]]:
     """Which joints' position channels add to OFFSET, and a sentence on each such decision.
 
     Channels stand in the place of OFFSET in nearly every file. They are added where the file would otherwise
@@ -711,17 +711,17 @@ def decide_adds(hierarchy: Hierarchy, columns: Columns, values: Array) -> tuple[
     return adds, notes
 
 
-def _used(columns: Columns, joint: int) -> np.ndarray:
+def _used(columns: BvhColumns, joint: int) -> np.ndarray:
     cols = columns.positions[joint]
     return cols[cols >= 0]
 
 
-def root_of(values: Array, hierarchy: Hierarchy, columns: Columns, adds: np.ndarray) -> Array:
+def root_of(values: Array, hierarchy: Hierarchy, columns: BvhColumns, adds: np.ndarray) -> Array:
     """(F, 3) where the root is, in the file's unit and axes."""
     return _places(values, np.array(hierarchy.offsets[0]), columns.positions[0], bool(adds[0]))
 
 
-def offsets_of(values: Array, hierarchy: Hierarchy, columns: Columns, adds: np.ndarray) -> Array | None:
+def offsets_of(values: Array, hierarchy: Hierarchy, columns: BvhColumns, adds: np.ndarray) -> Array | None:
     """(F, J, 3) the offsets of each frame in the file's unit, or None if they are the skeleton's all the time."""
     offsets = np.array(hierarchy.offsets)
     nearly = SAME * body_size(hierarchy)
@@ -781,7 +781,7 @@ def skeleton_of(hierarchy: Hierarchy, orders: tuple[str, ...], title: str) -> Sk
     )
 
 
-def motion_of(skeleton: Skeleton, hierarchy: Hierarchy, block: Block, columns: Columns, adds: np.ndarray) -> Motion:
+def motion_of(skeleton: Skeleton, hierarchy: Hierarchy, block: Block, columns: BvhColumns, adds: np.ndarray) -> Motion:
     """The motion in the file's own unit and axes."""
     places = block.values[:, columns.positions[columns.positions >= 0]]
     if np.max(np.abs(places), initial=0.0) > LARGEST:
@@ -897,7 +897,7 @@ def _clip(hierarchy: Hierarchy, block: Block | None, encoding: str, title: str, 
         up_reason=found.up_reason,
         notes=tuple(notes),
         dropped=block.dropped if block else (),
-        layout=Layout(
+        layout=BvhLayout(
             names=hierarchy.names,
             parents=hierarchy.parents,
             channels=hierarchy.channels,

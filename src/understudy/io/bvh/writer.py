@@ -16,9 +16,9 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.bvh.reader import (
     CHANNELS,
     SAME,
-    Columns,
+    BvhColumns,
+    BvhLayout,
     Hierarchy,
-    Layout,
     Site,
     body_size,
     columns_of,
@@ -294,7 +294,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     ours = clip.format == "bvh"
     unit = options.unit or (clip.unit if ours else UNITS["cm"])
     up = options.up or (clip.up if ours else "Y")
-    layout = clip.layout if isinstance(clip.layout, Layout) and clip.layout.fits(clip.skeleton) else None
+    layout = clip.layout if isinstance(clip.layout, BvhLayout) and clip.layout.fits(clip.skeleton) else None
     motion = in_tree_order(rest_motion(clip.skeleton) if clip.motion is None else clip.motion)
     body = bake(motion, unit, up)
     hint = _hint(layout, motion.num_frames) if (unit, up) == (clip.unit, clip.up) else None
@@ -318,7 +318,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     return (*losses(clip, motion.skeleton), *added, *moved, *renamed)
 
 
-def _hint(layout: Layout | None, frames: int) -> Array | None:
+def _hint(layout: BvhLayout | None, frames: int) -> Array | None:
     """(F, C) the file's own numbers; those without the reference pose where the motion has one frame less."""
     if layout is None or layout.values is None:
         return None
@@ -331,7 +331,7 @@ def _default_channels(motion: Motion) -> Channels:
     return (POSITIONS + ANGLES,) + (below,) * (motion.skeleton.num_joints - 1)
 
 
-def _angles(body: Baked, columns: Columns, hint: Array | None) -> Array:
+def _angles(body: Baked, columns: BvhColumns, hint: Array | None) -> Array:
     """(F, J, 3) radians in each joint's order of turning, in the branch of the file's own numbers if there are any."""
     out = np.empty((*body.rotations.shape[:2], 3))
     frames = len(out)
@@ -380,7 +380,7 @@ def _enough_channels(body: Baked, channels: Channels, angles: Array) -> tuple[Ch
     return tuple(grown), said
 
 
-def _hierarchy(body: Baked, channels: Channels, layout: Layout | None) -> Hierarchy:
+def _hierarchy(body: Baked, channels: Channels, layout: BvhLayout | None) -> Hierarchy:
     labels = layout.site_labels if layout and len(layout.site_labels) == len(body.sites) else ()
     sites = tuple(
         Site(joint=joint, offset=tuple(offset.tolist()), label=labels[i] if labels else "Site")

@@ -34,7 +34,7 @@ NO_JOINTS = {"CAMERA", "LIGHT", "CAMERA_SWITCHER", "STEREO_CAMERA"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Joints:
+class FbxJoints:
     """The joints of a character."""
 
     nodes: tuple[int, ...]
@@ -49,7 +49,7 @@ class Joints:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Nodes:
+class FbxNodes:
     """The nodes of a file."""
 
     names: list[str]
@@ -65,9 +65,9 @@ class Nodes:
     """The nodes with curves of the chosen animation."""
 
 
-def find_joints(nodes: Nodes, file: str) -> Joints:
+def find_joints(nodes: FbxNodes, file: str) -> FbxJoints:
     """Choose the joints of the character in a file."""
-    tree = _Tree(nodes.parents)
+    tree = _NodeTree(nodes.parents)
     members, notes = _members(nodes, tree, file)
     members, others = _one_character(tree, members, nodes.skins)
     tops = [node for node in tree.order if node in members and tree.parent_in(node, members) is None]
@@ -78,7 +78,7 @@ def find_joints(nodes: Nodes, file: str) -> Joints:
     order = [MADE_UP, *order] if root == MADE_UP else order
     place = {node: joint for joint, node in enumerate(order)}
     above = {node: place.get(_or_root(tree.parent_in(node, members)), -1) for node in (*order[1:], *sorted(ends))}
-    return Joints(
+    return FbxJoints(
         nodes=tuple(order),
         parents=np.array([-1, *(above[node] for node in order[1:])], np.intp),
         names=differing(["root" if node == MADE_UP else nodes.names[node] for node in order]),
@@ -88,7 +88,7 @@ def find_joints(nodes: Nodes, file: str) -> Joints:
     )
 
 
-def _members(nodes: Nodes, tree: _Tree, file: str) -> tuple[set[int], list[str]]:
+def _members(nodes: FbxNodes, tree: _NodeTree, file: str) -> tuple[set[int], list[str]]:
     """The nodes that are joints of any character, and what is to be said about it."""
     members = {i for i, kind in enumerate(nodes.kinds) if kind == "BONE"}.union(*nodes.skins) - {SCENE}
     if members:
@@ -100,7 +100,7 @@ def _members(nodes: Nodes, tree: _Tree, file: str) -> tuple[set[int], list[str]]
     return members, ["there are no bones; every node of what is animated is a joint"]
 
 
-class _Tree:
+class _NodeTree:
     """The nodes of a file as a tree."""
 
     def __init__(self, parents: list[int]) -> None:
@@ -139,7 +139,7 @@ def _or_root(node: int | None) -> int:
     return MADE_UP if node is None else node
 
 
-def _one_character(tree: _Tree, members: set[int], skins: Iterable[set[int]]) -> tuple[set[int], int]:
+def _one_character(tree: _NodeTree, members: set[int], skins: Iterable[set[int]]) -> tuple[set[int], int]:
     """The joints of the character with most, and how many others there are.
 
     Joints belong together that hang from one node below the scene's, or that one skin binds.
@@ -156,7 +156,7 @@ def _one_character(tree: _Tree, members: set[int], skins: Iterable[set[int]]) ->
     return largest[1], len(groups) - 1
 
 
-def _rooted(tree: _Tree, members: set[int], tops: list[int], names: list[str]) -> tuple[set[int], int, list[str]]:
+def _rooted(tree: _NodeTree, members: set[int], tops: list[int], names: list[str]) -> tuple[set[int], int, list[str]]:
     """The members with one root, that root, and what is to be said about it."""
     if len(tops) == 1:
         return members, tops[0], []
@@ -168,7 +168,7 @@ def _rooted(tree: _Tree, members: set[int], tops: list[int], names: list[str]) -
     return members | {nearest}, nearest, [f"{said}; `{names[nearest]}` above them was taken as their root"]
 
 
-def _is_end(node: int, tree: _Tree, members: set[int], nodes: Nodes) -> bool:
+def _is_end(node: int, tree: _NodeTree, members: set[int], nodes: FbxNodes) -> bool:
     """Whether a bone carries nothing and is named as the end of a chain."""
     bare = node not in nodes.weighted and not any(below in members for below in tree.below(node)[1:])
     said = words(nodes.names[node])
@@ -180,7 +180,7 @@ BLEND_SHARES = 2
 
 
 def read_meshes(
-    said: dict[str, Any], arrays: Arrays, joints: Joints, rig: Rig, skeleton: Skeleton, turn: Array
+    said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, turn: Array
 ) -> tuple[tuple[Mesh, ...], list[str]]:
     """The meshes in metres with Y up, bound to the skeleton, and what was left out.
 
@@ -282,7 +282,7 @@ def _stiff(
     arrays: Arrays,
     place: dict[int, int],
     parents: list[int],
-    joints: Joints,
+    joints: FbxJoints,
     rig: Rig,
     skeleton: Skeleton,
     turn: Array,
@@ -389,7 +389,7 @@ def _axes(axes: list[int], unit: float, options: ReadOptions) -> tuple[Array, st
     return out, "Y", "Y is up: as FBX is by default; the file does not say"
 
 
-def _joints(said: dict[str, Any], arrays: Arrays, name: str) -> Joints:
+def _joints(said: dict[str, Any], arrays: Arrays, name: str) -> FbxJoints:
     skins = [{cluster["node"] for cluster in mesh["clusters"]} for mesh in said["meshes"]]
     weighted = {
         cluster["node"]
@@ -397,19 +397,19 @@ def _joints(said: dict[str, Any], arrays: Arrays, name: str) -> Joints:
         for i, cluster in enumerate(mesh["clusters"])
         if np.any(arrays[f"mesh{mesh['number']}_cluster{i}_weights"] > 0.0)
     }
-    nodes = Nodes(
+    nodes = FbxNodes(
         names=said["names"], parents=said["parents"], kinds=said["kinds"], skins=skins, weighted=weighted,
         animated=set(said.get("animated", [])),
     )  # fmt: skip
     return find_joints(nodes, name)
 
 
-def _matrices(worlds: Array, joints: Joints, turn: Array) -> Array:
+def _matrices(worlds: Array, joints: FbxJoints, turn: Array) -> Array:
     """(J, 4, 4) the joints' matrices among those of all nodes (N, 4, 4), in our world."""
     return np.array([np.eye(4) if node == MADE_UP else turn @ worlds[node] for node in joints.nodes])
 
 
-def _bound(said: dict[str, Any], arrays: Arrays, joints: Joints, turn: Array) -> Array:
+def _bound(said: dict[str, Any], arrays: Arrays, joints: FbxJoints, turn: Array) -> Array:
     """(J, 4, 4) where joints were bound: by their skin, else by the file's bind pose, else no numbers."""
     by_node = dict(zip(arrays["bind_nodes"].tolist(), arrays["bind_worlds"]))
     by_skin: dict[int, Array] = {}
@@ -421,7 +421,7 @@ def _bound(said: dict[str, Any], arrays: Arrays, joints: Joints, turn: Array) ->
     return np.array([turn @ by_node[node] if node in by_node else nothing for node in joints.nodes])
 
 
-def _ends(said: dict[str, Any], arrays: Arrays, joints: Joints, rig: Rig, turn: Array) -> list[Point]:
+def _ends(said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, turn: Array) -> list[Point]:
     """The end points, in the frames of the joints they hang from."""
     taken, found = set(joints.names), []
     for joint, node in joints.ends:
@@ -437,7 +437,7 @@ def _ends(said: dict[str, Any], arrays: Arrays, joints: Joints, rig: Rig, turn: 
 
 
 def _motion(
-    said: dict[str, Any], arrays: Arrays, joints: Joints, rig: Rig, skeleton: Skeleton, turn: Array, title: str
+    said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, turn: Array, title: str
 ) -> tuple[Motion | None, tuple[list[str], list[str]]]:
     """The motion of the chosen stack, what is to be said about it, and what of it is left out."""
     place = {node: i for i, node in enumerate(arrays["moving"].tolist())}

@@ -11,7 +11,7 @@ from understudy.base.quaternion import Array, conjugate, multiply, normalize, ro
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.gltf.character import MADE_UP, Character, distinct, polar_turn
-from understudy.io.gltf.document import Accessors, Document, Json, Nodes
+from understudy.io.gltf.document import Accessors, Document, GltfNodes, Json
 from understudy.io.matrices import composed
 from understudy.io.units import world_from_file
 
@@ -23,7 +23,7 @@ SLACK = 1e-5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Curve:
+class AnimationCurve:
     """How one property of a node changes."""
 
     node: int
@@ -58,7 +58,7 @@ class Curve:
         return normalize(found) if self.path == "rotation" else found
 
 
-def read_curves(document: Document, number: int, accessors: Accessors) -> list[Curve]:
+def read_curves(document: Document, number: int, accessors: Accessors) -> list[AnimationCurve]:
     """The curves of an animation that move nodes; others, such as the weights of morph targets, are passed over."""
     where = f"animations[{number}]"
     animation = document.item("animations", number, where)
@@ -80,7 +80,7 @@ def read_curves(document: Document, number: int, accessors: Accessors) -> list[C
     return curves
 
 
-def _curve(document: Document, sampler: Json, where: str, node: int, path: str, accessors: Accessors) -> Curve:
+def _curve(document: Document, sampler: Json, where: str, node: int, path: str, accessors: Accessors) -> AnimationCurve:
     interpolation = sampler.get("interpolation", "LINEAR")
     if interpolation not in ("LINEAR", "STEP", "CUBICSPLINE"):
         raise document.error(f"{where}.interpolation", f"expected LINEAR, STEP or CUBICSPLINE, got {interpolation!r}")
@@ -98,7 +98,7 @@ def _curve(document: Document, sampler: Json, where: str, node: int, path: str, 
         values = values if cubic else normalize(values)
     if cubic:
         values = values.reshape(len(times), 3, -1)
-    return Curve(node=node, path=path, interpolation=interpolation, times=times, values=values)
+    return AnimationCurve(node=node, path=path, interpolation=interpolation, times=times, values=values)
 
 
 RATES = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 75.0, 90.0, 96.0, 100.0, 120.0, 144.0, 150.0, 200.0, 240.0)
@@ -203,13 +203,13 @@ def given_rate(document: Document, number: int) -> float | None:
     return float(value) if good else None  # type: ignore[arg-type]
 
 
-def moving_curves(nodes: Nodes, character: Character, curves: list[Curve]) -> list[Curve]:
+def moving_curves(nodes: GltfNodes, character: Character, curves: list[AnimationCurve]) -> list[AnimationCurve]:
     """The curves of the joints and of the nodes above and between them."""
     over = nodes.with_above(character.joints.nodes)
     return [curve for curve in curves if curve.node in over]
 
 
-def check_length(document: Document, timing: Timing, curves: list[Curve], num_joints: int) -> None:
+def check_length(document: Document, timing: Timing, curves: list[AnimationCurve], num_joints: int) -> None:
     """Refuse an animation that would be far longer than what is stored of it."""
     stored = sum(len(curve.times) for curve in curves)
     if timing.num_frames * num_joints > max(MOST, 64 * stored):
@@ -220,7 +220,13 @@ def check_length(document: Document, timing: Timing, curves: list[Curve], num_jo
 
 
 def make_motion(
-    nodes: Nodes, character: Character, skeleton: Skeleton, curves: list[Curve], timing: Timing, unit: float, up: str
+    nodes: GltfNodes,
+    character: Character,
+    skeleton: Skeleton,
+    curves: list[AnimationCurve],
+    timing: Timing,
+    unit: float,
+    up: str,
 ) -> Motion:
     """The motion of curves that move the joints."""
     places, turns = _sampled(nodes, character, curves, timing.times)
@@ -245,11 +251,11 @@ def make_motion(
     )
 
 
-def _sampled(nodes: Nodes, character: Character, curves: list[Curve], times: Array) -> tuple[Array, Array]:
+def _sampled(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> tuple[Array, Array]:
     """World places (F, J, 3) and orientations (F, J, 4) of the joints, in the file's unit and axes."""
     joints = character.joints.nodes
     places, turns = np.empty((len(times), len(joints), 3)), np.empty((len(times), len(joints), 4))
-    by_node: dict[int, dict[str, Curve]] = {}
+    by_node: dict[int, dict[str, AnimationCurve]] = {}
     for curve in curves:
         by_node.setdefault(curve.node, {})[curve.path] = curve
     needed = nodes.with_above(joints)
@@ -267,7 +273,9 @@ def _sampled(nodes: Nodes, character: Character, curves: list[Curve], times: Arr
     return places, turns
 
 
-def _worlds(nodes: Nodes, order: list[int], curves: dict[int, dict[str, Curve]], times: Array) -> dict[int, Array]:
+def _worlds(
+    nodes: GltfNodes, order: list[int], curves: dict[int, dict[str, AnimationCurve]], times: Array
+) -> dict[int, Array]:
     """By node, (F, 4, 4) world from node at some times."""
     worlds: dict[int, Array] = {}
     for node in order:
@@ -288,7 +296,7 @@ def _worlds(nodes: Nodes, order: list[int], curves: dict[int, dict[str, Curve]],
     return worlds
 
 
-def others(document: Document, number: int, curves: list[Curve], mine: list[Curve]) -> list[str]:
+def others(document: Document, number: int, curves: list[AnimationCurve], mine: list[AnimationCurve]) -> list[str]:
     """What else an animation does than move the character, a sentence each."""
     said = []
     if len(curves) > len(mine):
@@ -299,7 +307,7 @@ def others(document: Document, number: int, curves: list[Curve], mine: list[Curv
     return said
 
 
-def growing(nodes: Nodes, character: Character, curves: list[Curve], times: Array) -> list[str]:
+def growing(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> list[str]:
     """A sentence about joints that grow or shrink, which a motion cannot hold."""
     known = set(character.joints.nodes)
     scaled = [

@@ -14,7 +14,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_matrix, unrotate
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.io.gltf.document import LARGEST, Accessors, Document, Json, Nodes
+from understudy.io.gltf.document import LARGEST, Accessors, Document, GltfNodes, Json
 from understudy.io.matrices import affine, polar, turned
 from understudy.io.units import world_from_file
 
@@ -32,7 +32,7 @@ class Skin:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Joints:
+class GltfJoints:
     """The joints of a character."""
 
     nodes: tuple[int, ...]
@@ -60,7 +60,7 @@ def read_skins(document: Document, count: int) -> list[Skin]:
     return found
 
 
-def find_joints(document: Document, nodes: Nodes, animated: set[int]) -> Joints:
+def find_joints(document: Document, nodes: GltfNodes, animated: set[int]) -> GltfJoints:
     """Choose the joints of the character.
 
     Args:
@@ -80,7 +80,7 @@ def find_joints(document: Document, nodes: Nodes, animated: set[int]) -> Joints:
     place = {node: joint for joint, node in enumerate(order)}
     parents = [-1] + [place[above[node]] for node in order[1:]]
     ends = _ends(document, nodes, members) if skins else []
-    return Joints(
+    return GltfJoints(
         nodes=tuple(order),
         parents=np.array(parents, np.intp),
         names=_names(nodes, order),
@@ -91,7 +91,7 @@ def find_joints(document: Document, nodes: Nodes, animated: set[int]) -> Joints:
     )
 
 
-def _largest(nodes: Nodes, skins: list[Skin]) -> tuple[list[Skin], list[str]]:
+def _largest(nodes: GltfNodes, skins: list[Skin]) -> tuple[list[Skin], list[str]]:
     """The skins of the character with most joints, and what is to be said about others."""
     groups = _characters(nodes, skins)
     if len(groups) < 2:
@@ -101,7 +101,7 @@ def _largest(nodes: Nodes, skins: list[Skin]) -> tuple[list[Skin], list[str]]:
     return chosen, [f"{len(groups)} characters; read is the one with most joints, {left} skins of others are not"]
 
 
-def _characters(nodes: Nodes, skins: list[Skin]) -> list[list[Skin]]:
+def _characters(nodes: GltfNodes, skins: list[Skin]) -> list[list[Skin]]:
     """Skins by character: those that share a joint, hang from each other's joints or from the same node."""
     group = list(range(len(skins)))
 
@@ -123,7 +123,7 @@ def _characters(nodes: Nodes, skins: list[Skin]) -> list[list[Skin]]:
     return list(found.values())
 
 
-def _moving_trees(nodes: Nodes, animated: set[int]) -> set[int]:
+def _moving_trees(nodes: GltfNodes, animated: set[int]) -> set[int]:
     """All nodes of the trees in which something moves; all there are if nothing does."""
     roots = {node for node in nodes.with_above(animated) if nodes.parents[node] < 0}
     if not roots:
@@ -135,7 +135,7 @@ def _moving_trees(nodes: Nodes, animated: set[int]) -> set[int]:
     return found
 
 
-def _nearest(nodes: Nodes, members: set[int]) -> dict[int, int]:
+def _nearest(nodes: GltfNodes, members: set[int]) -> dict[int, int]:
     """For each node the nearest member above it, `MADE_UP` where there is none."""
     found: dict[int, int] = {}
     for node in nodes.order:
@@ -144,7 +144,7 @@ def _nearest(nodes: Nodes, members: set[int]) -> dict[int, int]:
     return found
 
 
-def _rooted(nodes: Nodes, members: set[int]) -> tuple[set[int], list[str]]:
+def _rooted(nodes: GltfNodes, members: set[int]) -> tuple[set[int], list[str]]:
     """The members, with the nearest node above all of them where they have several roots, and what is to be said."""
     above = _nearest(nodes, members)
     tops = [node for node in nodes.order if node in members and above[node] == MADE_UP]
@@ -164,7 +164,7 @@ def _rooted(nodes: Nodes, members: set[int]) -> tuple[set[int], list[str]]:
     return members | {nearest}, [f"{said}; {name} above them was taken as their root"]
 
 
-def _ends(document: Document, nodes: Nodes, members: set[int]) -> list[int]:
+def _ends(document: Document, nodes: GltfNodes, members: set[int]) -> list[int]:
     """Bare nodes that hang from joints without joints below, where chains end; and those marked as ends by us."""
     found = []
     full = nodes.with_above(int(nodes.parents[member]) for member in members)
@@ -179,7 +179,7 @@ def _ends(document: Document, nodes: Nodes, members: set[int]) -> list[int]:
     return found
 
 
-def _names(nodes: Nodes, order: list[int]) -> tuple[str, ...]:
+def _names(nodes: GltfNodes, order: list[int]) -> tuple[str, ...]:
     """A name for each joint, all different: the file's own where it has one and no joint before has it."""
     own = [nodes.names[node].strip() if node != MADE_UP else "root" for node in order]
     return distinct([name or f"joint{i}" for i, name in enumerate(own)])
@@ -214,7 +214,7 @@ UNEVEN = 1e-3
 class Character:
     """The joints of a file in its own unit and axes, as they are bound."""
 
-    joints: Joints
+    joints: GltfJoints
     stretches: Array
     """(J, 3, 3) what is left of each joint's matrix without its rotation."""
     places: Array
@@ -230,7 +230,7 @@ class Character:
     notes: tuple[str, ...] = ()
 
 
-def read_character(document: Document, nodes: Nodes, joints: Joints, accessors: Accessors) -> Character:
+def read_character(document: Document, nodes: GltfNodes, joints: GltfJoints, accessors: Accessors) -> Character:
     """The character as bound: by the inverse bind matrices where a joint has one, else as its node is."""
     worlds = np.array([np.eye(4) if node == MADE_UP else nodes.worlds[node] for node in joints.nodes])
     stretches, notes = _stretches(worlds, joints)
@@ -273,11 +273,11 @@ def polar_turn(world: Array, stretch: Array) -> Array:
     return turned(world[..., :3, :3] @ np.linalg.inv(stretch))
 
 
-def _gap(nodes: Nodes, joint: int, end: int) -> Array:
+def _gap(nodes: GltfNodes, joint: int, end: int) -> Array:
     return nodes.worlds[end][:3, 3] - nodes.worlds[joint][:3, 3]
 
 
-def _stretches(worlds: Array, joints: Joints) -> tuple[Array, list[str]]:
+def _stretches(worlds: Array, joints: GltfJoints) -> tuple[Array, list[str]]:
     """(J, 3, 3) what joint matrices hold besides rotation, and what is to be said about it."""
     stretches = polar(worlds[:, :3, :3])[1]
     flat = np.abs(np.linalg.det(stretches)) < 1e-30
@@ -317,7 +317,7 @@ def _inverse_binds(document: Document, skin: Skin, accessors: Accessors) -> Arra
     return found
 
 
-def _mesh_world(nodes: Nodes, skin: Skin, carriers: list[int], poses: Array, inverse: Array) -> Array:
+def _mesh_world(nodes: GltfNodes, skin: Skin, carriers: list[int], poses: Array, inverse: Array) -> Array:
     """(4, 4) where the mesh was while it was bound, which a glTF does not say.
 
     Exporters mean the transform of the mesh's node, of what the joints hang from, or nothing at all; whichever puts
@@ -347,7 +347,7 @@ def _alike(bound: Array, here: Array) -> bool:
     return bool(gap <= LIKE_PLACE * spreads[1] + tiny)
 
 
-def _follow(bound: Array, worlds: Array, joints: Joints, known: set[int]) -> None:
+def _follow(bound: Array, worlds: Array, joints: GltfJoints, known: set[int]) -> None:
     """Let the joints that no skin binds hang from the bound ones as their nodes do; in place."""
     for joint, parent in enumerate(joints.parents.tolist()):
         if joint in known or parent < 0 or not known:
@@ -357,7 +357,7 @@ def _follow(bound: Array, worlds: Array, joints: Joints, known: set[int]) -> Non
             bound[joint] = bound[parent] @ np.linalg.inv(above) @ worlds[joint]
 
 
-def make_skeleton(character: Character, nodes: Nodes, unit: float, up: str, name: str) -> Skeleton:
+def make_skeleton(character: Character, nodes: GltfNodes, unit: float, up: str, name: str) -> Skeleton:
     """The skeleton in metres with Y up."""
     joints, turn = character.joints, world_from_file(up)
     parents = joints.parents
@@ -386,7 +386,7 @@ DRACO = "KHR_draco_mesh_compression"
 
 def read_meshes(
     document: Document,
-    nodes: Nodes,
+    nodes: GltfNodes,
     character: Character,
     skeleton: Skeleton,
     accessors: Accessors,
@@ -536,7 +536,7 @@ def _triangles(row: np.ndarray, mode: int) -> np.ndarray:
     return strip
 
 
-def _carrier(nodes: Nodes, place: dict[int, int], node: int) -> int | None:
+def _carrier(nodes: GltfNodes, place: dict[int, int], node: int) -> int | None:
     """The joint that a stiff mesh's node is or hangs from."""
     while node >= 0 and node not in place:
         node = int(nodes.parents[node])

@@ -19,7 +19,7 @@ import numpy as np
 
 from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, normalize
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.io.matrices import composed, taken_apart
 
 MAGIC = b"glTF"
@@ -407,7 +407,7 @@ def _with_sparse(document: Document, accessor: Json, packed: np.ndarray, where: 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Nodes:
+class GltfNodes:
     """The nodes of a file as parallel arrays, with the transforms they have while nothing is animated."""
 
     names: tuple[str, ...]
@@ -431,7 +431,7 @@ class Nodes:
     def count(self) -> int:
         return len(self.names)
 
-    @remembered
+    @cached
     def worlds(self) -> Array:
         """(N, 4, 4) file's world from node."""
         out = np.empty((self.count, 4, 4))
@@ -440,7 +440,7 @@ class Nodes:
             out[node] = self.locals[node] if parent < 0 else out[parent] @ self.locals[node]
         return out
 
-    @remembered
+    @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
         found: list[list[int]] = [[] for _ in range(self.count)]
         for node in self.order:
@@ -448,7 +448,7 @@ class Nodes:
                 found[self.parents[node]].append(node)
         return tuple(tuple(each) for each in found)
 
-    @remembered
+    @cached
     def depths(self) -> np.ndarray:
         """(N,) how many nodes stand above each."""
         out = np.zeros(self.count, np.intp)
@@ -474,7 +474,7 @@ class Nodes:
         return found
 
 
-def read_nodes(document: Document) -> Nodes:
+def read_nodes(document: Document) -> GltfNodes:
     """The nodes of a file, their tree checked: one parent each and no circles."""
     nodes = document.objects(document.list_of("nodes"), "nodes")
     count = len(nodes)
@@ -496,7 +496,7 @@ def read_nodes(document: Document) -> Nodes:
         left = min(set(range(count)) - set(order))
         raise document.error(f"nodes[{left}]", "is its own ancestor; the nodes must be a tree")
     translations, rotations, scales, locals_ = _transforms(document, nodes)
-    return Nodes(
+    return GltfNodes(
         names=tuple(document.text(node, "name") for node in nodes),
         parents=parents,
         order=tuple(order),

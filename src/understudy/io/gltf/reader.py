@@ -30,7 +30,7 @@ from understudy.io.gltf.animation import (
     spoken,
 )
 from understudy.io.gltf.character import Character, find_joints, make_skeleton, read_character, read_meshes
-from understudy.io.gltf.document import Accessors, Document, Nodes, parse, read_nodes
+from understudy.io.gltf.document import Accessors, Document, GltfNodes, parse, read_nodes
 from understudy.io.gltf.writer import GltfLayout
 from understudy.io.guess import FEWEST_JOINTS, guess
 from understudy.io.units import unit_name
@@ -94,7 +94,7 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
 
 
 def _motion(
-    document: Document, nodes: Nodes, character: Character, skeleton: Skeleton, accessors: Accessors, number: int,
+    document: Document, nodes: GltfNodes, character: Character, skeleton: Skeleton, accessors: Accessors, number: int,
     unit: float, up: str,
 ) -> tuple[Motion | None, float, list[str], list[str]]:  # fmt: skip
     """An animation as a motion, the second it begins at, what is to be said about it and what was left out."""

@@ -31,8 +31,8 @@ from understudy.io.gltf.document import (
     UNSIGNED_INT,
     UNSIGNED_SHORT,
     Document,
+    GltfNodes,
     Json,
-    Nodes,
 )
 from understudy.io.matrices import affine, composed, turned
 from understudy.io.units import unit_name, world_from_file
@@ -52,7 +52,7 @@ class Track:
     """(F, 3) local; None where the node stays where it is in the file."""
 
 
-def make_tracks(nodes: Nodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
+def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
     """A track for each joint that has a node.
 
     Places are exact whatever scales the nodes have: each node is moved against where its parent will really be.
@@ -93,7 +93,7 @@ def make_tracks(nodes: Nodes, character: Character, motion: Motion, unit: float,
     ]
 
 
-def _above(nodes: Nodes, node: int, worlds: dict[int, Array]) -> Array:
+def _above(nodes: GltfNodes, node: int, worlds: dict[int, Array]) -> Array:
     """World from the parent of a node, (F, 4, 4) if it moves, else (4, 4): through nodes that are no joints."""
     between = np.eye(4)
     parent = int(nodes.parents[node])
@@ -356,7 +356,7 @@ class GltfLayout:
     """A glTF file as it was read, to write an animation into it and leave all else as it is."""
 
     document: Document
-    nodes: Nodes
+    nodes: GltfNodes
     character: Character
     animation: int | None = None
     """The number of the animation that was read."""
@@ -432,7 +432,7 @@ def _into_own_file(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tup
     return builder, said
 
 
-def _untie(tree: Json, nodes: Nodes, tracks: list[Track]) -> None:
+def _untie(tree: Json, nodes: GltfNodes, tracks: list[Track]) -> None:
     """Write matrices of nodes that are to be animated as translation, rotation and scale, as the format demands."""
     for track in tracks:
         node = tree["nodes"][track.node]

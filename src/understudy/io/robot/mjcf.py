@@ -18,7 +18,7 @@ from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, between, from_axis_angle, from_matrix, multiply, normalize, rotate
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, STRAIGHT, Link, RobotJoint, Shape
+from understudy.io.robot.tree import ORIGIN, STRAIGHT, CollisionShape, Link, RobotJoint
 from understudy.io.robot.urdf import finish, listed, read_robot
 from understudy.io.robot.xml import Node, parse
 
@@ -188,14 +188,14 @@ def _of_axes(node: Node) -> Array:
     return from_matrix(np.stack([x, y, np.cross(x, y)], axis=-1))
 
 
-def shape(node: Node, compiler: Compiler) -> Shape | None:
+def shape(node: Node, compiler: Compiler) -> CollisionShape | None:
     """The form of a `geom`, with what its class adds; None for what is no part of a body."""
     kind = node.attributes.get("type", "sphere")
     if kind in ("plane", "hfield", "sdf"):
         return None
     place = node.numbers("pos", 3, (0.0, 0.0, 0.0))
     if "mesh" in node.attributes or kind == "mesh":
-        return Shape(kind="mesh", place=place, turn=orientation(node, compiler), size=ORIGIN)
+        return CollisionShape(kind="mesh", place=place, turn=orientation(node, compiler), size=ORIGIN)
     if kind not in ("sphere", "capsule", "cylinder", "box", "ellipsoid"):
         raise node.wrong(f"`<geom>` is of type `{kind}`, which is not known")
     size = np.zeros(3)
@@ -203,7 +203,7 @@ def shape(node: Node, compiler: Compiler) -> Shape | None:
         given = node.given("size", (1, 2, 3))
         size[: len(given)] = np.abs(given)
     if "fromto" not in node.attributes:
-        return Shape(kind=kind, place=place, turn=orientation(node, compiler), size=size)
+        return CollisionShape(kind=kind, place=place, turn=orientation(node, compiler), size=size)
     ends = node.given("fromto", (6,))
     along = ends[3:] - ends[:3]
     half = 0.5 * float(np.linalg.norm(along))
@@ -212,12 +212,12 @@ def shape(node: Node, compiler: Compiler) -> Shape | None:
     else:
         size = np.array([size[0], size[1] or size[0], half])
     turn = between(np.array([0.0, 0.0, 1.0]), along)
-    return Shape(kind=kind, place=0.5 * (ends[:3] + ends[3:]), turn=turn, size=size)
+    return CollisionShape(kind=kind, place=0.5 * (ends[:3] + ends[3:]), turn=turn, size=size)
 
 
-def mark(node: Node) -> Shape:
+def mark(node: Node) -> CollisionShape:
     """A `site` as a mark."""
-    return Shape(kind="mark", place=node.numbers("pos", 3, (0.0, 0.0, 0.0)), turn=STRAIGHT, size=ORIGIN)
+    return CollisionShape(kind="mark", place=node.numbers("pos", 3, (0.0, 0.0, 0.0)), turn=STRAIGHT, size=ORIGIN)
 
 
 def stand(root: Node, widths: dict[str, int]) -> dict[str, Array] | None:
@@ -248,7 +248,7 @@ NOT_READ = ("attach", "replicate", "composite", "flexcomp")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Part:
+class _MjcfPart:
     """An element of a body, with the frame that it stands in."""
 
     node: Node
@@ -275,7 +275,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         return read_robot(root, name, options)
     if root.tag != "mujoco":
         raise root.wrong(f"expected `<mujoco>` or `<robot>`, got `<{root.tag}>`: this is no robot")
-    reader = _Reader()
+    reader = _MjcfReader()
     include(root, name, reader.notes)
     reader.compiler, reader.defaults = read_compiler(root), Defaults.of(root)
     dropped = reader.read(root)
@@ -297,7 +297,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
 
 
 @dataclass(eq=False)
-class _Reader:
+class _MjcfReader:
     """Walks the bodies of a model and collects its links."""
 
     compiler: Compiler = field(default_factory=Compiler)
@@ -313,7 +313,7 @@ class _Reader:
 
     def read(self, root: Node) -> tuple[str, ...]:
         """Collect the links of the body with most joints; returns what was left out."""
-        tops: list[_Part] = []
+        tops: list[_MjcfPart] = []
         for world in root.all("worldbody"):
             tops += [part for part in self._parts(world, MAIN) if part.node.tag == "body"]
         if not tops:
@@ -324,7 +324,9 @@ class _Reader:
         shown = ", ".join(f"`{name}`" for name in others[:4])
         return (f"{len(others)} more in the scene beside the robot, such as {shown}.",) if others else ()
 
-    def _parts(self, node: Node, child_class: str, place: Array = ORIGIN, turn: Array = STRAIGHT) -> Iterator[_Part]:
+    def _parts(
+        self, node: Node, child_class: str, place: Array = ORIGIN, turn: Array = STRAIGHT
+    ) -> Iterator[_MjcfPart]:
         """The elements of a body, those inside frames too."""
         for child in node.children:
             if child.tag == "frame":
@@ -334,13 +336,13 @@ class _Reader:
             elif child.tag in NOT_READ:
                 self.skipped.append(child.tag)
             elif child.tag == "body":
-                yield _Part(node=child, place=place, turn=turn, child_class=child_class)
+                yield _MjcfPart(node=child, place=place, turn=turn, child_class=child_class)
             elif child.tag in ("joint", "geom", "site", "freejoint", "inertial"):
                 known = child.tag in ("freejoint", "inertial")
                 whole = child if known else self.defaults.filled(child, child_class)
-                yield _Part(node=whole, place=place, turn=turn, child_class=child_class)
+                yield _MjcfPart(node=whole, place=place, turn=turn, child_class=child_class)
 
-    def _body(self, part: _Part, parent: int) -> None:
+    def _body(self, part: _MjcfPart, parent: int) -> None:
         node = part.node
         name = self._named(node, self.bodies, f"body{len(self.links)}")
         child_class = node.attributes.get("childclass", part.child_class)
@@ -370,7 +372,7 @@ class _Reader:
         known[name] = node
         return name
 
-    def _joints(self, parts: list[_Part], body: str, *, top: bool) -> tuple[RobotJoint, ...]:
+    def _joints(self, parts: list[_MjcfPart], body: str, *, top: bool) -> tuple[RobotJoint, ...]:
         """The joints of a body that turn; those of the first body only say that the robot may move about."""
         given = [part for part in parts if part.node.tag in ("joint", "freejoint")]
         free = [p for p in given if p.node.tag == "freejoint" or p.node.attributes.get("type") == "free"]
@@ -398,7 +400,7 @@ class _Reader:
                 raise part.node.wrong(f"joint `{name}` is of type `{kind}`; expected hinge, slide, ball or free")
         return tuple(found)
 
-    def _joint(self, part: _Part, name: str, kind: str) -> RobotJoint:
+    def _joint(self, part: _MjcfPart, name: str, kind: str) -> RobotJoint:
         node = part.node
         place = part.put(node.numbers("pos", 3, (0.0, 0.0, 0.0)))
         if kind == "ball":
@@ -447,13 +449,13 @@ class _Reader:
         said = node.attributes.get("limited", "auto")
         return said == "true" or (said == "auto" and self.compiler.auto_limits and "range" in node.attributes)
 
-    def _shape(self, part: _Part) -> Shape | None:
+    def _shape(self, part: _MjcfPart) -> CollisionShape | None:
         if part.node.tag not in ("geom", "site"):
             return None
         found = mark(part.node) if part.node.tag == "site" else shape(part.node, self.compiler)
         if found is None:
             return None
-        return Shape(
+        return CollisionShape(
             kind=found.kind, place=part.put(found.place), turn=multiply(part.turn, found.turn), size=found.size
         )
 

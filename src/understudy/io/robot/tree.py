@@ -17,7 +17,7 @@ SMALLEST = 0.004
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shape:
+class CollisionShape:
     """A simple form; or a mesh, whose form is not known; or a mark, which has none."""
 
     kind: str
@@ -113,7 +113,7 @@ class Link:
     """From the parent outwards; none for a link that is fixed, or moves freely."""
     fixed_name: str = ""
     """What a link without joints is called: the fixed joint's name; its own if empty."""
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[CollisionShape, ...] = ()
     centre: Array | None = None
     """(3,) the centre of its mass, if given."""
 
@@ -145,7 +145,7 @@ class Robot:
     skeleton: Skeleton
     """Without ends."""
     layout: RobotLayout
-    forms: tuple[tuple[Shape, ...], ...]
+    forms: tuple[tuple[CollisionShape, ...], ...]
     """(J,) the shapes that move with each joint, in its frame."""
     links: tuple[str, ...]
     """(J,) the link that each joint carries."""
@@ -175,7 +175,7 @@ def assemble(
         up: The axis that is up in the rest pose; Z, or what its legs stand along, if not given.
     """
     axis, reason = (up, f"{up} is up: given") if up else _standing(links)
-    tree = _Tree(links)
+    tree = _LinkTree(links)
     tree.grow(world_from_file(axis))
     moving = [name for name, kind in zip(tree.names, tree.kinds) if kind in (JointKind.HINGE, JointKind.BALL)]
     known = {name: place for place, name in enumerate(order)}
@@ -197,7 +197,7 @@ def assemble(
     )
 
 
-class _Tree:
+class _LinkTree:
     """The joints of a skeleton while they are being found."""
 
     def __init__(self, links: Sequence[Link]) -> None:
@@ -209,7 +209,7 @@ class _Tree:
         self.kinds: list[JointKind] = []
         self.axes: list[Array] = []
         self.limits: list[tuple[float, float]] = []
-        self.forms: list[list[Shape]] = []
+        self.forms: list[list[CollisionShape]] = []
         self.carried: list[str] = []
         self.references: dict[str, float] = {}
         self.at: list[tuple[int, Array, Array]] = []
@@ -250,8 +250,8 @@ class _Tree:
                     # Where the mesh is put says no more than the link's own place did.
                     self.forms[-1] = [shape for shape in self.forms[-1] if shape.kind != "mesh"]
 
-    def _marks(self, link: Link) -> list[Shape]:
-        here = Shape(kind="mark", place=ORIGIN, turn=STRAIGHT, size=ORIGIN)
+    def _marks(self, link: Link) -> list[CollisionShape]:
+        here = CollisionShape(kind="mark", place=ORIGIN, turn=STRAIGHT, size=ORIGIN)
         return [here, *link.shapes]
 
     def _centre(self, number: int) -> Array:
@@ -307,7 +307,7 @@ class _Tree:
         )  # fmt: skip
 
 
-def _placed(shape: Shape, place: Array, turn: Array) -> Shape:
+def _placed(shape: CollisionShape, place: Array, turn: Array) -> CollisionShape:
     """A shape of a link's frame in another, in which that frame is at a place (3,) and turned (4,)."""
     return replace(shape, place=place + rotate(turn, shape.place), turn=multiply(turn, shape.turn))
 
@@ -472,7 +472,7 @@ def _tip(robot: Robot, joint: int) -> list[tuple[str, Array]]:
     return [("end", far.place)] if np.linalg.norm(far.place) > 1e-2 else []
 
 
-def _marks(shapes: tuple[Shape, ...], link: str) -> list[Shape]:
+def _marks(shapes: tuple[CollisionShape, ...], link: str) -> list[CollisionShape]:
     """Where meshes are put; places that are only marked count on what is named as an end of the body."""
     meshes = [shape for shape in shapes if shape.kind == "mesh"]
     return meshes or (list(shapes) if TIPS & set(words(link)) else [])

@@ -17,7 +17,7 @@ from understudy.base.euler import from_euler
 from understudy.base.quaternion import Array
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, STRAIGHT, Link, Robot, RobotJoint, Shape, assemble, with_ends
+from understudy.io.robot.tree import ORIGIN, STRAIGHT, CollisionShape, Link, Robot, RobotJoint, assemble, with_ends
 from understudy.io.robot.xml import Node, parse
 
 TURNING = {"revolute", "continuous"}
@@ -244,7 +244,7 @@ def _origin(node: Node | None) -> tuple[Array, Array]:
     return node.numbers("xyz", 3, (0.0, 0.0, 0.0)), from_euler([yaw, pitch, roll], "ZYX")
 
 
-def _shape(part: Node) -> Shape | None:
+def _shape(part: Node) -> CollisionShape | None:
     place, turn = _origin(part.first("origin"))
     geometry = part.first("geometry")
     form = None if geometry is None else next(geometry.all("sphere", "cylinder", "capsule", "box", "mesh"), None)
@@ -256,4 +256,4 @@ def _shape(part: Node) -> Shape | None:
     elif form.tag != "mesh":
         size[0] = form.number("radius", 0.0)
         size[1] = 0.5 * form.number("length", 0.0)
-    return Shape(kind=form.tag, place=place, turn=turn, size=np.abs(size))
+    return CollisionShape(kind=form.tag, place=place, turn=turn, size=np.abs(size))

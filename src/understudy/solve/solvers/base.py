@@ -14,7 +14,7 @@ from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Relation
 from understudy.figure.motion import Motion
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, Sample
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
 
 NAMED = 3
@@ -77,8 +77,8 @@ def _rows(evaluation: Evaluation, which: int, at: int) -> tuple[Array, Array]:
     count = rows.values.shape[1]
     entries = (np.full(count, at), np.arange(count))
     values = rows.values[at].copy()
-    if rows.linked is not None:
-        values[rows.linked] -= rows.values[:, rows.linked].mean(axis=0)
+    if rows.same_as_previous is not None:
+        values[rows.same_as_previous] -= rows.values[:, rows.same_as_previous].mean(axis=0)
     return evaluation.jacobian(which, entries), values
 
 
@@ -188,7 +188,7 @@ def solution(
 ) -> Solution:
     """The solution that moved bodies are, with every constraint measured at every frame, if that is not known yet."""
     if evaluation is None:
-        evaluation = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
+        evaluation = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
     outcomes, missed = [], []
     everything = zip(problem.targets, problem.held, evaluation.violation, strict=True)
     for number, (target, held, off) in enumerate(everything):

@@ -16,19 +16,19 @@ from scipy.sparse import csr_array
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.base.splines import Basis, Knots
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, Sample, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solver, Watch
-from understudy.solve.solvers.newton import Layout, active_rows, penalty, sampled_frames
+from understudy.solve.solvers.newton import ResidualLayout, active_rows, penalty, sampled_frames
 
 Product = Callable[[Array], Array]
 """A matrix as what it does to a vector."""
 
 
-class Curve(ABC):
+class KeyCurve(ABC):
     """A displacement over time made of keys (K, D)."""
 
     @property
@@ -53,7 +53,7 @@ class Curve(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SplineCurve(Curve):
+class SplineCurve(KeyCurve):
     """Cubic B-splines with one key spacing for all coordinates [Gleicher98, sec. 3.7]."""
 
     basis: Basis
@@ -82,28 +82,28 @@ class SplineCurve(Curve):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Linear:
+class LinearizedProblem:
     """All residuals that may matter, to first order in the keys."""
 
-    layout: Layout
+    layout: ResidualLayout
     matrix: csr_array
     """(A, K D) derivatives of each row by the keys."""
     values: Array
     """(A,) residuals, linked ones from their own mean."""
 
     @staticmethod
-    def of(evaluation: Evaluation, curve: Curve, keys: Array, margin: float) -> Linear:
+    def of(evaluation: Evaluation, curve: KeyCurve, keys: Array, margin: float) -> LinearizedProblem:
         """Linearise at keys (K, D), with the one-sided residuals that are above -margin."""
-        layout = Layout.of(evaluation, active_rows(evaluation, margin))
+        layout = ResidualLayout.of(evaluation, active_rows(evaluation, margin))
         felt, by_keys = curve.chain(keys, layout.times, layout.jacobian(evaluation))
         rows, width, coordinates = by_keys.shape
         columns = felt[:, :, None] * coordinates + np.arange(coordinates)
         starts = np.arange(rows + 1) * (width * coordinates)
         matrix = csr_array((by_keys.ravel(), columns.ravel(), starts), shape=(rows, curve.num_keys * coordinates))
-        found = Linear(layout=layout, matrix=matrix, values=np.zeros(rows))
-        return Linear(layout=layout, matrix=matrix, values=found.centre(layout.values(evaluation)))
+        found = LinearizedProblem(layout=layout, matrix=matrix, values=np.zeros(rows))
+        return LinearizedProblem(layout=layout, matrix=matrix, values=found.centre(layout.values(evaluation)))
 
-    @remembered
+    @cached
     def chains(self) -> np.ndarray:
         """(A,) the first row of each linked row's chain; -1 for rows on their own."""
         before, rows = self.layout.before, np.arange(len(self.layout.before))
@@ -112,7 +112,7 @@ class Linear:
             first = first[first]
         return np.where((before >= 0) | ~self.layout.counts, first, -1)
 
-    @remembered
+    @cached
     def weights(self) -> Array:
         """(A,) how heavily each row's square counts."""
         return 1.0 / self.layout.compliance
@@ -137,7 +137,7 @@ class Linear:
         """(K D,) what forces (A,) on the residuals do to the keys: the transpose of `push`."""
         return self._transposed @ self.centre(forces)
 
-    @remembered
+    @cached
     def _transposed(self) -> csr_array:
         return csr_array(self.matrix.T)
 
@@ -213,10 +213,10 @@ ROUNDS, ATTEMPTS, HALVINGS = 6, 7, 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Step:
+class DescentStep:
     """The linear problem of a step: the least `1/2 z cost z + 1/2 |residual + J z|^2 / softness`, for keys z."""
 
-    linear: Linear
+    linear: LinearizedProblem
     on: np.ndarray
     """(A,) the rows that take part."""
     residual: Array
@@ -279,11 +279,11 @@ class Descent(Solver):
             raise OptionError(f"Solver `{self.name}`: expected at least one iteration, got {self.iterations}")
 
     @abstractmethod
-    def curve(self, problem: Problem, sample: Sample) -> Curve:
+    def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         """The curve whose keys are the unknowns."""
 
     @abstractmethod
-    def linear_step(self, step: Step) -> tuple[Array, Array]:
+    def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         """The keys z (K D,) that solve a step, and the forces (A,) on its rows."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
@@ -291,7 +291,7 @@ class Descent(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
         began = time.perf_counter()
-        sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
+        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = self.curve(problem, sample)
         now = self._place(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
         damping, steps, slow = 0.0, 0, 0
@@ -311,15 +311,15 @@ class Descent(Solver):
                 break
         return (merged(bodies, sample, curve.everywhere(now.keys)), steps) if steps else (bodies, 0)
 
-    def _place(self, sample: Sample, curve: Curve, keys: Array) -> _Place:
+    def _place(self, sample: ProblemAtFrames, curve: KeyCurve, keys: Array) -> _Place:
         evaluation = sample.evaluate(curve.values(keys))
         size = 0.5 * float((keys**2 @ sample.problem.metric).sum())
         return _Place(keys=keys, evaluation=evaluation, merit=size + penalty(evaluation) / self.softness)
 
-    def _step(self, curve: Curve, now: _Place, damping: float) -> tuple[_Place | None, float]:
+    def _step(self, curve: KeyCurve, now: _Place, damping: float) -> tuple[_Place | None, float]:
         """The next place, or None when nothing nearer is found, and the damping to go on with."""
         metric = now.evaluation.sample.problem.metric
-        linear = Linear.of(now.evaluation, curve, now.keys, MARGIN)
+        linear = LinearizedProblem.of(now.evaluation, curve, now.keys, MARGIN)
         moved = linear.push(now.keys.ravel())
         for _ in range(ATTEMPTS):
             # The step keeps near the last keys as it keeps near zero: both are one cost around a point between them.
@@ -341,11 +341,11 @@ class Descent(Solver):
             return 0.1 * damping if damping > first else 0.0
         return damping
 
-    def _settled(self, linear: Linear, residual: Array, cost: Array) -> Array:
+    def _settled(self, linear: LinearizedProblem, residual: Array, cost: Array) -> Array:
         """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
         on, keys = ~linear.layout.one_sided | (linear.values > -1e-6), None
         for _ in range(ROUNDS):
-            step = Step(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness, near=keys)
+            step = DescentStep(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness, near=keys)
             keys, forces = self.linear_step(step)
             reached = residual + linear.push(keys)
             pulling = on & linear.layout.one_sided & (forces < 0.0)
@@ -357,7 +357,7 @@ class Descent(Solver):
         return keys
 
     def _along(
-        self, curve: Curve, now: _Place, linear: Linear, change: Array, cost: Array
+        self, curve: KeyCurve, now: _Place, linear: LinearizedProblem, change: Array, cost: Array
     ) -> tuple[_Place | None, float]:
         """The first better place on the line of a change (K D,), and what share of the promised gain it keeps."""
         sample = now.evaluation.sample
@@ -373,7 +373,7 @@ class Descent(Solver):
             share *= 0.5
         return None, 0.0
 
-    def _promise(self, linear: Linear, keys: Array, change: Array) -> float:
+    def _promise(self, linear: LinearizedProblem, keys: Array, change: Array) -> float:
         """What the merit would be at keys (K D,), a change away, were the residuals linear."""
         reached = linear.values + linear.push(change)
         off = np.where(linear.layout.one_sided, np.maximum(reached, 0.0), reached)
@@ -381,9 +381,11 @@ class Descent(Solver):
         size = 0.5 * float((keys.reshape(-1, len(metric)) ** 2 @ metric).sum())
         return size + 0.5 * float(linear.weights @ off**2) / self.softness
 
-    def _corrected(self, curve: Curve, then: _Place, linear: Linear, cost: Array) -> _Place:
+    def _corrected(self, curve: KeyCurve, then: _Place, linear: LinearizedProblem, cost: Array) -> _Place:
         """Back towards the constraints by the derivatives that led away: a second-order correction."""
         values = linear.centre(linear.layout.values(then.evaluation))
         on = ~linear.layout.one_sided | (values > 0.0)
-        back, _ = self.linear_step(Step(linear=linear, on=on, residual=values, cost=cost, softness=self.softness))
+        back, _ = self.linear_step(
+            DescentStep(linear=linear, on=on, residual=values, cost=cost, softness=self.softness)
+        )
         return self._place(then.evaluation.sample, curve, then.keys + back.reshape(then.keys.shape))

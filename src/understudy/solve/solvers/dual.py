@@ -14,7 +14,7 @@ from scipy.linalg.blas import dsbmv
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.base.splines import Basis
 
 BLOCK = 2**15
@@ -83,22 +83,22 @@ class Pattern:
     curves: Curves
     space: Space = field(default_factory=Space)
 
-    @remembered
+    @cached
     def _reach(self) -> int:
         return max(basis.reach for basis in self.curves.bases)
 
-    @remembered
+    @cached
     def _sharing(self) -> np.ndarray:
         """(A,) how many rows from each on, itself included, are near enough in time to share a key with it."""
         last = np.searchsorted(self.times, self.times + self._reach, side="right")
         return last - np.arange(len(self.times))
 
-    @remembered
+    @cached
     def _own_width(self) -> int:
         """Rows this far apart and further share no key."""
         return int(np.max(self._sharing))
 
-    @remembered
+    @cached
     def width(self) -> int:
         """Residuals this far apart and further do not feel each other."""
         if not self._linked.any():
@@ -109,11 +109,11 @@ class Pattern:
         last = np.searchsorted(first, self.times + self._reach, side="right")
         return int(np.max(last - np.arange(len(self.times))))
 
-    @remembered
+    @cached
     def _linked(self) -> np.ndarray:
         return self.before >= 0
 
-    @remembered
+    @cached
     def _overlaps(self) -> tuple[Array, ...]:
         """For each group (A, width): the spline's overlap between each row's time and that of the row o further."""
         count, own = len(self.times), self._own_width

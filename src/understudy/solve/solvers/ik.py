@@ -17,10 +17,10 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, Sample, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solver, Watch
-from understudy.solve.solvers.newton import Layout, active_rows, stiffness
+from understudy.solve.solvers.newton import ResidualLayout, active_rows, stiffness
 
 LARGEST = 0.7
 """Metres or radians that a step changes a coordinate by at most."""
@@ -60,7 +60,7 @@ class FrameByFrame(Solver):
         change, steps = frame_by_frame(problem, self, watch)
         if steps == 0:
             return problem.bodies, 0
-        whole = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+        whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
         return merged(problem.bodies, whole, self.finished(change, problem.actors[0].motion.fps)), steps
 
     @abstractmethod
@@ -89,7 +89,7 @@ def frame_by_frame(problem: Problem, solver: FrameByFrame, watch: Watch) -> tupl
     while pending.any() and time.perf_counter() - began < solver.seconds:
         watch(f"{solver.name}: {int(pending.sum())} frames to go", 1.0 - pending.sum() / count)
         frames = np.flatnonzero(pending & ~plants.waiting())
-        sample = Sample(problem=problem, bodies=problem.bodies, frames=frames)
+        sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames)
         wave = _Wave(sample=sample, plants=plants, solver=solver)
         change[frames], evaluation, taken = wave.solve()
         plants.learn(frames, evaluation)
@@ -111,11 +111,11 @@ class _Plants:
 
     @staticmethod
     def of(problem: Problem) -> _Plants:
-        start = Sample(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
+        start = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
         rows = start.evaluate(np.zeros((len(problem.times), len(problem.metric)))).rows
         heads, later = {}, {}
         for which, (found, held) in enumerate(zip(rows, start.holds, strict=True)):
-            if found.linked is not None and found.linked.any():
+            if found.same_as_previous is not None and found.same_as_previous.any():
                 heads[which] = int(held[0])
                 later[which] = np.isin(np.arange(len(problem.times)), held[1:])
         return _Plants(heads=heads, later=later)
@@ -136,10 +136,12 @@ class _Plants:
         out = []
         for which, rows in enumerate(evaluation.rows):
             values = rows.values
-            if which in self.heads and rows.linked is not None:
+            if which in self.heads and rows.same_as_previous is not None:
                 known = self.values.get(which)
                 values = values.copy()
-                values[:, rows.linked] = 0.0 if known is None else values[:, rows.linked] - known[rows.linked]
+                values[:, rows.same_as_previous] = (
+                    0.0 if known is None else values[:, rows.same_as_previous] - known[rows.same_as_previous]
+                )
             out.append(values)
         return tuple(out)
 
@@ -164,7 +166,7 @@ class _Rows:
 class _Wave:
     """Frames that are solved side by side."""
 
-    sample: Sample
+    sample: ProblemAtFrames
     plants: _Plants
     solver: FrameByFrame
 
@@ -208,7 +210,7 @@ class _Wave:
         return size, worst
 
     def _rows(self, evaluation: Evaluation) -> _Rows:
-        layout = Layout.of(evaluation, active_rows(evaluation, 0.1))
+        layout = ResidualLayout.of(evaluation, active_rows(evaluation, 0.1))
         residuals, count = self.plants.residuals(evaluation), len(self.sample.frames)
         per_frame = np.bincount(layout.times, minlength=count)
         slot = np.arange(len(layout.times)) - (np.cumsum(per_frame) - per_frame)[layout.times]
@@ -216,7 +218,7 @@ class _Wave:
         # The first frame of a plant anywhere, and frames before its place is known, ask for nothing of it.
         linked = np.zeros(len(layout.times), bool)
         for which in self.plants.heads:
-            mask = evaluation.rows[which].linked
+            mask = evaluation.rows[which].same_as_previous
             if which not in self.plants.values and mask is not None:
                 linked |= (layout.constraint == which) & mask[layout.row]
         out = _Rows(

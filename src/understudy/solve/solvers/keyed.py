@@ -22,12 +22,12 @@ from understudy.base.quaternion import (
     right_jacobian_inverse,
     to_matrix,
 )
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.figure.skeleton import NUM_AXES
-from understudy.solve.coordinates import Ensemble
-from understudy.solve.evaluation import Sample
+from understudy.solve.coordinates import Bodies
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.descent import Curve, Descent, Step
+from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +52,16 @@ class Keyed(Descent):
         if not np.all(np.isfinite(self.keys)) or np.any(np.diff(self.keys) <= 0.0):
             raise OptionError(f"Solver `keyed`: expected key times that rise, got {list(self.keys)}")
 
-    def curve(self, problem: Problem, sample: Sample) -> Curve:
+    def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         last = float(problem.times[-1])
         count = self.count if last > 0.0 else 1
         at = np.array(self.keys or np.linspace(0.0, last, count), float)
         if self.interpolation == "cubic":
             return CubicCurve(weights=_cubic(at, sample.times), whole=_cubic(at, problem.times))
         balls = ball_columns(sample.ensemble)
-        return SlerpCurve(part=_Part.of(at, sample.times), whole=_Part.of(at, problem.times), balls=balls)
+        return SlerpCurve(part=_KeyPart.of(at, sample.times), whole=_KeyPart.of(at, problem.times), balls=balls)
 
-    def linear_step(self, step: Step) -> tuple[Array, Array]:
+    def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         linear, heavy = step.linear, np.where(step.on, 1.0 / step.soft, 0.0)
         rows = linear.matrix.toarray()
         if np.any(linear.chains >= 0):
@@ -73,7 +73,7 @@ class Keyed(Descent):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Part:
+class _KeyPart:
     """Between which two keys each time lies."""
 
     first: np.ndarray
@@ -83,25 +83,25 @@ class _Part:
     num_keys: int
 
     @staticmethod
-    def of(keys: Array, times: Array) -> _Part:
+    def of(keys: Array, times: Array) -> _KeyPart:
         if len(keys) == 1:
-            return _Part(first=np.zeros(len(times), dtype=np.intp), share=np.zeros(len(times)), num_keys=1)
+            return _KeyPart(first=np.zeros(len(times), dtype=np.intp), share=np.zeros(len(times)), num_keys=1)
         at = np.clip(times, keys[0], keys[-1])
         first = np.clip(np.searchsorted(keys, at, side="right") - 1, 0, len(keys) - 2)
-        return _Part(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
+        return _KeyPart(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
 
-    @remembered
+    @cached
     def second(self) -> np.ndarray:
         return np.minimum(self.first + 1, self.num_keys - 1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SlerpCurve(Curve):
+class SlerpCurve(KeyCurve):
     """Ball joints along the shortest way between keys, everything else in a straight line."""
 
-    part: _Part
+    part: _KeyPart
     """The frames looked at."""
-    whole: _Part
+    whole: _KeyPart
     """Every frame."""
     balls: np.ndarray
     """(B, 3) the coordinates of each joint that turns any way."""
@@ -116,7 +116,7 @@ class SlerpCurve(Curve):
     def everywhere(self, keys: Array) -> Array:
         return self._interpolated(self.whole, keys)
 
-    def _interpolated(self, part: _Part, keys: Array) -> Array:
+    def _interpolated(self, part: _KeyPart, keys: Array) -> Array:
         before, after, share = keys[part.first], keys[part.second], part.share[:, None]
         out = (1.0 - share) * before + share * after
         a, b = before[:, self.balls], after[:, self.balls]
@@ -135,7 +135,7 @@ class SlerpCurve(Curve):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CubicCurve(Curve):
+class CubicCurve(KeyCurve):
     """A natural cubic spline through the keys."""
 
     weights: Array
@@ -180,7 +180,7 @@ def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array
     return vector, by_a, by_b
 
 
-def ball_columns(ensemble: Ensemble) -> np.ndarray:
+def ball_columns(ensemble: Bodies) -> np.ndarray:
     """(B, 3) the coordinates of the joints that turn any way."""
     found = []
     for which, body in enumerate(ensemble.bodies):

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.descent import Curve, Descent, SplineCurve, Step, conjugate_gradients
+from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +26,10 @@ class LeastSquares(Descent):
     rounds: int = 1000
     """Conjugate gradient rounds in a step at most."""
 
-    def curve(self, problem: Problem, sample: Sample) -> Curve:
+    def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         return SplineCurve.of(problem, sample.times, self.spacing)
 
-    def linear_step(self, step: Step) -> tuple[Array, Array]:
+    def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         """`(J' J + softness M) z = -J' residual`, scaled by the blocks on the diagonal: each key against itself."""
         linear = step.linear
         heavy = np.where(step.on, 1.0 / step.soft, 0.0)

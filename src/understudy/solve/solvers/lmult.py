@@ -15,9 +15,9 @@ from scipy.sparse.linalg import splu
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.descent import Curve, Descent, SplineCurve, Step, conjugate_gradients
+from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +40,14 @@ class Lmult(Descent):
         if self.method not in ("direct", "gradients"):
             raise OptionError(f"Solver `lmult`: expected method `direct` or `gradients`, got `{self.method}`")
 
-    def curve(self, problem: Problem, sample: Sample) -> Curve:
+    def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         return SplineCurve.of(problem, sample.times, self.spacing)
 
-    def linear_step(self, step: Step) -> tuple[Array, Array]:
+    def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         forces = self._direct(step) if self.method == "direct" else self._gradients(step)
         return -step.linear.pull(forces) / step.cost, forces
 
-    def _direct(self, step: Step) -> Array:
+    def _direct(self, step: DescentStep) -> Array:
         compare = step.linear.differences(step.on)
         if compare.shape[0] == 0:
             return np.zeros(len(step.on))
@@ -57,7 +57,7 @@ class Lmult(Descent):
         multipliers = splu(csc_array(system), options={"SymmetricMode": True}).solve(compare @ step.residual)
         return compare.T @ multipliers
 
-    def _gradients(self, step: Step) -> Array:
+    def _gradients(self, step: DescentStep) -> Array:
         linear, on = step.linear, step.on.astype(float)
         squares = linear.matrix.copy()
         squares.data = squares.data**2

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
-from understudy.constraints.base import Relation, Rows
-from understudy.solve.evaluation import Evaluation, Sample
+from understudy.base.records import cached
+from understudy.constraints.base import Relation, Residuals
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.dual import BLOCK, Curves, Factored, Pattern, keys_of_forces, product
 
@@ -18,7 +18,7 @@ ROWS = 3.0
 """Residuals of a constraint on a point's place, against which others are counted."""
 
 
-def stiffness(sample: Sample, rows: Sequence[Rows] = ()) -> Array:
+def stiffness(sample: ProblemAtFrames, rows: Sequence[Residuals] = ()) -> Array:
     """(C,) how heavily each constraint's squared residuals count [Lommers13, sec. 4.2].
 
     The artist's weight and priority; radians by the length of a leg, so that they weigh as the metres they move a
@@ -91,10 +91,10 @@ Term = tuple[np.ndarray, np.ndarray, Array]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
+class ResidualLayout:
     """Which residuals take part, in order of time."""
 
-    sample: Sample
+    sample: ProblemAtFrames
     laid: Evaluation
     """What was laid out."""
     active: np.ndarray
@@ -109,7 +109,7 @@ class Layout:
     """(A,) False for the first of a chain of linked residuals, which is only compared with."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: np.ndarray) -> Layout:
+    def of(evaluation: Evaluation, active: np.ndarray) -> ResidualLayout:
         """Lay out the residuals (T,) that take part."""
         register = evaluation.register
         chosen = np.flatnonzero(active)
@@ -117,27 +117,27 @@ class Layout:
         place = np.full(len(active) + 2, -1)
         place[entries] = np.arange(len(entries))
         before = register.before[entries]
-        return Layout(
+        return ResidualLayout(
             sample=evaluation.sample, laid=evaluation, active=active, entries=entries, times=register.time[entries],
             before=place[before], counts=before != -2,
         )  # fmt: skip
 
-    @remembered
+    @cached
     def constraint(self) -> np.ndarray:
         """(A,) which constraint each row is of."""
         return self.laid.register.constraint[self.entries]
 
-    @remembered
+    @cached
     def at(self) -> np.ndarray:
         """(A,) at which of the constraint's own frames."""
         return self.laid.register.at[self.entries]
 
-    @remembered
+    @cached
     def row(self) -> np.ndarray:
         """(A,) which of its residuals there."""
         return self.laid.register.row[self.entries]
 
-    @remembered
+    @cached
     def taking_part(self) -> list[int]:
         """The constraints that take part."""
         return np.flatnonzero(np.bincount(self.constraint)).tolist()
@@ -162,16 +162,16 @@ class Layout:
                 out[mine] = evaluation.jacobian(which, (self.at[mine], self.row[mine]))
         return out
 
-    @remembered
+    @cached
     def _constant(self) -> Constant:
         return Constant.of(self)
 
-    @remembered
+    @cached
     def compliance(self) -> Array:
         """(A,) how soft each row is against one of weight one."""
         return 1.0 / stiffness(self.sample, self.laid.rows)[self.constraint]
 
-    @remembered
+    @cached
     def one_sided(self) -> np.ndarray:
         """(A,) True for rows that only must not be above zero."""
         return self.laid.register.one_sided[self.entries]
@@ -202,7 +202,7 @@ class Constant:
     three coordinates of all points it is, and its factor (B,)."""
 
     @staticmethod
-    def of(layout: Layout) -> Constant:
+    def of(layout: ResidualLayout) -> Constant:
         """Those among the rows of a layout."""
         register, sample = layout.laid.register, layout.sample
         found = {which: sample.targets[which].constraint.constant() for which in layout.taking_part}
@@ -276,10 +276,10 @@ which would shake by more, and of what is only to be at most so much."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Descent:
+class GaussNewton:
     """Damped steps at one level."""
 
-    sample: Sample
+    sample: ProblemAtFrames
     curves: Curves
     stiffness: float
     weights: Array
@@ -307,7 +307,7 @@ class Descent:
             active = active_rows(now, self.margin, held)
             if plan is None or not plan.covers(active):
                 ahead = (CLOSE_AHEAD if self.exact else AHEAD) * self.margin
-                plan = Plan.of(now, active_rows(now, ahead, held), self.curves, self.heavy(now))
+                plan = StepPattern.of(now, active_rows(now, ahead, held), self.curves, self.heavy(now))
                 linear = None
             if len(plan.layout.times) == 0:
                 return keys, now, number
@@ -358,31 +358,31 @@ class Descent:
             self._heavy.append(self.stiffness * self.weights * stiffness(self.sample, evaluation.rows))
         return self._heavy[0]
 
-    @remembered
+    @cached
     def _heavy(self) -> list[Array]:
         return []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class StepPattern:
     """What stays from step to step while the same residuals take part."""
 
-    layout: Layout
+    layout: ResidualLayout
     pattern: Pattern
     compliance: Array
     """(A,) of each row."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, heavy: Array) -> Plan:
-        layout = Layout.of(evaluation, active)
+    def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, heavy: Array) -> StepPattern:
+        layout = ResidualLayout.of(evaluation, active)
         pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        return Plan(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
+        return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
 
     def covers(self, active: np.ndarray) -> bool:
         """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
         return bool(np.all(self.layout.active | ~active))
 
-    def linearize(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
+    def linearize(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> LinearizedStep:
         """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now.
 
         One at a time: the next takes the place of the one before.
@@ -390,7 +390,7 @@ class Plan:
         jacobian = self.layout.jacobian(
             evaluation, self.pattern.space.array("derivatives", len(self.layout.times), d.shape[1])
         )
-        return Linear(
+        return LinearizedStep(
             plan=self,
             jacobian=jacobian,
             band=self.pattern.band(jacobian),
@@ -411,10 +411,10 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Linear:
+class LinearizedStep:
     """Residuals linearised around the current keys."""
 
-    plan: Plan
+    plan: StepPattern
     jacobian: Array
     band: Array
     values: Array
@@ -426,7 +426,7 @@ class Linear:
     solved: list[Factored] = field(default_factory=list)
     """The last matrix factored."""
 
-    def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> Linear:
+    def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> LinearizedStep:
         """The same derivatives with the residuals of another evaluation: near by they hardly change."""
         pattern, layout = self.plan.pattern, self.plan.layout
         values = pattern.compare(layout.values(evaluation))

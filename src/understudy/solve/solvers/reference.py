@@ -16,10 +16,10 @@ from scipy.sparse import csr_array, diags_array
 from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import Array
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, Sample, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solver, Watch
-from understudy.solve.solvers.descent import Curve, Linear, SplineCurve
+from understudy.solve.solvers.descent import KeyCurve, LinearizedProblem, SplineCurve
 from understudy.solve.solvers.newton import penalty, sampled_frames
 
 FARTHEST = 2.0 * np.pi
@@ -61,9 +61,9 @@ class Reference(Solver):
         bodies = problem.bodies
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
-        sample = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
+        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
-        search = _Search(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
+        search = _NloptProblem(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
         if search.look(np.zeros(search.size)).error <= self.error:
             return bodies, 0
         optimiser = self._optimiser(nlopt, search)
@@ -73,7 +73,7 @@ class Reference(Solver):
         best = search.best.reshape(curve.num_keys, -1)
         return merged(bodies, sample, curve.everywhere(best)), search.evaluations
 
-    def _optimiser(self, nlopt: Any, search: _Search) -> Any:
+    def _optimiser(self, nlopt: Any, search: _NloptProblem) -> Any:
         inside = nlopt.opt({"lbfgs": nlopt.LD_LBFGS, "slsqp": nlopt.LD_SLSQP}[self.inner], search.size)
         optimiser = nlopt.opt(nlopt.LD_AUGLAG, search.size)
         for each in (inside, optimiser):
@@ -98,7 +98,7 @@ class _Look:
     """Everything at some keys."""
 
     evaluation: Evaluation
-    linear: Linear
+    linear: LinearizedProblem
     merit: float
 
     @property
@@ -107,11 +107,11 @@ class _Look:
 
 
 @dataclass(eq=False, kw_only=True)
-class _Search:
+class _NloptProblem:
     """What NLopt asks for, with the last answer kept: it asks for objective and constraints one after the other."""
 
-    sample: Sample
-    curve: Curve
+    sample: ProblemAtFrames
+    curve: KeyCurve
     softness: float
     watch: Watch
     limit: int
@@ -136,7 +136,9 @@ class _Search:
         keys = x.reshape(self.curve.num_keys, -1).copy()
         evaluation = self.sample.evaluate(self.curve.values(keys))
         merit = 0.5 * float(self._cost @ x**2) + penalty(evaluation) / self.softness
-        found = _Look(evaluation=evaluation, linear=Linear.of(evaluation, self.curve, keys, margin=np.inf), merit=merit)
+        found = _Look(
+            evaluation=evaluation, linear=LinearizedProblem.of(evaluation, self.curve, keys, margin=np.inf), merit=merit
+        )
         self.evaluations += 1
         if merit < self._least:
             self._least, self.best = merit, x.copy()
@@ -151,7 +153,7 @@ class _Search:
         found = self.look(np.zeros(self.size))
         return tuple(self._rows(found.linear, one_sided).shape[0] for one_sided in (False, True))  # type: ignore[return-value]
 
-    def _rows(self, linear: Linear, one_sided: bool) -> csr_array:
+    def _rows(self, linear: LinearizedProblem, one_sided: bool) -> csr_array:
         heavy = diags_array(np.sqrt(linear.weights))
         return csr_array(linear.differences(linear.layout.one_sided == one_sided) @ heavy)
 

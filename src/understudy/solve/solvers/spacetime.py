@@ -22,14 +22,14 @@ from understudy.base.quaternion import Array
 from understudy.base.splines import Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, Sample, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import Solution, Solver, Watch, solution
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
     AHEAD,
     CLOSE,
-    Descent,
+    GaussNewton,
     Keys,
     largest_residual,
     sampled_frames,
@@ -121,7 +121,7 @@ def near_broken(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tu
     others = tuple(i for i, asked in enumerate(equal) if not asked)
     if not others:
         return tuple(range(len(equal)))
-    some = Sample(problem=problem, bodies=bodies, frames=sampled_frames(problem, CHECKED, others), only=others)
+    some = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, CHECKED, others), only=others)
     near = [rows.values.max(initial=-np.inf) > -margin for rows in some.measure().rows]
     away = {i for i, close in zip(others, near, strict=True) if not close}
     return tuple(i for i in range(len(equal)) if i not in away)
@@ -240,7 +240,9 @@ class Spacetime(Solver):
         for _ in range(ROUNDS):
             bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
             if last is None:
-                last = Sample(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=()).measure()
+                last = ProblemAtFrames(
+                    problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=()
+                ).measure()
             seen = last.completed()
             broken = newly_broken(problem, watched, [off.max(initial=0.0) for off in seen.violation], self.margin)
             if not broken or budget.spent:
@@ -324,9 +326,9 @@ class Spacetime(Solver):
     ) -> Reached:
         """One level, with constraints weighing less than usual (C,); `begun`: what the same level reached before."""
         frames = self._frames(problem, level, level.rate, watched)
-        sample = Sample(problem=problem, bodies=bodies, frames=frames, only=watched)
+        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, only=watched)
         curves, whole = self._curves(problem, sample, level)
-        descent = Descent(
+        descent = GaussNewton(
             sample=sample,
             curves=curves,
             stiffness=level.stiffness,
@@ -344,7 +346,7 @@ class Spacetime(Solver):
         moved = merged(bodies, sample, whole.values(keys))
         # Between the frames that a level looks at there may be more to do than at them.
         frames = self._frames(problem, level, CHECKED, watched)
-        check = Sample(problem=problem, bodies=moved, frames=frames).measure()
+        check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
         worst, largest = worst_violation(check), largest_residual(check)
         return Reached(bodies=moved, keys=keys, seen=seen, worst=worst, largest=largest)
 
@@ -366,7 +368,7 @@ class Spacetime(Solver):
             if not factor > 0.0:
                 raise OptionError(f"`slower` takes factors above zero; got {factor} for `{name}`")
 
-    def _curves(self, problem: Problem, sample: Sample, level: Level) -> tuple[Curves, Curves]:
+    def _curves(self, problem: Problem, sample: ProblemAtFrames, level: Level) -> tuple[Curves, Curves]:
         """The unknown curves at the frames looked at, and at all frames."""
         factors: Array = np.ones(1)
         groups: tuple[np.ndarray, ...] = (np.arange(len(problem.metric)),)

@@ -15,9 +15,9 @@ from scipy.sparse import block_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from understudy.base.quaternion import Array
-from understudy.solve.evaluation import Sample
+from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.descent import Curve, Descent, SplineCurve, Step
+from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,10 @@ class Sqp(Descent):
 
     corrects: ClassVar[bool] = True
 
-    def curve(self, problem: Problem, sample: Sample) -> Curve:
+    def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         return SplineCurve.of(problem, sample.times, self.spacing)
 
-    def linear_step(self, step: Step) -> tuple[Array, Array]:
+    def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         compare = step.linear.differences(step.on)
         count = len(step.cost)
         if compare.shape[0] == 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import remembered
+from understudy.base.records import cached
 from understudy.correspondence.landing import Landing
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import Floor, leg_ratio
@@ -17,7 +17,7 @@ from understudy.figure.skeleton import Point, Skeleton
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class ContactContext:
     """A source, the target that plays it, and the ground they stand on."""
 
     source: Motion
@@ -33,7 +33,7 @@ class Stage:
     feet: Pose | None = None
     """Where the joints of the source's feet are, if that is known."""
 
-    @remembered
+    @cached
     def ratio(self) -> float:
         """How much larger the target's steps are."""
         return leg_ratio(self.source.skeleton, self.target) if self.landing is None else self.landing.ratio
@@ -58,7 +58,7 @@ class Stage:
             self._points[key] = own or replace(point, offset=point.offset * self.bone_ratio(point))
         return self._points[key]
 
-    @remembered
+    @cached
     def _points(self) -> dict[tuple[str, str, bytes], Point]:
         """What is known already."""
         return {}
@@ -76,7 +76,7 @@ class Stage:
             self._ratios[point.joint] = float(ratio)
         return self._ratios[point.joint]
 
-    @remembered
+    @cached
     def _ratios(self) -> dict[str, float]:
         """By joint, what is known already."""
         return {}

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.constraints.base import Spot
-from understudy.figure.skeleton import Point
-from understudy.recipe.fields import default_of, required, settable
+from understudy.base.fields import default_of, required, settable
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
 
@@ -97,11 +95,8 @@ def key_text(key: str) -> str:
 
 def changed(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass that are not as by default."""
-    if isinstance(thing, Spot) and not isinstance(thing.point, str):
-        point = {"name": thing.point.name, "joint": thing.point.joint, "offset": thing.point.offset}
-        return {"point": point, **({"actor": thing.actor} if thing.actor else {})}
-    if isinstance(thing, Point):
-        return {"name": thing.name, "joint": thing.joint, "offset": thing.offset}
+    if hasattr(thing, "as_table"):
+        return dict(thing.as_table())
     out = {}
     for each in settable(type(thing)):
         value = getattr(thing, each.name)

@@ -72,7 +72,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cast:
+class ActorSpec:
     """Who plays whom."""
 
     source: str
@@ -130,7 +130,7 @@ class PropEntry:
 class Recipe:
     """Everything that can be chosen about a retarget."""
 
-    actors: tuple[Cast, ...]
+    actors: tuple[ActorSpec, ...]
     reading: Reading = field(default_factory=Reading)
     options: Options = field(default_factory=Options)
     """Its own spacing is not used: `spacing` below is."""

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
+from understudy.base.fields import FieldError, convert, unknown_key
 from understudy.base.files import open_to_read, open_to_write
+from understudy.base.toml import WIDTH, Place, comment, entry, find_lines, line_of, value_text
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
 from understudy.figure.skeleton import Skeleton
-from understudy.recipe.fields import FieldError, convert, unknown_key
-from understudy.recipe.toml import WIDTH, Place, comment, entry, find_lines, line_of, value_text
 
 PAIR_KEYS = {"confidence": float, "reason": str, "align": str, "twist": float}
 """Keys of a pair besides its bones, and what they hold; twist in degrees."""
@@ -115,10 +115,10 @@ def read_map(path: str | Path, source: Skeleton, target: Skeleton) -> Correspond
         said = re.sub(r"\s*\(at .*\)$", "", str(error))
         line = int(found[1]) if found else max(len(text.splitlines()), 1)
         raise FileError(name, line, f"no TOML: {said}", hint="bones are written in quotes, lists in brackets") from None
-    return _Reader(name, table, find_lines(text), source, target).correspondence()
+    return _MapReader(name, table, find_lines(text), source, target).correspondence()
 
 
-class _Reader:
+class _MapReader:
     """Turns the tables of one map file into a correspondence."""
 
     def __init__(

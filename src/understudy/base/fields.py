@@ -17,8 +17,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from understudy.base.errors import UnderstudyError, nearest_names
-from understudy.constraints.base import Spot
-from understudy.figure.skeleton import Point
 
 
 class FieldError(UnderstudyError):
@@ -111,16 +109,14 @@ def convert(value: Any, hint: Any, folder: Path = Path()) -> Any:
     if origin is Callable:
         return _function(value, folder)
     if isinstance(hint, type) and is_dataclass(hint):
-        if hint is Spot and isinstance(value, str):
-            return Spot(point=value)
         return build(hint, value, folder=folder)
     return _plain(value, hint)
 
 
 def _one_of(value: Any, hints: list[Any], folder: Path) -> Any:
-    if Point in hints:
-        # A point is named, or given with its joint and offset.
-        hints = [str] if isinstance(value, str) else [Point]
+    if str in hints and any(is_dataclass(each) for each in hints):
+        # What has a name may be given by that alone, or by a table of all its parts.
+        hints = [str] if isinstance(value, str) else [each for each in hints if each is not str]
     errors = []
     for hint in hints:
         try:

@@ -109,7 +109,7 @@ def _arc(turns: Array, upper: Array, lower: Array) -> tuple[Array, Array]:
     """atan2 of two linear functions of quaternions, and its derivative (N, 3) by a small turn."""
     high, low = turns @ upper, turns @ lower
     size = np.maximum(high**2 + low**2, NEAR_LOCK**2)
-    by_turns = (low[:, None] * upper - high[:, None] * lower) / size[:, None]
+    d_rotations = (low[:, None] * upper - high[:, None] * lower) / size[:, None]
     w, v = turns[:, :1], turns[:, 1:]
-    small = 0.5 * (by_turns[:, 1:] * w - by_turns[:, :1] * v + cross(by_turns[:, 1:], v))
+    small = 0.5 * (d_rotations[:, 1:] * w - d_rotations[:, :1] * v + cross(d_rotations[:, 1:], v))
     return np.arctan2(high, low), small
