@@ -47,7 +47,7 @@ def aims(whole: Plan, by: str) -> list[Aim]:
         whole: The retarget.
         by: What of a foot is to be where the human's was: `ankle` or `ball`.
     """
-    part, start = whole.parts[0], whole.starts[0]
+    part, start = whole.assignments[0], whole.starts[0]
     assert part.alignment is not None
     pose, feet = fk(start), _feet(whole, part.alignment, by)
     found = []
@@ -82,7 +82,7 @@ def _links(alignment: Alignment) -> dict[str, str]:
 def _feet(whole: Plan, alignment: Alignment, by: str) -> dict[str, Array]:
     """(F, 3) for each foot's last joint: where it is when the ankle or ball of the robot's foot is where the human's
     was, scaled by the legs, as high above the floor as the robot's when it stands."""
-    part, pose = whole.parts[0], fk(whole.starts[0])
+    part, pose = whole.assignments[0], fk(whole.starts[0])
     source, floor = fk(part.motion), find_floor(whole.contacts, leg_length(part.motion.skeleton))
     standing = fk(rest_motion(part.target))
     found = {}

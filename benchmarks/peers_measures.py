@@ -31,7 +31,7 @@ FAST = 8.0
 """Hertz above which movement counts as fast."""
 LESS_JERK = 2.0
 """How many times our jerk inverse kinematics frame by frame must have where it keeps the same contacts."""
-INSTALL = "pip install 'understudy[peers]'"
+INSTALL = "pip install 'understudy-motion[peers]'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +121,7 @@ class Yardstick:
     @staticmethod
     def of(plan: Plan) -> Yardstick:
         """What a retarget of one character keeps: its plants, its floor, its joints' limits."""
-        part, start = plan.parts[0], plan.starts[0]
+        part, start = plan.assignments[0], plan.starts[0]
         pairs = [(joint, joint) for joint in range(part.target.num_joints)]
         if part.alignment is not None:
             source, target = part.motion.skeleton.index, part.target.index

@@ -19,11 +19,11 @@ REAL_TIME = 100.0
 PLANTS = ("same_place", "place")
 PARTS = {
     "evaluation": (("evaluation.py", "measure"),),
-    "derivatives": (("layout.py", "jacobian"),),
+    "derivatives": (("newton.py", "jacobian"),),
     "band": (("dual.py", "band"), ("dual.py", "soften")),
     "factor": (("dual.py", "factor"), ("dual.py", "solve_factored")),
     "forces to keys": (("dual.py", "keys_of_forces"),),
-    "layout of rows": (("layout.py", "of"), ("rows.py", "active_rows")),
+    "layout of rows": (("newton.py", "of"), ("newton.py", "active_rows")),
     "motion from keys": (("evaluation.py", "merged"),),
     "costs of the body": (("problem.py", "metric"),),
 }

@@ -92,7 +92,7 @@ def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
         strips = [source]
         for mode in ("stance", "direction"):
             tell(f"{name}, by {mode}")
-            found = retarget(source, target.skeleton, correspondence=given, target_motion=target, alignment=mode)
+            found = retarget(source, target.skeleton, correspondence=given, target_motion=target, align=mode)
             held = max((o.worst for o in found.outcomes if o.constraint.kind == "same_place"), default=0.0)
             rows.append((name, mode, found.result, 1e3 * held, in_step(source, found.motion), found.seconds))
             strips.append(found.motion)
@@ -161,7 +161,7 @@ def make_fig08a(path: Path | None) -> list[str]:
     rows: list[Motion] = [scene.motion]
     lines = []
     for mode in ("stance", "direction"):
-        solution = retarget(scene.motion, man, contacts=scene.contacts, alignment=mode)
+        solution = retarget(scene.motion, man, contacts=scene.contacts, align=mode)
         rows.append(solution.motion)
         lines.append(said(f"aligned by {mode}", solution))
     labels = ["a dog walks", "a man does, from his own stance", "a man does, bones pointing as the dog's"]
@@ -181,7 +181,7 @@ def make_fig08b(path: Path | None) -> list[str]:
     )
     given = Correspondence(source=swim.skeleton, target=man, pairs=pairs)
     options = Options(plants="none", floor=False, limits=False)
-    solution = retarget(swim, man, correspondence=given, alignment="direction", options=options)
+    solution = retarget(swim, man, correspondence=given, align="direction", options=options)
     drawn(
         [swim, solution.motion], path, labels=["a shark swims", "a man does: its tail fin moves both his legs"],
         style="filmstrip", views=("side", "top"), count=8, frames=slice(0, 30), dots_per_inch=DOTS,

@@ -104,7 +104,7 @@ def looked_at(constraint: Constraint, rng: np.random.Generator, frames: int = 5)
     return ConstraintInput(
         times=np.linspace(0.0, 0.3, frames),
         points=rng.normal(size=(frames, len(constraint.point_refs()), 3)),
-        turns=normalize(rng.normal(size=(frames, len(constraint.joints()), 4))),
+        local_rotations=normalize(rng.normal(size=(frames, len(constraint.joints()), 4))),
     )
 
 

@@ -13,8 +13,8 @@ from understudy.app.cli import cli
 from understudy.batch import batch
 from understudy.batch.run import RunStep
 from understudy.io import read
-from understudy.recipe import ActorSpec, Reading, Recipe
 from understudy.retarget.plan import Options
+from understudy.retarget.spec import ActorSpec, Reading, Recipe
 
 
 def run(*arguments: str | Path | float, code: int = 0) -> Result:

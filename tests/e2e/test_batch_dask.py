@@ -12,6 +12,7 @@ import pytest
 
 from understudy.base.errors import OptionError
 from understudy.batch import batch
+from understudy.batch.engines import dask as batch_engines_dask
 
 distributed = pytest.importorskip("distributed")
 
@@ -96,6 +97,6 @@ def test_a_cluster_makes_the_same_though_a_worker_is_killed(library: Path, by_it
 
 @pytest.mark.usefixtures("quiet")
 def test_a_cluster_that_is_not_there_is_told(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.batch.engines.dask.PATIENCE", 1)
+    monkeypatch.setattr(batch_engines_dask, "PATIENCE", 1)
     with pytest.raises(OptionError, match=r"no Dask scheduler at `tcp://127\.0\.0\.1:9`"):
         list(batch(library, output=tmp_path / "out", scale=0.8, engine="dask", address="tcp://127.0.0.1:9"))

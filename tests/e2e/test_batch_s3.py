@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from understudy.batch import batch
+from understudy.batch import journal as batch_journal
 from understudy.io import write
 from understudy.samples import character, motion
 
@@ -122,7 +123,7 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("understudy.batch.journal.BEAT", 0.5)
+    monkeypatch.setattr(batch_journal, "BEAT", 0.5)
     yield held
     server.shutdown()
     server.server_close()

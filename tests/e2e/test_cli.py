@@ -508,7 +508,7 @@ def test_missing_matplotlib_is_failed_work(walk: Path, tmp_path: Path, monkeypat
     assert result.exit_code == 1
     assert result.stderr == (
         "error: Drawing pictures needs the package `matplotlib`, which is not installed\n\n"
-        "hint: pip install 'understudy[picture]'\n"
+        "hint: pip install 'understudy-motion[picture]'\n"
     )
 
 

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import understudy.analogy.make as analogies
-import understudy.transition as transitions
 from understudy import samples
+from understudy.analogy import make as analogies
 from understudy.app.cli import cli
 from understudy.base.files import open_to_write
 from understudy.figure.kinematics import fk
@@ -24,8 +23,8 @@ from understudy.figure.motion import Motion
 from understudy.figure.symmetry import mirror
 from understudy.io import Clip, read, write
 from understudy.io.files import formats
-from understudy.recipe import Prepared
-from understudy.solve.solvers.base import Solution
+from understudy.retarget.driver import Prepared, Retargeted
+from understudy.transition import make as transitions
 
 HELD = 1e-5
 """Metres within which every format that holds a motion keeps each joint."""
@@ -294,9 +293,10 @@ def spoil(motion: Motion, how: str) -> Motion:
 def test_a_spoiled_retarget_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, said: str) -> None:
     solve = Prepared.solve
 
-    def spoiled(self: Prepared, *arguments: Any) -> Solution:
+    def spoiled(self: Prepared, *arguments: Any) -> Retargeted:
         found = solve(self, *arguments)
-        return replace(found, motions=tuple(spoil(motion, how) for motion in found.motions))
+        motions = tuple(spoil(motion, how) for motion in found.motions)
+        return replace(found, solution=replace(found.solution, motions=motions))
 
     monkeypatch.setattr(Prepared, "solve", spoiled)
     result = run("retarget", "sample:walk", "sample:child", "-o", tmp_path / "a.bvh", "--frames", ":60", "--json")

@@ -22,8 +22,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import read, write
 from understudy.metrics.guard import frozen
-from understudy.recipe import Prepared, read_recipe
-from understudy.solve.solvers.base import Solution
+from understudy.recipe import read_recipe
+from understudy.retarget.driver import Prepared, Retargeted
 
 
 def run(*arguments: str | Path | float) -> Result:
@@ -598,11 +598,11 @@ def test_no_contacts_at_all(tmp_path: Path) -> None:
 def test_a_result_that_stands_still_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     solve = Prepared.solve
 
-    def stop(self: Prepared, *arguments: object) -> Solution:
+    def stop(self: Prepared, *arguments: object) -> Retargeted:
         found = solve(self, *arguments)  # type: ignore[arg-type]
         count = found.motion.num_frames
         still = found.motion[np.zeros(count, int)]
-        return replace(found, motions=(still,))
+        return replace(found, solution=replace(found.solution, motions=(still,)))
 
     monkeypatch.setattr(Prepared, "solve", stop)
     result = run("retarget", "sample:walk", "--scale", 0.8, "-o", tmp_path / "a.bvh", "--frames", ":40")

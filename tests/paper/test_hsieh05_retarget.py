@@ -81,7 +81,7 @@ def played(name: str, mode: str) -> Solution:
     whole = figure4() if scene.motion.skeleton.name == "dog" else figure4().reversed()
     options = Options(limits=mode == "stance")
     return retarget(
-        scene.motion, whole.target, correspondence=whole, contacts=scene.contacts, alignment=mode, options=options
+        scene.motion, whole.target, correspondence=whole, contacts=scene.contacts, align=mode, options=options
     )
 
 

@@ -163,7 +163,7 @@ def test_in_his_own_stance_the_man_stands_and_sways_with_his_legs():
 
 def test_the_whole_pipeline_takes_the_same_map():
     """No contacts, nothing to solve: what is carried is the result."""
-    found = retarget(swim(), samples.character("adult"), correspondence=shark_to_man(), alignment="direction")
+    found = retarget(swim(), samples.character("adult"), correspondence=shark_to_man(), align="direction")
     man, plain = (
         fk(motion).points(["LeftFoot", "RightHand", "Head"]) for motion in (found.motion, swimming_man("direction")[0])
     )

@@ -17,10 +17,9 @@ from understudy.base.quaternion import unrotate
 from understudy.figure.motion import Motion, rest_motion
 from understudy.metrics import Report, Verdict, evaluate
 from understudy.metrics.surface import surface
-from understudy.recipe import Recipe, prepare
-from understudy.retarget.driver import naive, retarget
+from understudy.retarget.driver import naive, prepare, retarget
 from understudy.retarget.quality import measure
-from understudy.retarget.spec import ActorSpec, Reading
+from understudy.retarget.spec import ActorSpec, Reading, Recipe
 from understudy.solve.solvers.ik import Ik
 
 CLIPS = ("02_01", "09_01", "13_11", "16_15", "49_06", "69_70", "120_08")

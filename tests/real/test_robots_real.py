@@ -19,7 +19,8 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io import Clip, read, write
 from understudy.io.guess import reference_frame
 from understudy.io.robot.trajectory import trajectory_of
-from understudy.retarget.driver import match_actor, retarget
+from understudy.retarget.driver import retarget
+from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import plan
 from understudy.samples import motion as sample
 
@@ -181,7 +182,7 @@ def test_a_flat_sole_stands_flat(data: Path) -> None:
 
 def test_a_dog_walks_as_a_robot(data: Path) -> None:
     source, clip = sample("dog_walk").motion.resampled(30.0), robot(data, "unitree_go2.xml")
-    moved = retarget(source, clip.skeleton, alignment="stance").motions[0]
+    moved = retarget(source, clip.skeleton, align="stance").motions[0]
     assert over_limits(clip, moved) < 0.1
     assert below_floor(clip, moved, Floor(slope=np.zeros(2))) < 0.002
     assert largest_steps(moved) < 26.0

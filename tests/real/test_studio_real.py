@@ -56,7 +56,7 @@ def test_a_captured_walk_moves_a_characters_skin(data: Path, tmp_path: Path, nam
     assert found is not None
     motion = work.motions_made[0]
     frame = motion.num_frames // 2
-    own = work.prepared.cast[0].clip.meshes
+    own = work.prepared.actors[0].clip.meshes
     shown = [skinned(mesh, motion, np.array([frame]))[0] for mesh in own if len(mesh.triangles)]
     away = np.linalg.norm(drawn(found[1], fk(motion), frame) - np.concatenate(shown), axis=-1)
     assert np.median(away) < 1e-4

@@ -24,7 +24,8 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.symmetry import partners
 from understudy.io import Clip
-from understudy.retarget.driver import match_actor, retarget
+from understudy.retarget.driver import retarget
+from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import Options
 from understudy.solve.solvers.base import Solution
 
@@ -245,7 +246,7 @@ def test_a_dog_and_a_human_play_each_other(data: Path, back: bool, mode: str) ->
         target.skeleton,
         correspondence=whole.reversed() if back else whole,
         target_motion=target,
-        alignment=mode,
+        align=mode,
     )
     assert not found.unmet, found.result
     assert worst(found, "same_place") < PLANT

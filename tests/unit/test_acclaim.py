@@ -15,9 +15,7 @@ from understudy.figure.angles import joint_rotations
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.io import read, write
-from understudy.io.acclaim.amc import FORMAT as AMC
-from understudy.io.acclaim.asf import FORMAT as ASF
+from understudy.io import formats, read, write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 
 FIGURE = """\
@@ -108,8 +106,8 @@ foot 365 -7
 
 
 def read_figure(text: str, **options: object) -> Clip:
-    assert ASF.read is not None
-    return ASF.read(io.BytesIO(text.encode()), "half.asf", ReadOptions(**options))  # type: ignore[arg-type]
+    assert formats()["asf"].read is not None
+    return formats()["asf"].read(io.BytesIO(text.encode()), "half.asf", ReadOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -119,15 +117,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read_walk(folder: Path, text: str = WALK, **options: object) -> Clip:
-    assert AMC.read is not None
+    assert formats()["amc"].read is not None
     options = {"skeleton": str(folder / "half.asf"), **options}
-    return AMC.read(io.BytesIO(text.encode()), "half_01.amc", ReadOptions(**options))  # type: ignore[arg-type]
+    return formats()["amc"].read(io.BytesIO(text.encode()), "half_01.amc", ReadOptions(**options))  # type: ignore[arg-type]
 
 
 def written(clip: Clip, **options: object) -> tuple[str, tuple[str, ...]]:
-    assert AMC.write is not None
+    assert formats()["amc"].write is not None
     stream = io.BytesIO()
-    told = AMC.write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
+    told = formats()["amc"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
     return stream.getvalue().decode(), told
 
 
@@ -183,9 +181,9 @@ class TestSkeleton:
             assert np.array_equal(other.skeleton.offsets, plain.offsets)
 
     def test_bytes_that_are_no_utf8(self) -> None:
-        assert ASF.read is not None
+        assert formats()["asf"].read is not None
         data = FIGURE.replace("Half a man", "André").encode("latin-1")
-        assert ASF.read(io.BytesIO(data), "half.asf", ReadOptions()).skeleton.name == "André"
+        assert formats()["asf"].read(io.BytesIO(data), "half.asf", ReadOptions()).skeleton.name == "André"
 
     def test_the_hierarchy_may_stand_anywhere(self) -> None:
         head, rest = FIGURE.split(":root")
@@ -510,9 +508,9 @@ class TestFindingTheSkeleton:
             read(folder / "walk.amc", skeleton="none.asf")
 
     def test_a_folder_that_is_not_there(self) -> None:
-        assert AMC.read is not None
+        assert formats()["amc"].read is not None
         with pytest.raises(FileError, match="its skeleton file was not found beside it"):
-            AMC.read(io.BytesIO(WALK.encode()), "nowhere/walk.amc", ReadOptions())
+            formats()["amc"].read(io.BytesIO(WALK.encode()), "nowhere/walk.amc", ReadOptions())
 
     def test_errors_of_the_skeleton_name_its_file(self, folder: Path) -> None:
         (folder / "half.asf").write_text(FIGURE.replace("hip thigh", "hip thihg"))
@@ -624,9 +622,9 @@ class TestWriting:
 
 
 def written_figure(clip: Clip, **options: object) -> tuple[str, tuple[str, ...]]:
-    assert ASF.write is not None
+    assert formats()["asf"].write is not None
     stream = io.BytesIO()
-    told = ASF.write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
+    told = formats()["asf"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
     return stream.getvalue().decode(), told
 
 

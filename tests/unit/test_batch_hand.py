@@ -15,13 +15,15 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import OptionError
+from understudy.batch import worker as batch_worker
 from understudy.batch.clip_job import SCRAPS
 from understudy.batch.model import Job, JobSpec, Limits
 from understudy.batch.places import Folder
 from understudy.batch.worker import WorkerError, WorkerProcess, packed, resident, unpacked
 from understudy.constraints import kinds
 from understudy.io import write
-from understudy.recipe import ActorSpec, Recipe, read_recipe
+from understudy.recipe import read_recipe
+from understudy.retarget.spec import ActorSpec, Recipe
 
 RECIPE = Recipe(actors=(ActorSpec(source="", scale=0.8),))
 
@@ -106,7 +108,7 @@ def test_stopping_leaves_the_clip_undone(hand: WorkerProcess) -> None:
 
 
 def test_a_worker_that_cannot_start_is_told(order: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.batch.worker.COMMAND", "raise SystemExit('no library here')")
+    monkeypatch.setattr(batch_worker, "COMMAND", "raise SystemExit('no library here')")
     hand = WorkerProcess(order, Limits())
     with pytest.raises(WorkerError, match="could not be started: its worker ended with status 1: no library here"):
         hand.do(WALK)

@@ -17,11 +17,12 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, OptionError
+from understudy.batch import journal as batch_journal
 from understudy.batch.clip_job import companions, file_digest, find_clips, fits, make_jobs, order_key, output_ending
 from understudy.batch.journal import LOCK, Index, Journal, Lock, LockedError, compact, entries
 from understudy.batch.places import Folder, Location, Store, place_of, split
 from understudy.io import write
-from understudy.recipe import ActorSpec, Reading, Recipe
+from understudy.retarget.spec import ActorSpec, Reading, Recipe
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -71,7 +72,7 @@ def test_a_store_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MissingPackageError, match="Files at `s3://` needs the package `fsspec`") as caught:
         Store(url="s3://bucket").read_bytes("a")
-    assert caught.value.hint == "pip install 'understudy[remote]'"
+    assert caught.value.hint == "pip install 'understudy-motion[remote]'"
 
 
 def test_a_store_can_be_sent_to_others() -> None:
@@ -213,7 +214,7 @@ def test_half_a_line_swallows_nothing(tmp_path: Path) -> None:
 def test_rows_of_a_store_are_there_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batch.journal.EVERY", 0.0)
+    monkeypatch.setattr(batch_journal, "EVERY", 0.0)
     place = Store(url="memory://shelf")
     journal = Journal(place, "rows.jsonl")
     journal.add({"clip": "a"})
@@ -233,7 +234,7 @@ def test_a_lock_is_one_run_s(tmp_path: Path) -> None:
 def test_a_lock_of_a_store_is_taken_over_from_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batch.journal.BEAT", 0.1)
+    monkeypatch.setattr(batch_journal, "BEAT", 0.1)
     place: Any = Store(url="memory://shelf")
     place.write_bytes(LOCK, json.dumps({"run": "dead", "host": "there", "process": 7, "beats": 3}).encode())
     began = time.monotonic()
@@ -249,7 +250,7 @@ def test_a_lock_of_a_store_is_taken_over_from_the_dead(monkeypatch: pytest.Monke
 def test_of_two_that_want_a_lock_at_once_one_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     fsspec.filesystem("memory").store.clear()
-    monkeypatch.setattr("understudy.batch.journal.BEAT", 0.4)
+    monkeypatch.setattr(batch_journal, "BEAT", 0.4)
     place, got, start = Store(url="memory://shelf"), [], threading.Barrier(4)
 
     def want() -> None:

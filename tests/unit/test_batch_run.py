@@ -18,14 +18,15 @@ import understudy
 from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, OptionError, UnknownNameError
 from understudy.batch import batch
+from understudy.batch import clip_job as batch_clip_job
 from understudy.batch.clip_job import PARTS
 from understudy.batch.engines import engines
 from understudy.batch.model import StopError
 from understudy.batch.run import BatchStoppedError
 from understudy.figure.motion import Motion
 from understudy.io import read, write
-from understudy.recipe import ActorSpec, Prepared, Recipe
-from understudy.solve.solvers.base import Solution
+from understudy.retarget.driver import Prepared, Retargeted
+from understudy.retarget.spec import ActorSpec, Recipe
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -119,15 +120,15 @@ def test_failed_clips_are_tried_again_only_if_asked(run: Run, source: Path) -> N
     assert seconds(run(retry_failed=True))["broken.bvh"] != first["seconds"]
 
 
-def frozen(prepared: Prepared, solution: Solution) -> Solution:
+def frozen(prepared: Prepared, result: Retargeted) -> Retargeted:
     """A result that does not move."""
-    still = solution.motions[0]
+    still = result.solution.motions[0]
     motion: Motion = replace(
         still,
         root=np.repeat(still.root[:1], still.num_frames, axis=0),
         rotations=np.repeat(still.rotations[:1], still.num_frames, axis=0),
     )
-    return replace(solution, motions=(motion,))
+    return replace(result, solution=replace(result.solution, motions=(motion,)))
 
 
 def test_a_result_that_is_no_use_is_kept_aside(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,8 +150,8 @@ def test_a_result_that_is_no_use_is_kept_aside(run: Run, tmp_path: Path, monkeyp
 def test_a_fault_of_ours_fails_its_clip_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     solve = Prepared.solve
 
-    def broken(self: Prepared, *given: Any) -> Solution:
-        if "deep" in self.cast[0].cast.source:
+    def broken(self: Prepared, *given: Any) -> Retargeted:
+        if "deep" in self.actors[0].spec.source:
             raise ZeroDivisionError("nothing to divide by")
         return solve(self, *given)
 
@@ -165,17 +166,23 @@ def test_an_output_that_cannot_be_written_stops_it_all(run: Run, monkeypatch: py
     def full(*_: Any) -> None:
         raise StopError("out: cannot be written: No space left on device")
 
-    monkeypatch.setattr("understudy.batch.clip_job._written", full)
+    monkeypatch.setattr(batch_clip_job, "_written", full)
     with pytest.raises(BatchStoppedError, match="No space left on device") as caught:
         run()
     assert caught.value.hint == "what is done is kept: run it again to go on"
 
 
 def test_stopping_early_keeps_what_is_done(source: Path, tmp_path: Path, run: Run) -> None:
-    rows = batch(source, "sample:child", tmp_path / "out", engine="inline")
-    first = next(rows)
-    rows.close()  # type: ignore[attr-defined]
-    assert seconds(run())[first["clip"]] == first["seconds"]
+    first: list[Any] = []
+
+    def stop(row: Any) -> None:
+        first.append(row)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        batch(source, "sample:child", tmp_path / "out", engine="inline", watch=stop)
+    assert len(first) == 1
+    assert seconds(run())[first[0]["clip"]] == first[0]["seconds"]
 
 
 def test_every_animation_of_a_file_is_a_clip(source: Path, tmp_path: Path) -> None:
@@ -215,7 +222,7 @@ def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
 
 
 def test_the_target_s_skin_is_measured_if_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from understudy.batch import clip_job as performing
+    from understudy import metrics
 
     write(samples.character("child"), tmp_path / "child.glb")
     given = []
@@ -224,8 +231,8 @@ def test_the_target_s_skin_is_measured_if_asked(run: Run, tmp_path: Path, monkey
         given.append(len(meshes))
         return evaluate(*motions, meshes=meshes, **more)
 
-    evaluate = performing.evaluate
-    monkeypatch.setattr(performing, "evaluate", watched)
+    evaluate = metrics.evaluate
+    monkeypatch.setattr(metrics, "evaluate", watched)
     target = str(tmp_path / "child.glb")
     assert {row["output"] for row in run(target)} == {"a/walk.glb", "b/deep/walk.glb"}
     assert given == [0, 0]
@@ -243,7 +250,7 @@ def test_a_missing_engine_package_is_told(run: Run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingPackageError, match="The engine `dask` needs the package `distributed`") as caught:
         run(engine="dask")
-    assert caught.value.hint == "pip install 'understudy[dask]'"
+    assert caught.value.hint == "pip install 'understudy-motion[dask]'"
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackageError, match="Writing tables as Parquet needs the package `pyarrow`"):
         run(table="parquet")

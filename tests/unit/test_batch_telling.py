@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.batch.clip_job import SIZE, thumbnail
+from understudy.batch import report as batch_report
 from understudy.batch.journal import Index, Journal
 from understudy.batch.places import Folder, Store
 from understudy.batch.report import WORST, Summary, columns_of, open_in_studio, rankings, write_page, write_table
+from understudy.figure.sketch import SIZE, thumbnail
 
 
 def row(clip: str, **more: Any) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def test_a_table_as_csv(tmp_path: Path) -> None:
 
 def test_a_table_as_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("understudy.batch.report.GROUP", 1)
+    monkeypatch.setattr(batch_report, "GROUP", 1)
     write_table(Folder(path=tmp_path), "table.parquet", lambda: ROWS)
     found = parquet.read_table(tmp_path / "table.parquet").to_pylist()
     assert found[0]["foot_skate.mean_speed"] == 0.25

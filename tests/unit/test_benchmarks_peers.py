@@ -145,7 +145,7 @@ def test_missing_packages_are_named_with_how_to_install_them(load):
     assert measures.packages(("numpy", "math"))[0] is np
     missing = measures.packages(("numpy", "no_such_package", "nor_this_one"))
     assert missing.packages == ("no_such_package", "nor_this_one")
-    assert missing.note == "no_such_package, nor_this_one are not installed: pip install 'understudy[peers]'"
+    assert missing.note == "no_such_package, nor_this_one are not installed: pip install 'understudy-motion[peers]'"
     assert measures.Missing(packages=("a",)).note.startswith("a is not installed")
 
 
@@ -221,7 +221,7 @@ def test_robot_without_mink_is_compared_with_what_is_there(load, stickbot, quick
     without(measures, monkeypatch, robot, "mink")
     table = robot.compare(stickbot)
     assert [row[0] for row in table.rows] == ["spacetime (ours)", "ik", "angles carried over"]
-    assert table.notes[-1] == "mink: skipped; mink is not installed: pip install 'understudy[peers]'"
+    assert table.notes[-1] == "mink: skipped; mink is not installed: pip install 'understudy-motion[peers]'"
     assert table.missed == ()
     rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert rows["spacetime (ours)"]["skate cm/s"] < 0.05 < rows["angles carried over"]["skate cm/s"]
@@ -284,7 +284,7 @@ def test_solvers_are_compared_and_nlopt_may_be_missing(load, walk, monkeypatch):
     without(measures, monkeypatch, solvers, "nlopt")
     table = solvers.compare(walk, (8,), 30.0)
     assert [row[0] for row in table.rows] == ["8 frames, spacetime (ours)", "8 frames, scipy SLSQP"]
-    assert table.notes[-1] == "NLopt: skipped; nlopt is not installed: pip install 'understudy[peers]'"
+    assert table.notes[-1] == "NLopt: skipped; nlopt is not installed: pip install 'understudy-motion[peers]'"
     first, second = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     assert first["x ours"] == 1.0
     assert first["worst mm or mrad"] < 1.0

@@ -14,7 +14,8 @@ from understudy.correspondence.pairs import Correspondence, CorrespondenceError,
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.retarget.driver import SKEWED, is_driven, match_actor, rest_poses_apart, retarget
+from understudy.retarget.driver import retarget
+from understudy.retarget.matching import MAX_REST_POSE_ANGLE_DEGREES, is_driven, match_actor, rest_poses_apart
 from understudy.retarget.plan import Assignment, Options, plan
 
 Z = np.array([0.0, 0.0, 1.0])
@@ -50,7 +51,10 @@ def test_a_target_of_the_same_build_takes_the_angles() -> None:
     np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
 
 
-@pytest.mark.parametrize(("degrees", "mapped"), [(0.9 * SKEWED, False), (1.1 * SKEWED, True), (80.0, True)])
+@pytest.mark.parametrize(
+    ("degrees", "mapped"),
+    [(0.9 * MAX_REST_POSE_ANGLE_DEGREES, False), (1.1 * MAX_REST_POSE_ANGLE_DEGREES, True), (80.0, True)],
+)
 def test_the_same_joints_in_another_rest_pose_are_aligned(degrees: float, mapped: bool) -> None:
     """Up to ten degrees are a difference of build; beyond, the same angles would be another pose."""
     motion = walk()
@@ -77,15 +81,15 @@ def test_arms_down_is_no_stumbling_block() -> None:
 def test_asking_for_an_alignment_gets_one() -> None:
     motion = walk()
     body = motion.skeleton
-    for asked in ({"alignment": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
+    for asked in ({"align_by": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
         part = match_actor(motion, body, **asked)
         assert part.alignment is not None
         assert not part.alignment.stance
-    stood = match_actor(motion, body, alignment="stance").alignment
+    stood = match_actor(motion, body, align_by="stance").alignment
     assert stood is not None
     assert stood.stance
     with pytest.raises(OptionError, match="Expected an alignment, one of direction, stance; got `loose`"):
-        match_actor(motion, body, alignment="loose")
+        match_actor(motion, body, align_by="loose")
 
 
 def test_a_given_map_is_the_map() -> None:

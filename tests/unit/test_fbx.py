@@ -430,7 +430,7 @@ def test_a_missing_package_is_named_with_the_install_line(monkeypatch: pytest.Mo
     monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="Reading FBX needs the package `ufbx`") as caught:
         scene.read()
-    assert caught.value.hint == "pip install 'understudy[fbx]'"
+    assert caught.value.hint == "pip install 'understudy-motion[fbx]'"
 
 
 BROKEN = {

@@ -26,14 +26,13 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import crossed, failures, frozen, off_limits, scattered
-from understudy.recipe import Prepared, Recipe, prepare
 from understudy.recipe.guards import analogy_failures, transition_failures
-from understudy.retarget.driver import match_actor, retarget
+from understudy.retarget.driver import Prepared, Retargeted, prepare, retarget
+from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import Options, plan
 from understudy.retarget.quality import measure
-from understudy.retarget.spec import ActorSpec, Reading
+from understudy.retarget.spec import ActorSpec, Reading, Recipe
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solution
 from understudy.transition import transition
 
 BODIES = ("child", "giant", "dog", "spider", "shark")
@@ -379,9 +378,10 @@ def test_a_spoiled_result_fails(
 ) -> None:
     solve = Prepared.solve
 
-    def spoiled(self: Prepared, *arguments: Any) -> Solution:
+    def spoiled(self: Prepared, *arguments: Any) -> Retargeted:
         found = solve(self, *arguments)
-        return replace(found, motions=tuple(spoil(motion, how) for motion in found.motions))
+        motions = tuple(spoil(motion, how) for motion in found.motions)
+        return replace(found, solution=replace(found.solution, motions=motions))
 
     monkeypatch.setattr(Prepared, "solve", spoiled)
     given = [command, "sample:walk", "sample:child", "-o", str(tmp_path / "a.bvh"), "--frames", ":90", "--json"]

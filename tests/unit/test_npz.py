@@ -17,9 +17,9 @@ from understudy.figure.angles import joint_angles
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import Clip, read, write
+from understudy.io.npz import archive as npz_archive
 from understudy.io.npz.archive import Archive
 from understudy.io.npz.clip_file import CLIP, TRAJECTORY_VERSION, VERSION, clip_arrays
-from understudy.io.npz.clip_file import archive as npz_archive
 from understudy.samples import character, motion
 
 DATA = Path(__file__).parents[1] / "data"

@@ -430,7 +430,7 @@ def test_without_matplotlib_the_page_says_what_is_left_out(
     missing = write_page(tmp_path / "r.html", walk)
     assert len(missing) == 1
     assert "needs the package `matplotlib`" in missing[0]
-    assert "pip install 'understudy[picture]'" in missing[0]
+    assert "pip install 'understudy-motion[picture]'" in missing[0]
     assert missing[0] in Page((tmp_path / "r.html").read_text(encoding="utf-8")).seen
 
 

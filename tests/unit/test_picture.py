@@ -16,6 +16,7 @@ from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.stick import LEFT, MIDDLE, PALETTES, RIGHT, check_views, hull, stick, view_of
 from understudy.samples.scene import Prop, Scene
 from understudy.show.filmstrip import (
     INNER_WIDTH,
@@ -27,8 +28,9 @@ from understudy.show.filmstrip import (
     strip_of,
     strip_scale,
 )
-from understudy.show.picture import FLOOR, PALETTES, PROP, Panel, compose, draw, draw_pose, hull, mixed
-from understudy.show.stick import LEFT, MIDDLE, RIGHT, check_views, stick, view_of
+from understudy.show.pen import FLOOR, PROP, compose, draw_pose, mixed
+from understudy.show.pen import PicturePanel as Panel
+from understudy.show.picture import draw
 
 UP5, BESIDE = np.array([0.0, 5.0, 0.0]), np.array([1.0, 0.0, 0.5])
 
@@ -377,7 +379,7 @@ def test_props_and_planted_spots_are_drawn(style: str, tmp_path: Path) -> None:
     assert share_of(pixels(bare), brown) < 1e-5
     assert share_of(pixels(full), brown) > 1e-3
     act = acts_of([scene])[0]
-    assert act.point_refs().tolist() == [[0.1, 0.0, 0.3]]
+    assert act.spots().tolist() == [[0.1, 0.0, 0.3]]
     assert len(act.spots((1.0, 2.0))) == 0
 
 
@@ -433,7 +435,7 @@ def test_refusals_say_what_was_found(tmp_path: Path) -> None:
 
 def test_missing_matplotlib_is_said_with_the_way_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'understudy\[picture\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'understudy-motion\[picture\]'"):
         draw(walk(), tmp_path / "a.png")
 
 

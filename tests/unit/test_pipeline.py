@@ -130,7 +130,7 @@ def test_kept_joints_keep_their_rotations_to_the_last_bit() -> None:
         np.testing.assert_array_equal(found.motion.rotations[:, joint], walk().rotations[:, joint])
     other = walk().skeleton.joint("RightUpLeg")
     assert angle_between(found.motion.rotations[:, other], walk().rotations[:, other]).max() > 0.01
-    with pytest.raises(UnknownNameError, match="Joint `LeftFot` is not in skeleton `adult`; nearest: `LeftFoot`"):
+    with pytest.raises(UnknownNameError, match="Option keep: no joint `LeftFot`; nearest: `LeftFoot`"):
         retarget(walk(), scaled(0.8), contacts=scene().contacts, options=Options(keep=("LeftFot",)))
 
 

@@ -16,18 +16,20 @@ from understudy import samples
 from understudy.base.errors import FileError, OptionError, UnderstudyError, UnknownNameError
 from understudy.base.toml import find_lines
 from understudy.constraints import Constraint, PointRef, kinds
+from understudy.constraints.base import Unit
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
-from understudy.recipe import ActorSpec, PropEntry, Reading, Recipe, prepare, read_recipe, recipe_text, write_recipe
+from understudy.recipe import read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
 from understudy.recipe.writing import constraint_lines
 from understudy.retarget.actor import parse_scale, part_bones, scaled
+from understudy.retarget.driver import prepare
 from understudy.retarget.plan import Options
-from understudy.retarget.prepare import make_solver, solvers
-from understudy.retarget.spec import parse_spacing
+from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe, parse_spacing
+from understudy.solve.solvers import make_solver, solvers
 
 WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'
 
@@ -149,6 +151,7 @@ class Level(Constraint):
     """A kind that the reader has never heard of."""
 
     kind: ClassVar[str] = "level"
+    unit: ClassVar[Unit] = Unit.METRE
 
     spot: PointRef
     height: float
@@ -201,7 +204,7 @@ def test_an_unchanged_recipe_gives_exactly_the_same(tmp_path: Path) -> None:
 
 
 def test_a_morph_in_a_recipe(recipe: Callable[[str], Recipe]) -> None:
-    share = prepare(recipe(WALK + "morph = [1.0, 3.0]\n")).plan.parts[0].share
+    share = prepare(recipe(WALK + "morph = [1.0, 3.0]\n")).plan.assignments[0].share
     assert share is not None
     assert share[[0, 30, 60, 90, 150]].tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
     with pytest.raises(OptionError, match="The morph from 7 to 8 s is outside the motion, which lasts 5 s"):

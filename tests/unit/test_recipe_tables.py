@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from understudy.base.fields import FieldError
-from understudy.recipe import ActorSpec, Recipe, read_recipe, recipe_from, recipe_text
+from understudy.recipe import read_recipe, recipe_from, recipe_text
 from understudy.recipe.writing import name_from, named_from
-from understudy.retarget.spec import PropEntry, Reading
+from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
 
 
 def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:

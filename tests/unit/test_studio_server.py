@@ -287,7 +287,8 @@ def test_results_leave_as_files(studio: Any) -> None:
 
 
 def test_a_recipe_is_saved_and_opened_as_the_command_line_has_it(studio: Any) -> None:
-    from understudy.recipe import prepare, read_recipe, recipe_from, recipe_text
+    from understudy.recipe import read_recipe, recipe_from, recipe_text
+    from understudy.retarget.driver import prepare
 
     (studio.folder / "files" / "deep").mkdir()
     understudy.write(samples.motion("walk").motion, studio.folder / "files" / "walk.bvh")

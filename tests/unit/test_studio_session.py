@@ -503,4 +503,4 @@ def test_a_missing_page_or_package_is_told(tmp_path: Path, monkeypatch: pytest.M
     lacking = CliRunner().invoke(cli, ["studio"])
     assert lacking.exit_code == 1
     assert "The studio needs the package `uvicorn`" in lacking.output
-    assert "pip install 'understudy[studio]'" in lacking.output
+    assert "pip install 'understudy-motion[studio]'" in lacking.output

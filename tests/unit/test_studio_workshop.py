@@ -301,7 +301,7 @@ def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None
     assert np.allclose(after["props"][: first - 1], before["props"][: first - 1])
     hands = fk(work.motions_made[0]).points(["LeftHand", "RightHand"]).mean(axis=1)
     away = np.linalg.norm(after["props"][first : last + 1, 0, :3] - hands[first : last + 1], axis=-1)
-    own = fk(work.prepared.cast[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
+    own = fk(work.prepared.actors[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
     usual = np.linalg.norm(before["props"][first : last + 1, 0, :3] - own[first : last + 1], axis=-1)
     assert np.abs(away - usual).max() < 0.1
     # It is carried lower, and not as far.
@@ -387,7 +387,7 @@ def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
     def nothing(*_given: Any) -> None:
         raise CorrespondenceError("Nothing but the root corresponds")
 
-    monkeypatch.setattr("understudy.studio.cache.make_part", nothing)
+    monkeypatch.setattr("understudy.studio.cache.assign", nothing)
     shop, wanted = Workshop(base / "other"), document({"source": "sample:walk", "target": "sample:spider"})
     seen = shop.view(wanted, base)
     assert seen["correspondence"]["pairs"] == []
@@ -493,7 +493,7 @@ def test_a_skin_is_sent_and_moves_with_the_joints(shop: Workshop, base: Path) ->
     assert np.allclose(np.linalg.norm(arrays["normals"], axis=-1), 1.0, atol=1e-5)
     motion = work.motions_made[0]
     pose = fk(motion)
-    assert np.allclose(_posed(arrays, pose, 40), skinned(work.prepared.cast[0].clip.meshes[0], motion)[40], atol=1e-4)
+    assert np.allclose(_posed(arrays, pose, 40), skinned(work.prepared.actors[0].clip.meshes[0], motion)[40], atol=1e-4)
 
 
 def _posed(arrays: dict[str, np.ndarray], pose: Any, frame: int) -> np.ndarray:

@@ -14,9 +14,9 @@ import understudy
 from understudy import samples
 from understudy.base.fields import FieldError, build
 from understudy.constraints import kinds
-from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.figure.kinematics import fk
-from understudy.retarget.prepare import solvers
+from understudy.solve.solvers import solvers
 from understudy.studio.analogies import Likeness
 from understudy.studio.document import fresh
 from understudy.studio.forms import form, formats, forms
@@ -237,6 +237,7 @@ class Wiggle(Constraint):
     """A point wiggles."""
 
     kind: ClassVar[str] = "wiggle"
+    unit: ClassVar[Unit] = Unit.METRE
 
     spot: PointRef
     how: str = "fast"

@@ -416,7 +416,7 @@ def test_a_missing_package_is_named_with_the_install_line(
     monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=f"{doing} USD needs the package `usd-core`") as caught:
         read(path) if doing == "Reading" else write(figure(), tmp_path / "out.usda")
-    assert caught.value.hint == "pip install 'understudy[usd]'"
+    assert caught.value.hint == "pip install 'understudy-motion[usd]'"
     assert not (tmp_path / "out.usda").exists()
 
 

@@ -16,8 +16,9 @@ from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point
-from understudy.show.picture import PALETTES
-from understudy.show.video import HOLDS, PAPER, Film, film, grid_step, rgb, whole_delay, write_video
+from understudy.figure.stick import PALETTES
+from understudy.show.brush import HOLDS, PAPER, rgb
+from understudy.show.video import Film, film, grid_step, whole_delay, write_video
 
 SIZE = (320, 180)
 LABEL = 18
@@ -269,7 +270,7 @@ def test_missing_packages_are_told_before_any_work(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackageError) as found:
         write_video(walk, tmp_path / name, size=SIZE)
-    assert found.value.hint == "pip install 'understudy[video]'"
+    assert found.value.hint == "pip install 'understudy-motion[video]'"
     assert list(tmp_path.iterdir()) == []
 
 

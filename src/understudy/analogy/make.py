@@ -18,6 +18,7 @@ from understudy.analogy.preparation import Preparation, Settings, jumping, prepa
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
 from understudy.analogy.study import HeadingCourse, Study
+from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor
@@ -36,6 +37,7 @@ LITTLE = 0.5
 """Coverage, likeness or score below which a user is warned."""
 
 
+@refuse_unknown_keywords
 def analogy(
     a_example: Motion | None,
     b_example: Motion | None,

@@ -92,6 +92,12 @@ class Analogy:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Analogy {self.motion!r}, score {self.score:.2f}>"
+
+    def _repr_html_(self) -> str:
+        return self.motion._repr_html_()
+
     @property
     def score(self) -> float:
         """How good the attempt is, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""

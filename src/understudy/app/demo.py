@@ -83,19 +83,13 @@ def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], M
     """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
     from understudy.app.output import Progress
     from understudy.app.retarget import write_results
-    from understudy.recipe import ActorSpec, Recipe, prepare
-    from understudy.retarget.quality import advice, measure, summary
+    from understudy.retarget.driver import retarget
 
-    recipe = Recipe(actors=(ActorSpec(source=f"sample:{scene.name}", target=f"sample:{target}"),))
     with Progress() as progress:
-        prepared = prepare(recipe)
-        spacing = prepared.spacings()[0]
-        solution = prepared.solve(spacing, progress)
-    write_results(prepared, solution, path)
-    data = measure(prepared, solution, spacing)
-    data["warnings"] = advice(data, recipe.options.plants)
-    note(data["warnings"], f"warning: {target}")
-    return {**data, "summary": summary(data)}, solution.motion
+        result = retarget(f"sample:{scene.name}", f"sample:{target}", watch=progress)
+    write_results(result, path)
+    note(result.quality["warnings"], f"warning: {target}")
+    return {**result.quality, "summary": result.summary().splitlines()}, result.motion
 
 
 def pictures(scene: Scene, motions: dict[str, Motion], folder: Path) -> list[Path]:

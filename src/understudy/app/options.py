@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from understudy.recipe import Recipe
+    from understudy.retarget.spec import Recipe
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -99,12 +99,14 @@ def retarget_options(command: Command) -> Command:
 
 def make_recipe(given: dict[str, Any]) -> Recipe:
     """The recipe that arguments and options make: a file's, if one is named, with what is given besides put over it."""
-    from understudy.recipe import ActorSpec, Recipe, read_recipe
     from understudy.retarget.actor import parse_scale
+    from understudy.retarget.spec import ActorSpec, Recipe
 
     source, target = given.get("source"), given.get("target")
     scale = None if given.get("scale") is None else parse_scale(given["scale"])
     if given.get("recipe"):
+        from understudy.recipe import read_recipe
+
         recipe = read_recipe(given["recipe"])
         if source or target or scale is not None:
             recipe = _recast(recipe, source, target, scale)
@@ -150,8 +152,8 @@ def _here(name: str) -> str:
 
 
 def _with_options(recipe: Recipe, given: dict[str, Any]) -> Recipe:
-    from understudy.retarget.prepare import find_solver
     from understudy.retarget.spec import parse_spacing
+    from understudy.solve.solvers import find_solver
 
     names = (
         "unit", "up", "skeleton", "target_unit", "target_up", "target_skeleton", "frames", "fps", "keep_reference",

@@ -12,8 +12,8 @@ from understudy.app.options import json_option, make_recipe, retarget_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
-    from understudy.recipe import PropEntry, Recipe
     from understudy.retarget.actor import ActorData
+    from understudy.retarget.spec import PropEntry, Recipe
 
 
 @click.command(
@@ -41,15 +41,16 @@ def recipe(**given: Any) -> None:
     Run unchanged, by `understudy retarget --recipe FILE -o OUT`, it gives what `understudy retarget SOURCE TARGET`
     gives. In place of TARGET, --scale takes SOURCE's own character larger or smaller.
     """
-    from understudy.recipe import prepare, write_recipe
+    from understudy.recipe import write_recipe
     from understudy.recipe.writing import named_from
+    from understudy.retarget.driver import prepare
 
     if Path(given["output"]).suffix.lower() != ".toml":
         raise click.UsageError(f"A recipe is written as .toml; got `{given['output']}`.")
     whole = gather(given)
     prepared = prepare(whole)
     contacts = prepared.contacts
-    props = whole.props or sample_props(prepared.cast)
+    props = whole.props or sample_props(prepared.actors)
     named = named_from(replace(whole, contacts=contacts, props=props), Path(given["output"]).parent)
     write_recipe(named, given["output"])
     note(prepared.notes)
@@ -86,8 +87,8 @@ def gather(given: dict[str, Any]) -> Recipe:
 
 def _further(name: str, source: str, target: str) -> Any:
     from understudy.base.errors import OptionError
-    from understudy.recipe import ActorSpec
     from understudy.retarget.actor import parse_scale
+    from understudy.retarget.spec import ActorSpec
 
     if target == "same":
         return ActorSpec(name=name, source=source, scale=1.0, moves=False)
@@ -105,7 +106,7 @@ def file_props(path: str) -> tuple[PropEntry, ...]:
 
     from understudy.base.errors import FileError
     from understudy.base.files import open_to_read
-    from understudy.recipe import PropEntry
+    from understudy.retarget.spec import PropEntry
 
     with open_to_read(path) as stream:
         listed = json.load(stream).get("props", [])
@@ -123,14 +124,14 @@ def file_props(path: str) -> tuple[PropEntry, ...]:
 
 def sample_props(cast: tuple[ActorData, ...]) -> tuple[PropEntry, ...]:
     """The props that samples bring."""
-    from understudy.recipe import PropEntry
+    from understudy.retarget.spec import PropEntry
 
     found = {}
     for each in cast:
         for prop in each.props:
             still = prop.positions.ndim == 2
             placed: dict[str, Any] = {"positions": prop.positions, "rotations": prop.rotations}
-            where = placed if still else {"path": each.cast.source}
+            where = placed if still else {"path": each.spec.source}
             found[prop.name] = PropEntry(name=prop.name, sizes=prop.sizes, **where)
     return tuple(found.values())
 

@@ -12,8 +12,8 @@ from understudy.app.options import json_option, make_recipe, retarget_options
 from understudy.app.output import Progress, check_output, note, print_json
 
 if TYPE_CHECKING:
-    from understudy.recipe import Prepared, Recipe
-    from understudy.solve.solvers.base import Solution
+    from understudy.retarget.driver import Retargeted
+    from understudy.retarget.spec import Recipe
 
 
 @click.command(
@@ -41,8 +41,8 @@ def retarget(**given: Any) -> None:
 
 def perform(recipe: Recipe, given: dict[str, Any]) -> None:
     """Solve a recipe, write its results and print how good they are."""
-    from understudy.recipe import prepare
-    from understudy.retarget.quality import advice, measure, summary
+    from understudy.retarget.driver import prepare
+    from understudy.retarget.quality import summary
 
     check_output(given["output"])
     check_output(given.get("report"), motion=False)
@@ -52,15 +52,13 @@ def perform(recipe: Recipe, given: dict[str, Any]) -> None:
         prepared = prepare(recipe)
         spacings = prepared.spacings()
         for spacing in spacings:
-            solution = prepared.solve(spacing, progress)
+            result = prepared.solve(spacing, progress)
             path = Path(given["output"])
             if len(spacings) > 1:
                 path = path.with_name(f"{path.stem}_{round(30 * spacing)}f{path.suffix}")
-            files, lost = write_results(prepared, solution, path)
+            files, lost = write_results(result, path)
             said += [sentence for sentence in lost if sentence not in said]
-            variants.append({"files": files, **measure(prepared, solution, spacing)})
-    for data in variants:
-        data["warnings"] = advice(data, recipe.options.plants)
+            variants.append({"files": files, **result.quality})
     note(prepared.notes)
     note(said, "not kept")
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
@@ -79,18 +77,17 @@ def perform(recipe: Recipe, given: dict[str, Any]) -> None:
         click.get_current_context().exit(1)
 
 
-def write_results(prepared: Prepared, solution: Solution, path: Path) -> tuple[list[str], list[str]]:
+def write_results(result: Retargeted, path: Path) -> tuple[list[str], list[str]]:
     """Write the motion of every actor that moves; returns the files and what they could not hold."""
     from understudy.io import write
-    from understudy.retarget.actor import clip_of
 
-    moving = [i for i, each in enumerate(prepared.cast) if each.cast.moves]
+    actors = result.prepared.actors
+    moving = [i for i, each in enumerate(actors) if each.spec.moves]
     files: list[str] = []
     lost: list[str] = []
     for i in moving:
-        each = prepared.cast[i]
-        file = path.with_name(f"{path.stem}_{each.cast.name}{path.suffix}") if len(moving) > 1 else path
-        lost += write(clip_of(each, solution.motions[i]), file)
+        file = path.with_name(f"{path.stem}_{actors[i].spec.name}{path.suffix}") if len(moving) > 1 else path
+        lost += write(result.clips[i], file)
         files.append(str(file))
     return files, lost
 

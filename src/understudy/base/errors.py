@@ -6,7 +6,13 @@ Every message says what was found and what was expected; a hint, where there is 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 
 class UnderstudyError(Exception):
@@ -65,7 +71,7 @@ class MissingPackageError(UnderstudyError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package `{package}`, which is not installed",
-            hint=f"pip install 'understudy[{extra}]'",
+            hint=f"pip install 'understudy-motion[{extra}]'",
         )
 
 
@@ -78,3 +84,17 @@ def nearest_names(wanted: str, names: Iterable[str], count: int = 3) -> str:
         return "nearest: " + ", ".join(f"`{folded[name]}`" for name in close)
     shown = ", ".join(f"`{name}`" for name in known[:count])
     return f"there are {len(known)}, from {shown}" if known else "there are none"
+
+
+def refuse_unknown_keywords(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """A function that answers a keyword it does not have with the nearest ones that it has."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownNameError(f"`{function.__name__}` takes no `{name}`; {nearest_names(name, known)}")
+        return function(*args, **kwargs)
+
+    return checked

@@ -109,6 +109,8 @@ def convert(value: Any, hint: Any, folder: Path = Path()) -> Any:
     if origin is Callable:
         return _function(value, folder)
     if isinstance(hint, type) and is_dataclass(hint):
+        if isinstance(value, str) and hasattr(hint, "from_name"):
+            return hint.from_name(value)
         return build(hint, value, folder=folder)
     return _plain(value, hint)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 
@@ -15,3 +17,10 @@ def scan(package: str, attribute: str) -> Iterator[tuple[str, Any]]:
         module = importlib.import_module(f"{package}.{info.name}")
         if hasattr(module, attribute):
             yield info.name, getattr(module, attribute)
+
+
+def find_module(package: str, name: str) -> ModuleType | None:
+    """The module of a package by name, None if there is none."""
+    if not name.isidentifier() or find_spec(f"{package}.{name}") is None:
+        return None
+    return importlib.import_module(f"{package}.{name}")

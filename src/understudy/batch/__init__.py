@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from understudy.base.errors import refuse_unknown_keywords
 from understudy.batch.model import TIMEOUT, Row
 
 if TYPE_CHECKING:
-    from understudy.batch.run import Batch
-    from understudy.recipe import Recipe
-    from understudy.retarget.spec import Scale
+    from understudy.retarget.spec import Recipe, Scale
 
 
 __all__ = ["Row", "batch"]
 
 
+@refuse_unknown_keywords
 def batch(
     source: str | Path,
     target: str | Path | None = None,
@@ -37,11 +37,11 @@ def batch(
     retry_failed: bool = False,
     skin: bool = False,
     table: str = "csv",
-) -> Iterator[Row]:
-    """Put every motion of a folder onto one body; rows come as clips finish, those done before among them.
+    watch: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Put every motion of a folder onto one body; returns a row of figures for each clip, those done before among them.
 
-    What is done is kept however a run ends, and the next one goes on from there. Table and page are written when the
-    last row has been taken.
+    What is done is kept however a run ends, and the next one goes on from there.
 
     Args:
         source: The folder with the motions; a path, or with a protocol such as `s3://bucket/clips`.
@@ -60,6 +60,7 @@ def batch(
         retry_failed: Whether clips that failed are tried again though nothing has changed.
         skin: Whether limbs that go through the body are told by the target's skin, which takes longer.
         table: `csv` or `parquet`.
+        watch: Called with each row as its clip is finished.
     """
     from understudy.batch.places import place_of
     from understudy.batch.run import Batch
@@ -83,13 +84,13 @@ def batch(
         skin=skin,
         table=table,
     )
-    return _rows(whole)
-
-
-def _rows(whole: Batch) -> Iterator[Row]:
+    rows: list[Row] = []
     with closing(whole.run()) as steps:
         for step in steps:
-            yield step.row
+            rows.append(step.row)
+            if watch is not None:
+                watch(step.row)
+    return rows
 
 
 def _recipe(
@@ -101,7 +102,8 @@ def _recipe(
 ) -> Recipe:
     """The recipe of all clips, from what is said besides one."""
     from understudy.base.errors import OptionError
-    from understudy.recipe import ActorSpec, Recipe, read_recipe
+    from understudy.recipe import read_recipe
+    from understudy.retarget.spec import ActorSpec, Recipe
 
     if given is None:
         if target is None and scale is None:

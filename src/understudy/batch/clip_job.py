@@ -21,25 +21,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
-
 import understudy
 from understudy.base.errors import FileError, OptionError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.files import open_to_read
-from understudy.base.quaternion import Array
 from understudy.batch.model import DONE, FAILED, REJECTED, STATE, Answer, Job, JobSpec, Row, StopError, versions
 from understudy.batch.places import Folder, Location, protocol_of, split
-from understudy.figure.motion import Motion
+from understudy.figure.sketch import thumbnail
 from understudy.io import Clip, formats, read, write
 from understudy.io.files import split_clip
-from understudy.metrics import Report, evaluate
-from understudy.recipe import Prepared, Recipe, prepare, recipe_text
-from understudy.retarget.actor import SAMPLE, clip_of
-from understudy.retarget.quality import measure
+from understudy.metrics import Report
+from understudy.recipe import recipe_text
+from understudy.retarget.actor import SAMPLE
+from understudy.retarget.driver import Prepared, prepare
+from understudy.retarget.spec import Recipe
 from understudy.samples import characters, motions
-from understudy.show.pen import PALETTES
-from understudy.show.stick import LEFT, MIDDLE, RIGHT, Stick, stick, view_of
-from understudy.solve.solvers.base import Solution
 
 USUAL = ".bvh"
 """The ending of results where neither the user nor the target's file says one."""
@@ -357,85 +352,6 @@ def fetched_from(order: JobSpec) -> dict[str, str]:
     return {str(Path(here).parent): f"{there.rpartition('/')[0]}/"}
 
 
-POSES = 5
-"""Poses that a picture shows, evenly over the motion."""
-
-SIZE = (200, 64)
-"""Units across and down."""
-
-EDGE = 3.0
-
-THIN, THICK = 1.0, 4.0
-"""Units: how wide bones are drawn, at least and at most."""
-
-APART = (0.55, 0.9)
-"""Body sizes by which poses are set apart, at least and at most: near ones would hide each other, far ones be small."""
-
-
-def thumbnail(motion: Motion) -> str:
-    """A picture of a motion as SVG: poses from the beginning to the end, seen from the side."""
-    frames = np.unique(np.linspace(0, motion.num_frames - 1, POSES).round().astype(int))
-    figure = stick(motion[frames])
-    places = _laid_out(figure)
-    edge = max(figure.head_radius, 0.02 * figure.size)
-    low, high = places.min(axis=(0, 1)) - edge, places.max(axis=(0, 1)) + edge
-    scale = min((n - 2.0 * EDGE) / max(float(s), 1e-9) for n, s in zip(SIZE, high - low))
-    middle = 0.5 * (low + high)
-    dots = (places - middle) * [scale, -scale] + 0.5 * np.array(SIZE)
-    floor = float((0.0 - middle[1]) * -scale + 0.5 * SIZE[1])
-    parts = [f'<path d="M0 {floor:.0f}H{SIZE[0]}" stroke="#c4ccd4"/>'] if 0.0 <= floor <= SIZE[1] else []
-    for number, pose in enumerate(dots):
-        faint = f' opacity="{0.35 + 0.65 * (number + 1) / len(dots):.2f}"'
-        parts.append(f"<g{faint}>{''.join(_pose(figure, pose, scale))}</g>")
-    return (
-        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" fill="none" stroke-linecap="round" '
-        f'stroke-linejoin="round">{"".join(parts)}</svg>'
-    )
-
-
-def _laid_out(figure: Stick) -> Array:
-    """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, poses where they are or apart."""
-    nodes = figure.nodes
-    if figure.head is not None:
-        nodes = np.concatenate([nodes, figure.head[:, None]], axis=1)
-    travelled = nodes[-1].mean(axis=0) - nodes[0].mean(axis=0)
-    mean = figure.facing.mean(axis=0)
-    along = travelled if np.hypot(*travelled[[0, 2]]) > figure.size else mean
-    flat = view_of("side", along).project(nodes)[..., :2]
-    middles = flat[..., 0].mean(axis=1)
-    steps = np.clip(np.diff(middles, prepend=middles[0]), APART[0] * figure.size, APART[1] * figure.size)
-    flat = flat + (np.cumsum(steps) - middles)[:, None, None] * [1.0, 0.0]
-    drawn = figure.drawn if figure.head is None else np.append(figure.drawn, flat.shape[1] - 1)
-    hidden = np.setdiff1d(np.arange(flat.shape[1]), drawn)
-    # What is not drawn must not take room.
-    flat[:, hidden] = flat[:, drawn[:1]]
-    return flat
-
-
-def _pose(figure: Stick, dots: Array, scale: float) -> list[str]:
-    """The strokes of one pose, those of one side and width together."""
-    if figure.rigid:
-        from understudy.show.pen import hull
-
-        edge = " ".join(f"{x:.1f} {y:.1f}" for x, y in hull(dots[figure.drawn]).tolist())
-        return [f'<path d="M{edge}Z" stroke="{PALETTES[0].of(MIDDLE)}"/>']
-    strokes: dict[tuple[int, float], list[str]] = {}
-    for (a, b), side, width in zip(figure.bones, figure.sides, figure.widths):
-        wide = float(np.clip(round(width * scale), THIN, THICK))
-        line = f"M{dots[a, 0]:.1f} {dots[a, 1]:.1f}L{dots[b, 0]:.1f} {dots[b, 1]:.1f}"
-        strokes.setdefault((int(side), wide), []).append(line)
-    order = {RIGHT: 0, MIDDLE: 1, LEFT: 2}
-    drawn = [
-        f'<path d="{"".join(lines)}" stroke="{PALETTES[0].of(side)}" stroke-width="{wide:g}"/>'
-        for (side, wide), lines in sorted(strokes.items(), key=lambda item: order[item[0][0]])
-    ]
-    if figure.head is not None:
-        radius = max(figure.head_radius * scale, 1.0)
-        x, y = dots[-1]
-        drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{PALETTES[0].of(MIDDLE)}"/>')
-    return drawn
-
-
 LOCK = f"{STATE}/lock"
 """The file that says which run writes into the output's folder."""
 
@@ -576,43 +492,26 @@ def _retargeted(order: JobSpec, job: Job, path: Path, row: Row, folder: Path, cl
         prepared = prepare(replace(recipe, actors=(replace(recipe.actors[0], source=source),)))
     row["notes"] = prepared.notes
     with clock.on("solving"):
-        spacing = prepared.spacings()[0]
-        solution = prepared.solve(spacing)
+        result = prepared.solve()
     with clock.on("measuring"):
-        measured = measure(prepared, solution, spacing)
-        report = _report(prepared, solution, skin=order.skin)
-        faults = measured["faults"]
-        row |= figures(prepared, measured, report)
+        faults = result.quality["faults"]
+        row |= figures(prepared, result.quality, result.evaluate(skin=order.skin))
     with clock.on("writing"):
         output = rejected(job.output) if faults else job.output
-        row |= _written(order, clip_of(prepared.cast[0], solution.motion), output, folder)
+        row |= _written(order, result.clip, output, folder)
     row |= {"status": FAILED if faults else DONE, "reason": "; ".join(faults)}
     with clock.on("drawing"):
-        return thumbnail(solution.motion)
-
-
-def _report(prepared: Prepared, solution: Solution, *, skin: bool) -> Report:
-    """Every metric of a result against its source."""
-    part = None if prepared.plan is None else prepared.plan.parts[0]
-    correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
-    return evaluate(
-        solution.motion,
-        prepared.cast[0].motion,
-        correspondence,
-        contacts=prepared.contacts,
-        outcomes=solution.outcomes,
-        meshes=prepared.cast[0].clip.meshes if skin else (),
-    )
+        return thumbnail(result.solution.motion)
 
 
 def figures(prepared: Prepared, measured: dict[str, Any], report: Report) -> Row:
     """What was measured, flat: one entry a figure, as METRIC.FIGURE, and a verdict each."""
-    motion = prepared.cast[0].motion
+    motion = prepared.actors[0].motion
     row: Row = {
         "frames": measured["frames"],
         "fps": measured["fps"],
         "duration": round(motion.duration, 9),
-        "joints": prepared.cast[0].target.num_joints,
+        "joints": prepared.actors[0].target.num_joints,
         "verdict": str(report.verdict),
         "solver": measured["solver"],
         "spacing": measured["spacing"],

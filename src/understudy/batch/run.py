@@ -29,8 +29,7 @@ from understudy.batch.places import Folder, Location
 from understudy.batch.report import KINDS, Summary, load_parquet, write_page, write_table
 from understudy.batch.worker import share_of_memory
 from understudy.io.files import format_of
-from understudy.recipe import Recipe
-from understudy.retarget.spec import ALL
+from understudy.retarget.spec import ALL, Recipe
 
 ROWS, PICTURES, PAGE = "rows.jsonl", f"{STATE}/pictures.jsonl", "index.html"
 

@@ -41,6 +41,11 @@ class PointRef:
     actor: str = ""
     """Whose; the first actor's if empty."""
 
+    @classmethod
+    def from_name(cls, name: str) -> PointRef:
+        """A point of the first actor."""
+        return cls(point=name)
+
     def as_table(self) -> dict[str, object]:
         """The point as files keep it."""
         point = self.point if isinstance(self.point, str) else self.point.as_table()
@@ -113,10 +118,16 @@ class Constraint(ABC):
     """What reports call it."""
 
     def __init_subclass__(cls) -> None:
+        # A dataclass keeps a `__repr__` of its own.
+        cls.__repr__ = Constraint.__repr__  # type: ignore[method-assign]
         if cls.kind and not hasattr(cls, "unit"):
             raise TypeError(
                 f"Constraint kind `{cls.kind}` must say the unit of its residuals: Unit.METRE or Unit.RADIAN"
             )
+
+    def __repr__(self) -> str:
+        when = f"{len(self.instants)} instants" if self.instants else f"{self.start:g} to {self.end:g} s"
+        return f"<{type(self).__name__} {self.label}: {when}>"
 
     @property
     def angular(self) -> bool:

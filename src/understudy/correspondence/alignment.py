@@ -372,6 +372,9 @@ class Alignment:
     stance: bool
     """Whether the two stand in ways of their own."""
 
+    def __repr__(self) -> str:
+        return f"<Alignment of {self.correspondence!r}>"
+
     @cached
     def source_world(self) -> Array:
         """(J, 4) orientations of the source's bones in its reference pose."""

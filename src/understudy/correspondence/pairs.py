@@ -7,7 +7,7 @@ takes their mean. Bones in no pair have no correspondence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -79,6 +79,10 @@ class Correspondence:
     pairs: tuple[Pair, ...]
     points: tuple[PointPair, ...] = ()
     """Points that correspond although no pair of bones says so: where contacts go, what a can follows."""
+
+    def __repr__(self) -> str:
+        names = f"{self.source.name or 'unnamed'} to {self.target.name or 'unnamed'}"
+        return f"<Correspondence {names}: {len(self.pairs)} pairs, {len(self.points)} points>"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))
@@ -212,4 +216,10 @@ def same_structure(source: Skeleton, target: Skeleton) -> bool:
 def same_names(source: Skeleton, target: Skeleton) -> Correspondence:
     """The map of two skeletons of the same joints: each to its namesake."""
     pairs = [Pair(source=(name,), target=(name,), reason="the same joint") for name in source.names]
+    return Correspondence(source=source, target=target, pairs=tuple(pairs))
+
+
+def from_names(source: Skeleton, target: Skeleton, names: Mapping[str, str | Sequence[str]]) -> Correspondence:
+    """The correspondence that pairs bones of the source, by name, with bones of the target, one or a chain of them."""
+    pairs = [Pair(source=(bone,), target=(to,) if isinstance(to, str) else tuple(to)) for bone, to in names.items()]
     return Correspondence(source=source, target=target, pairs=tuple(pairs))

@@ -39,6 +39,10 @@ class Contact:
     confidence: float = 1.0
     """How sure it is that this is a contact: 1 for what a user or a sample says."""
 
+    def __repr__(self) -> str:
+        whose = f"{self.actor}'s " if self.actor else ""
+        return f"<Contact {whose}{self.point.name} on {self.on}: {self.start:.2f} to {self.end:.2f} s>"
+
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and math.isfinite(self.end) and self.start <= self.end):
             raise OptionError(f"A contact must end after it starts; got {self.start} to {self.end} s")

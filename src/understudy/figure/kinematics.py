@@ -27,6 +27,14 @@ class Pose:
     rotations: Array
     """(F, J, 4) from each joint's frame to the world."""
 
+    def __repr__(self) -> str:
+        frames, joints = self.positions.shape[:2]
+        return f"<Pose of {self.skeleton.name or 'unnamed'}: {frames} frames, {joints} joints>"
+
+    def __getitem__(self, name: str) -> Array:
+        """(F, 3) metres, world: where a joint or end is."""
+        return self.points([name])[:, 0]
+
     def points(self, points: Sequence[Point | str]) -> Array:
         """(F, P, 3) world positions of points, given themselves or by the name of a joint or end."""
         joints, offsets = locate(self.skeleton, points)

@@ -36,6 +36,15 @@ class Motion:
     """(F, J, 3) metres, in place of the skeleton's offsets, for bodies that change size; the root's are not used."""
     name: str = ""
 
+    def __repr__(self) -> str:
+        joints = self.skeleton.num_joints
+        return f"<Motion {self.name or 'unnamed'}: {self.num_frames} frames at {self.fps:g} fps, {joints} joints>"
+
+    def _repr_html_(self) -> str:
+        from understudy.figure.sketch import captioned
+
+        return captioned(self, repr(self))
+
     def __post_init__(self) -> None:
         joints = self.skeleton.num_joints
         fps = _rate(self.fps)

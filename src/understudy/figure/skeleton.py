@@ -50,6 +50,9 @@ class Point:
     offset: Array = field(default_factory=lambda: np.zeros(3))
     """(3,) metres, in the joint's own frame."""
 
+    def __repr__(self) -> str:
+        return f"<Point {self.name} on {self.joint}>"
+
     def __post_init__(self) -> None:
         offset = read_only(self.offset, (3,), f"Point `{self.name}`: offset")
         object.__setattr__(self, "offset", offset)
@@ -83,6 +86,9 @@ class Skeleton:
     ends: tuple[Point, ...] = ()
     """The far ends of the bones that have no joint there: fingertips, toes, the top of the head."""
     name: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Skeleton {self.name or 'unnamed'}: {self.num_joints} joints, {len(self.ends)} ends>"
 
     def __post_init__(self) -> None:
         names = tuple(str(name) for name in self.names)

@@ -41,6 +41,13 @@ class Clip:
     layout: Any = None
     """What the format's own writer keeps: channel orders, original angles, comments."""
 
+    def __repr__(self) -> str:
+        what = repr(self.skeleton if self.motion is None else self.motion)[1:-1]
+        return f"<Clip ({self.format or 'made here'}) with {what}>"
+
+    def _repr_html_(self) -> str:
+        return repr(self) if self.motion is None else self.motion._repr_html_()
+
     def __post_init__(self) -> None:
         if self.motion is not None and self.motion.skeleton is not self.skeleton:
             raise MotionError("A clip's motion must be of the clip's skeleton")

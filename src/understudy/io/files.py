@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
-from understudy.base.errors import FileError, OptionError
+from understudy.base.errors import FileError, OptionError, refuse_unknown_keywords
 from understudy.base.files import open_to_read, open_to_write
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -52,6 +52,7 @@ def _is_sample(path: str | Path) -> bool:
     return str(path).startswith("sample:")
 
 
+@refuse_unknown_keywords
 def read(
     path: str | Path,
     *,
@@ -89,6 +90,7 @@ def read(
     return result
 
 
+@refuse_unknown_keywords
 def write(
     thing: Clip | Motion | Skeleton,
     path: str | Path,

@@ -114,6 +114,9 @@ class Measurement:
     facts: dict[str, Any] = field(default_factory=dict)
     """What is no number: names of joints, times."""
 
+    def __repr__(self) -> str:
+        return f"<Measurement {self.metric}: {self.verdict}>"
+
     def __getitem__(self, name: str) -> float | None:
         for figure in self.figures:
             if figure.name == name:

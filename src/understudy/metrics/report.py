@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.base.errors import OptionError, UnknownNameError, nearest_names
+from understudy.base.errors import (
+    MissingPackageError,
+    OptionError,
+    UnknownNameError,
+    nearest_names,
+    refuse_unknown_keywords,
+)
 from understudy.base.plugins import scan
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.contacts import Contact
@@ -19,6 +25,9 @@ from understudy.metrics.base import Measurement, Metric, Verdict, worst
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import take_failures
 from understudy.solve.solvers.base import Outcome
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @cache
@@ -39,6 +48,30 @@ class Report:
     fps: float
     compared: bool
     """Whether there was a source."""
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{m.metric} {m.verdict}" for m in self.measurements)
+        return f"<Report {self.verdict}: {verdicts}>"
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each figure: metric, figure, value, unit and the metric's verdict. Needs pandas."""
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise MissingPackageError("pandas", "dataframe", "Tables as data frames") from None
+        rows = [
+            (m.metric, figure.name, figure.value, figure.unit, str(m.verdict))
+            for m in self.measurements
+            for figure in m.figures
+        ]
+        return DataFrame(rows, columns=["metric", "figure", "value", "unit", "verdict"])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{m.metric}</td><td>{m.verdict}</td><td>{', '.join(map(str, m.figures[:2]))}</td></tr>"
+            for m in self.measurements
+        )
+        return f"<table><caption>{self.verdict}</caption>{rows}</table>"
 
     def __getitem__(self, metric: str) -> Measurement:
         for measurement in self.measurements:
@@ -69,6 +102,7 @@ class Report:
         }
 
 
+@refuse_unknown_keywords
 def evaluate(
     result: Motion,
     source: Motion | None = None,

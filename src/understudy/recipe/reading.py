@@ -19,8 +19,8 @@ from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
 from understudy.recipe.props import PropPath, load_course
 from understudy.retarget.plan import Options
-from understudy.retarget.prepare import find_solver, solvers
 from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, parse_spacing
+from understudy.solve.solvers import find_solver, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 

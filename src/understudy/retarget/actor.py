@@ -113,11 +113,18 @@ SAMPLE = "sample:"
 """What stands before the name of a sample where a file could be; an actor of it follows after a slash."""
 
 
+Source = str | Path | Clip | Motion
+"""What is performed: a file, a sample as `sample:NAME`, a clip or a motion."""
+
+Target = str | Path | Clip | Skeleton
+"""Who performs it: a file, a sample, a clip or a skeleton."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActorData:
     """One actor's motion and target, with the file whose conventions the result is written in."""
 
-    cast: ActorSpec
+    spec: ActorSpec
     motion: Motion
     target: Skeleton
     clip: Clip
@@ -131,41 +138,126 @@ class ActorData:
     contacts: tuple[Contact, ...] | None = None
     """Those that a sample brings; None for a file."""
     props: tuple[Prop, ...] = ()
+    share: Array | None = None
+    """(F,) for a body that changes while it moves: how much of the target it is at each frame."""
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<ActorData {self.spec.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
 
-def load(cast: ActorSpec, reading: Reading, folder: Path = Path()) -> ActorData:
-    """Read what an actor needs."""
-    clip, contacts, props = _source(cast.source, reading, folder)
+    def on_given_target(self, motion: Motion) -> Motion:
+        """A result on the target's skeleton as it was given: feet attached for the solve are detached again."""
+        given = self.clip.skeleton
+        return motion if attach(given) is given else rehung(motion, given)
+
+
+def load(spec: ActorSpec, reading: Reading, folder: Path = Path()) -> ActorData:
+    """Read the files that an actor names."""
+    clip, contacts, props = _source(spec.source, reading, folder)
+    written, own = (None, None) if spec.target is None else _target(spec.target, reading, folder)
+    poses = spec.source_reference, spec.target_reference
+    return _actor(spec, reading, clip, written, own, poses=poses, contacts=contacts, props=props)
+
+
+def in_memory(
+    spec: ActorSpec,
+    reading: Reading,
+    source: Source,
+    target: Target | None,
+    *,
+    target_motion: Motion | None = None,
+    poses: tuple[Array | int | None, Array | int | None] = (None, None),
+) -> ActorData:
+    """An actor from whatever is at hand: files, samples, clips, motions and skeletons.
+
+    Args:
+        spec: What to call the actor, and its scale.
+        reading: How files are read and motions are cut.
+        source: The motion.
+        target: The character; None where the source's own is scaled.
+        target_motion: What the target does, in place of its own file's motion.
+        poses: The reference poses of source and target: (J, 4) local rotations, or frames of their motions.
+    """
+    contacts: tuple[Contact, ...] | None = None
+    props: tuple[Prop, ...] = ()
+    if isinstance(source, Clip | Motion):
+        clip = Clip.of(source)
+    else:
+        clip, contacts, props = _source(str(source), reading, Path())
+    written, own = None, None
+    if isinstance(target, Clip):
+        written, own = _without_motion(target), target.motion
+    elif isinstance(target, Skeleton):
+        written = Clip.of(target)
+    elif target is not None:
+        written, own = _target(str(target), reading, Path())
+    own = own if target_motion is None else target_motion
+    return _actor(spec, reading, clip, written, own, poses=poses, contacts=contacts, props=props)
+
+
+def label_of(thing: Source | Target) -> str:
+    """What notes and errors call a source or target."""
+    if isinstance(thing, Clip):
+        thing = thing.skeleton if thing.motion is None else thing.motion
+    if isinstance(thing, Motion):
+        return thing.name or thing.skeleton.name or "the motion"
+    if isinstance(thing, Skeleton):
+        return thing.name or "the target"
+    return str(thing)
+
+
+def _actor(
+    spec: ActorSpec,
+    reading: Reading,
+    clip: Clip,
+    target_clip: Clip | None,
+    target_motion: Motion | None,
+    *,
+    poses: tuple[Array | int | None, Array | int | None],
+    contacts: tuple[Contact, ...] | None,
+    props: tuple[Prop, ...],
+) -> ActorData:
+    """An actor from its clips: the motion cut and resampled, feet attached, the target scaled."""
     if clip.motion is None:
-        raise MotionError(f"{cast.source}: holds a character without motion; there is nothing to perform")
-    moved, start, notes = _cut(clip.motion, reading, cast.source)
-    notes = [*_remarks(clip, cast.source), *notes]
-    written, target, own = replace(clip, motion=None), moved.skeleton, None
-    if cast.target is not None:
-        written, own = _target(cast.target, reading, folder)
-        target = written.skeleton
-        if cast.target != cast.source:
-            notes += _remarks(written, cast.target)
+        raise MotionError(f"{spec.source}: holds a character without motion; there is nothing to perform")
+    moved, start, notes = _cut(clip.motion, reading, spec.source)
+    notes = [*_remarks(clip, spec.source), *notes]
+    written, target, own = replace(clip, motion=None), moved.skeleton, target_motion
+    if target_clip is not None:
+        written, target = target_clip, target_clip.skeleton
+        if spec.target != spec.source:
+            notes += _remarks(written, spec.target or spec.source)
     if attach(target) is not target:
-        notes.append(f"{cast.target or cast.source}: {remark(target)}")
+        notes.append(f"{spec.target or spec.source}: {remark(target)}")
         target = attach(target)
-        own = None if own is None else rehung(own, target)
-        if cast.target is None:
+        own = own if own is None or own.skeleton is target else rehung(own, target)
+        if target_clip is None:
             moved = rehung(moved, target)
     references = (
-        _reference(clip.motion, cast.source_reference, cast.source),
-        _reference(own, cast.target_reference, cast.target or cast.source),
+        _reference(clip.motion, poses[0], spec.source),
+        _reference(own, poses[1], spec.target or spec.source),
     )
-    if cast.scale is not None:
-        target = scaled(target, cast.scale)
+    if spec.scale is not None:
+        target = scaled(target, spec.scale)
         own = None if own is None else replace(own, skeleton=target)
     if contacts is not None:
         contacts = shifted(contacts, start, moved.duration)
     return ActorData(
-        cast=cast, motion=moved, target=target, clip=written, target_motion=own, references=references,
+        spec=spec, motion=moved, target=target, clip=written, target_motion=own, references=references,
         start=start, contacts=contacts, props=props, notes=tuple(notes),
     )  # fmt: skip
+
+
+def morph_share(motion: Motion, morph: tuple[float, float]) -> Array:
+    """(F,) how much of the target a body is that turns into it over some seconds."""
+    first, last = morph
+    if last < 0.0 or first > motion.duration:
+        raise OptionError(
+            f"The morph from {first:g} to {last:g} s is outside the motion, which lasts {motion.duration:g} s"
+        )
+    if first == last:
+        return (motion.times >= first).astype(float)
+    return np.clip((motion.times - first) / (last - first), 0.0, 1.0)
 
 
 def _source(name: str, reading: Reading, folder: Path) -> tuple[Clip, tuple[Contact, ...] | None, tuple[Prop, ...]]:
@@ -192,10 +284,10 @@ def sample_scene(name: str) -> tuple[Scene, str]:
     return scene, actor
 
 
-def _reference(motion: Motion | None, frame: int | None, name: str) -> Array | None:
-    """(J, 4) the local rotations of a frame of a file, counted as the file does."""
-    if frame is None:
-        return None
+def _reference(motion: Motion | None, frame: Array | int | None, name: str) -> Array | None:
+    """(J, 4) the local rotations of a frame of a file, counted as the file does; or those that are given."""
+    if frame is None or isinstance(frame, np.ndarray):
+        return frame
     if motion is None or not 0 <= frame < motion.num_frames:
         there = "it holds no motion" if motion is None else f"it has {motion.num_frames}, counted from 0"
         raise MotionError(f"{name}: no frame {frame} to take the reference pose from; {there}")
@@ -217,11 +309,15 @@ def _target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | N
         _path(name, folder), _beside(reading.target_skeleton, folder), reading,
         tuple(_stamp(each) for each in (split_clip(folder / name)[0], _beside(reading.target_skeleton, folder))),
     )  # fmt: skip
-    # The target's own movement is not the one to be written: numbers of its frames must not be taken up.
+    return _without_motion(clip), clip.motion
+
+
+def _without_motion(clip: Clip) -> Clip:
+    """A target's file without its own movement, whose numbers must not be written."""
     layout = clip.layout
     if getattr(layout, "values", None) is not None:
         layout = replace(layout, values=None)
-    return replace(clip, motion=None, layout=layout), clip.motion
+    return replace(clip, motion=None, layout=layout)
 
 
 @lru_cache(maxsize=2)
@@ -290,9 +386,7 @@ def _remarks(clip: Clip, name: str) -> list[str]:
     return said
 
 
-def clip_of(loaded: ActorData, motion: Motion) -> Clip:
+def clip_of(actor: ActorData, motion: Motion) -> Clip:
     """A result in the conventions of the file that its character came from, called as the source's motion is."""
-    named = replace(motion, name=loaded.motion.name)
-    if attach(loaded.clip.skeleton) is not loaded.clip.skeleton:
-        named = rehung(named, loaded.clip.skeleton)
-    return replace(loaded.clip, skeleton=named.skeleton, motion=named, notes=(), dropped=())
+    named = replace(actor.on_given_target(motion), name=actor.motion.name)
+    return replace(actor.clip, skeleton=named.skeleton, motion=named, notes=(), dropped=())

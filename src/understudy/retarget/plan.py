@@ -78,12 +78,15 @@ class Assignment:
     share: Array | None = None
     """(F,) for a body that changes while it moves: how much of the target it is at each frame."""
 
+    def __repr__(self) -> str:
+        return f"<Assignment {self.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """A retarget laid out and not yet solved: everything in it can be looked at and changed."""
 
-    parts: tuple[Assignment, ...]
+    assignments: tuple[Assignment, ...]
     starts: tuple[Motion, ...]
     """Where the solver starts, one for each part."""
     contacts: tuple[Contact, ...]
@@ -95,10 +98,14 @@ class Plan:
     _made: Problem | None = field(default=None, init=False, repr=False)
     """The problem, once it is made; a plan in which something is replaced makes its own."""
 
+    def __repr__(self) -> str:
+        counts = len(self.assignments), len(self.contacts), len(self.constraints)
+        return "<Plan: {} actors, {} contacts, {} constraints>".format(*counts)
+
     def problem(self) -> Problem:
         """The problem that the solver gets."""
         if self._made is None:
-            actors = tuple(self._actor(part, start) for part, start in zip(self.parts, self.starts, strict=True))
+            actors = tuple(self._actor(part, start) for part, start in zip(self.assignments, self.starts, strict=True))
             object.__setattr__(self, "_made", Problem(actors=actors, constraints=self.constraints))
         assert self._made is not None
         return self._made
@@ -127,7 +134,7 @@ class Plan:
     def solve(self, solver: Solver | None = None, watch: Watch | None = None) -> Solution:
         """Solve it, by the spacetime solver if no other is given."""
         if solver is None:
-            moving = [part.motion for part in self.parts if part.moves] or [self.parts[0].motion]
+            moving = [part.motion for part in self.assignments if part.moves] or [self.assignments[0].motion]
             spacing = self.options.spacing or min(choose_spacing(motion) for motion in moving)
             solver = Spacetime(spacing=spacing)
         return solver.solve(self.problem(), watch)
@@ -170,7 +177,7 @@ def plan(
         if options.floor and part.moves:
             made += floor_constraints(stage, mine)
     whole = Plan(
-        parts=tuple(parts),
+        assignments=tuple(parts),
         starts=tuple(stage.start for stage in stages if stage.start is not None),
         contacts=found,
         constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
@@ -274,7 +281,7 @@ def _limited(whole: Plan) -> Plan:
     limits: list[Constraint] = []
     notes: list[str] = []
     problem = whole.problem()
-    for number, (part, start) in enumerate(zip(whole.parts, whole.starts, strict=True)):
+    for number, (part, start) in enumerate(zip(whole.assignments, whole.starts, strict=True)):
         moving = [j for j in problem.moving(number) if NUM_AXES[start.skeleton.kinds[j]] > 0]
         if not moving:
             continue

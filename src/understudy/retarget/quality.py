@@ -9,10 +9,10 @@ import numpy as np
 
 from understudy.figure.bands import energy_above, rms_jerk
 from understudy.metrics.guard import failures
-from understudy.retarget.prepare import has_keys
+from understudy.solve.solvers import has_keys
 
 if TYPE_CHECKING:
-    from understudy.retarget.prepare import Prepared
+    from understudy.retarget.driver import Prepared
     from understudy.solve.solvers.base import Outcome, Solution
 
 
@@ -32,7 +32,7 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
     """Everything worth knowing about a result, as plain data."""
     duration = solution.motion.duration
     groups = _groups(prepared, solution)
-    moving = [i for i, each in enumerate(prepared.cast) if each.cast.moves]
+    moving = [i for i, each in enumerate(prepared.actors) if each.spec.moves]
     return {
         "result": solution.result,
         "solver": solution.solver,
@@ -53,8 +53,8 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
 
 def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
     """What makes an actor's result no use, a sentence each."""
-    each = prepared.cast[which]
-    part = None if prepared.plan is None else prepared.plan.parts[which]
+    each = prepared.actors[which]
+    part = None if prepared.plan is None else prepared.plan.assignments[which]
     correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
     own = {id(constraint) for constraint in prepared.recipe.constraints}
     found = failures(
@@ -62,10 +62,10 @@ def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
         each.motion,
         correspondence,
         constraints=(c for c in solution.problem.constraints if id(c) not in own),
-        actors=(each.cast.name, *([""] if which == 0 else [])),
-        given=each.cast.map is not None,
+        actors=(each.spec.name, *([""] if which == 0 else [])),
+        given=each.spec.map is not None,
     )
-    return [f"{each.cast.name or 'the result'} {sentence}" for sentence in found]
+    return [f"{each.spec.name or 'the result'} {sentence}" for sentence in found]
 
 
 def _groups(prepared: Prepared, solution: Solution) -> dict[str, list[Outcome]]:
@@ -100,11 +100,11 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 def _smoothness(prepared: Prepared, solution: Solution, which: int) -> dict[str, Any]:
     """Fast movement against the source's, as ratios; the jerk against the source's motion on a body of this size."""
-    source, result = prepared.cast[which].motion, solution.motions[which]
+    source, result = prepared.actors[which].motion, solution.motions[which]
     before, after = energy_above(source, HERTZ), energy_above(result, HERTZ)
     still = rms_jerk(prepared.start(which))
     return {
-        "actor": prepared.cast[which].cast.name,
+        "actor": prepared.actors[which].spec.name,
         "jerk": rms_jerk(result) / still if still > 1e-9 else None,
         "energy": {f"{h:g}": float(b / a) if a > 1e-12 else None for h, a, b in zip(HERTZ, before, after)},
         "added": {f"{h:g}": float(b - a) for h, a, b in zip(HERTZ, before, after)},

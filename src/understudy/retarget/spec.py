@@ -17,10 +17,10 @@ from understudy.retarget.plan import Options
 
 AUTO, ALL = "auto", "all"
 
-SPACINGS = (2, 4, 8)
+SPACINGS_FRAMES = (2, 4, 8)
 """Frames at 30 Hz between keys in the variants that `all` makes."""
 
-RATE = 30.0
+KEY_RATE_HZ = 30.0
 """Frames a second that spacings in frames are counted at."""
 
 Spacing = float | str
@@ -158,7 +158,7 @@ def parse_spacing(value: object) -> Spacing:
         except ValueError:
             number = np.nan
         if found and (found[2] or "s").startswith("f"):
-            number /= RATE
+            number /= KEY_RATE_HZ
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
     else:

@@ -28,8 +28,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, join
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.driver import match_actor
 from understudy.retarget.ground import floor_constraints
+from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name
 from understudy.solve.solvers.base import Solution
@@ -87,6 +87,10 @@ class Stream:
     _points: tuple[Point, ...] = ()
     _seen: list[Contact] = field(default_factory=list)
     """Of each point the lowest contact so far."""
+
+    def __repr__(self) -> str:
+        names = f"{self.source.name or 'unnamed'} to {self.target.name or 'unnamed'}"
+        return f"<Stream {names} at {self.fps:g} fps: {self._done} frames given out>"
 
     def push(self, frames: Motion) -> list[Motion]:
         """Take more frames of the source; give the frames of the target that are ready, a motion each window."""

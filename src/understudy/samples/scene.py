@@ -23,6 +23,9 @@ class Prop:
     rotations: Array
     """(B, 4), or (F, B, 4) where it moves."""
 
+    def __repr__(self) -> str:
+        return f"<Prop {self.name}>"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scene:
@@ -37,6 +40,13 @@ class Scene:
     about: str = ""
     """What it shows, in a sentence."""
     tags: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        actors = ", ".join(name or "unnamed" for name in self.actors)
+        return f"<Scene {self.name}: {actors}; {len(self.contacts)} contacts>"
+
+    def _repr_html_(self) -> str:
+        return self.motion._repr_html_()
 
     @property
     def motion(self) -> Motion:

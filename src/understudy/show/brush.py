@@ -10,8 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from understudy.base.quaternion import Array
-from understudy.show.pen import hull
-from understudy.show.stick import LEFT, MIDDLE, RIGHT
+from understudy.figure.stick import LEFT, MIDDLE, RIGHT, hull
 from understudy.show.video import Film, FilmPanel
 
 FINE = 2

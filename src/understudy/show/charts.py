@@ -17,8 +17,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.show.pen import PALETTES, Palette
-from understudy.show.stick import Stick, Viewpoint, joint_sides, stick, view_of
+from understudy.figure.stick import PALETTES, Palette, Stick, Viewpoint, joint_sides, stick, view_of
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.solvers.base import Solution
 

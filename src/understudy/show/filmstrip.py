@@ -11,8 +11,8 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, rotate
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
+from understudy.figure.stick import Stick, Viewpoint, stick, view_of
 from understudy.samples.scene import Prop, Scene
-from understudy.show.stick import Stick, Viewpoint, stick, view_of
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 

@@ -12,7 +12,7 @@ from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import Array
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
-from understudy.show.stick import check_views, stick, view_of
+from understudy.figure.stick import check_views, stick, view_of
 
 if TYPE_CHECKING:
     from understudy.analogy.matching import MarkerMatch

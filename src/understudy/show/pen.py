@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.base.quaternion import Array
+from understudy.figure.stick import LEFT, MIDDLE, PALETTES, RIGHT, Palette, Stick, Trace, Viewpoint, hull
 from understudy.show.filmstrip import (
     INNER_WIDTH,
     MARGIN,
@@ -27,7 +28,6 @@ from understudy.show.filmstrip import (
     strip_of,
     strip_scale,
 )
-from understudy.show.stick import LEFT, MIDDLE, RIGHT, Stick, Trace, Viewpoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,26 +42,6 @@ INK, GREY, PALE, FLOOR, PROP = "#222222", "#6f6f6f", "#c9c9c9", "#8a7a66", "#d8c
 
 DOTTED = (0, (1.0, 1.6))
 """Dots and gaps, in line widths."""
-
-
-@dataclass(frozen=True)
-class Palette:
-    """The colours of one character."""
-
-    left: str
-    middle: str
-    right: str
-
-    def of(self, side: int) -> str:
-        return {LEFT: self.left, MIDDLE: self.middle, RIGHT: self.right}[side]
-
-
-PALETTES = (
-    Palette("#0072b2", "#3a3a3a", "#d55e00"),
-    Palette("#00916a", "#5a5046", "#aa3377"),
-    Palette("#3f8fb5", "#4d4d4d", "#997700"),
-)
-"""Blue and vermilion, green and purple, sky and ochre: told apart by colour-blind eyes too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -246,27 +226,6 @@ def draw_scale_bar(axes: Axes, right: float, bottom: float, scale: float) -> Non
     axes.plot([left, left, right, right], [bottom + 0.04, bottom, bottom, bottom + 0.04], color=INK, linewidth=1.0)
     text = f"{metres:g} m" if metres >= 0.1 else f"{100 * metres:g} cm"
     axes.text(left - 0.05, bottom, text, ha="right", va="center", fontsize=7.5, color=INK)
-
-
-def hull(points: ArrayLike) -> Array:
-    """The corners (H, 2) of the smallest convex shape around points (N, 2), in order."""
-    ordered = np.unique(np.asarray(points, float), axis=0)
-    if len(ordered) < 3:
-        return ordered
-
-    def half(sequence: Sequence[Array]) -> list[Array]:
-        chain: list[Array] = []
-        for point in sequence:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0.0:
-                chain.pop()
-            chain.append(point)
-        return chain[:-1]
-
-    return np.array(half(list(ordered)) + half(list(ordered[::-1])))
-
-
-def _turn(a: Array, b: Array, c: Array) -> float:
-    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
 _LINE, _LETTER, _SAMPLE, _SPACE = 0.24, 0.061, 0.42, 0.3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.base.errors import MissingPackageError, OptionError
+from understudy.base.errors import MissingPackageError, OptionError, refuse_unknown_keywords
 
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
@@ -19,6 +19,7 @@ STYLES = ("filmstrip", "overlay", "both")
 SUFFIXES = (".png", ".svg")
 
 
+@refuse_unknown_keywords
 def draw(
     things: Motion | Scene | Sequence[Motion | Scene],
     path: str | Path,
@@ -59,9 +60,9 @@ def draw(
     except ImportError:
         raise MissingPackageError("matplotlib", "picture", "Drawing pictures") from None
     from understudy.base.files import open_to_write
+    from understudy.figure.stick import check_views
     from understudy.show.filmstrip import acts_of
     from understudy.show.pen import compose
-    from understudy.show.stick import check_views
 
     listed = list(things) if isinstance(things, Sequence) else [things]
     chosen = check_views(views)

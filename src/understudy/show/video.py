@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.base.errors import FileError, MissingPackageError, OptionError
+from understudy.base.errors import FileError, MissingPackageError, OptionError, refuse_unknown_keywords
 from understudy.base.files import open_to_write
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.motion import Motion
-from understudy.show.pen import PALETTES, Palette
-from understudy.show.stick import Stick, stick, view_of
+from understudy.figure.stick import PALETTES, Palette, Stick, stick, view_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -279,6 +278,7 @@ FASTEST = {".mp4": 30.0, ".gif": 20.0}
 LARGEST = 4096
 
 
+@refuse_unknown_keywords
 def write_video(
     motions: Motion | Sequence[Motion],
     path: str | Path,

@@ -40,6 +40,9 @@ class Body:
     root_moves: bool = True
     """Whether the root may be shifted."""
 
+    def __repr__(self) -> str:
+        return f"<Body with {self.num_coordinates} coordinates>"
+
     def __post_init__(self) -> None:
         skeleton = self.motion.skeleton
         every = range(skeleton.num_joints)

@@ -48,6 +48,9 @@ class Problem:
     _resolved: tuple[Named, ...] = field(init=False, repr=False)
     """For each constraint, the actors and points that its spots and its joints name."""
 
+    def __repr__(self) -> str:
+        return f"<Problem: {len(self.actors)} actors, {len(self.constraints)} constraints, {len(self.times)} frames>"
+
     def __post_init__(self) -> None:
         if not self.actors:
             raise OptionError("A problem needs at least one actor")

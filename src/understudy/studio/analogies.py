@@ -26,11 +26,12 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io import Clip
-from understudy.recipe import ActorSpec, recipe_from
+from understudy.recipe import recipe_from
 from understudy.recipe.guards import analogy_failures
 from understudy.retarget.actor import ActorData
+from understudy.retarget.driver import find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.prepare import find_contacts
+from understudy.retarget.spec import ActorSpec
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_table, suggested
 from understudy.studio.cache import Cache, content

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from understudy.correspondence.pairs import Correspondence
 from understudy.io.files import split_clip
 from understudy.retarget.actor import SAMPLE, ActorData, load, scaled
+from understudy.retarget.matching import assign
 from understudy.retarget.plan import Assignment
-from understudy.retarget.prepare import make_part
 from understudy.retarget.spec import ActorSpec, Reading
 
 Thing = TypeVar("Thing")
@@ -53,11 +53,11 @@ class Cache:
         self, loaded: ActorData, folder: Path, given: Correspondence | None = None
     ) -> tuple[Assignment, list[str]]:
         """An actor's part, matched and aligned only if something about it has changed."""
-        cast = loaded.cast
+        cast = loaded.spec
         pairs = None if given is None else (given.pairs, given.points)
         mapped = None if cast.map is None else (cast.map, stamp(cast.map, folder))
         key = ("part", id(loaded), pairs, mapped)
-        return self.keep(key, lambda: make_part(loaded, folder, given), loaded)
+        return self.keep(key, lambda: assign(loaded, folder, given), loaded)
 
 
 def stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
@@ -79,7 +79,7 @@ def content(*tables: Any) -> str:
 def _sized(plain: ActorData, cast: ActorSpec) -> ActorData:
     """What was loaded without a scale, with the target as large as the actor says."""
     if cast.scale is None:
-        return replace(plain, cast=cast)
+        return replace(plain, spec=cast)
     target = scaled(plain.target, cast.scale)
     own = None if plain.target_motion is None else replace(plain.target_motion, skeleton=target)
-    return replace(plain, cast=cast, target=target, target_motion=own)
+    return replace(plain, spec=cast, target=target, target_motion=own)

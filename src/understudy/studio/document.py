@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.recipe import Recipe, recipe_text
+from understudy.recipe import recipe_text
 from understudy.recipe.reading import TABLES
+from understudy.retarget.spec import Recipe
 from understudy.studio.messages import RequestError
 
 Document = dict[str, Any]

@@ -19,8 +19,8 @@ from understudy.constraints.base import Constraint, PointLike, PointRef
 from understudy.figure.contacts import Detection
 from understudy.io import formats as known_formats
 from understudy.retarget.plan import Options
-from understudy.retarget.prepare import solvers
 from understudy.retarget.spec import ActorSpec, Reading
+from understudy.solve.solvers import solvers
 
 QUOTED = re.compile(r"`([a-z_]+)`")
 

@@ -25,12 +25,13 @@ from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
 from understudy.retarget.actor import ActorData
+from understudy.retarget.driver import Prepared
 from understudy.retarget.plan import Plan, shifted
-from understudy.retarget.prepare import Prepared, make_solver
 from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import ProblemAtFrames, merged
 from understudy.solve.problem import Problem
+from understudy.solve.solvers import make_solver
 from understudy.solve.solvers.base import Watch
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_frames, worst_violation
@@ -304,7 +305,7 @@ class Rehearsal:
 
     def places(self, spot: PointRef) -> Array:
         """(F, 3) metres, world: where a point is."""
-        names = [part.name for part in self.plan.parts]
+        names = [part.name for part in self.plan.assignments]
         return self.poses[names.index(spot.actor) if spot.actor else 0].points([spot.point])[:, 0]
 
     @cached

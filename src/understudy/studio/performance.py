@@ -22,13 +22,13 @@ from understudy.io import Clip
 from understudy.metrics import Curve, Measurement, evaluate
 from understudy.recipe.props import load_course
 from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
-from understudy.retarget.driver import naive
+from understudy.retarget.driver import Prepared, naive
 from understudy.retarget.plan import Plan
-from understudy.retarget.prepare import Prepared, has_keys, make_solver
 from understudy.retarget.quality import advice, measure
-from understudy.retarget.spec import ALL, AUTO, RATE, SPACINGS, PropEntry
+from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry
 from understudy.samples import Prop
 from understudy.solve.problem import Problem
+from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
 from understudy.studio.scene import Message, Performer, Table, Work, empty_result, shown_frames, standing_of
 from understudy.studio.tracks import Held, look, make_tracks, moved_bodies, standing_points
@@ -53,9 +53,9 @@ def stage_props(cast: Sequence[ActorData], entries: Sequence[PropEntry], folder:
 
 def _of_sample(prop: Prop, loaded: ActorData) -> Prop:
     """A sample's thing, on the clock of the motion as it was cut and resampled."""
-    if prop.positions.ndim == 2 or not loaded.cast.source.startswith(SAMPLE):
+    if prop.positions.ndim == 2 or not loaded.spec.source.startswith(SAMPLE):
         return prop
-    times = np.arange(len(prop.positions)) / _fps(loaded.cast.source)
+    times = np.arange(len(prop.positions)) / _fps(loaded.spec.source)
     places, turns = at_times(times, prop.positions, prop.rotations, loaded.start + loaded.motion.times)
     return Prop(name=prop.name, sizes=prop.sizes, positions=places, rotations=turns)
 
@@ -240,7 +240,7 @@ def solve_variants(
     watch: Watch,
 ) -> tuple[Variant, ...]:
     """Solve a plan in other ways by name, those that are known apart."""
-    allowed = (*(str(each) for each in SPACINGS), *WAYS)
+    allowed = (*(str(each) for each in SPACINGS_FRAMES), *WAYS)
     made = dict(known)
     for number, name in enumerate(names):
         if name not in allowed:
@@ -248,7 +248,7 @@ def solve_variants(
         if name not in made:
             share = number / len(names)
             watch(f"solving {LABELS.get(name, f'with keys every {name} frames')}", share)
-            keys = spacing if name in WAYS else int(name) / RATE
+            keys = spacing if name in WAYS else int(name) / KEY_RATE_HZ
             found = _solved(plan, problem, name, keys, _within(watch, share, 1.0 / len(names)))
             made[name] = Variant(name=name, motions=found.motions, data=measure(prepared, found, keys))
     return tuple(made[name] for name in names)
@@ -258,7 +258,7 @@ def _solved(plan: Plan, problem: Problem, name: str, spacing: float, watch: Watc
     if name == "naive":
         copied = tuple(
             naive(part.motion, part.target) if part.alignment is None and part.share is None else start
-            for part, start in zip(plan.parts, plan.starts, strict=True)
+            for part, start in zip(plan.assignments, plan.starts, strict=True)
         )
         found = solution(problem, moved_bodies(problem, copied), solver=name, steps=0, seconds=0.0)
         return replace(found, motions=copied)
@@ -333,7 +333,7 @@ class Performance(Work):
 
     @cached
     def performers(self) -> tuple[Performer, ...]:
-        cast = self.prepared.cast
+        cast = self.prepared.actors
         sources = [
             source_performer(self.prepared, i, self.skins[i] if self.skins else None, self.contacts)
             for i in range(len(cast))
@@ -348,17 +348,17 @@ class Performance(Work):
         return (*sources, *results, *variants)
 
     def _which(self, kind: str, loaded: ActorData) -> str:
-        return f"{kind}:{loaded.cast.name}" if len(self.prepared.cast) > 1 else kind
+        return f"{kind}:{loaded.spec.name}" if len(self.prepared.actors) > 1 else kind
 
     def _result(self, number: int, loaded: ActorData, motion: Motion, kind: str) -> Performer:
-        name = loaded.cast.name
+        name = loaded.spec.name
         whose = {name, ""} if number == 0 else {name}
         props: tuple[Prop, ...] = ()
         if number == 0 and self.props:
             props = carried(self.props, self.contacts, self.problem, loaded.motion, motion)
         return Performer(
             which=self._which(kind, loaded),
-            label=result_label(loaded, several=len(self.prepared.cast) > 1),
+            label=result_label(loaded, several=len(self.prepared.actors) > 1),
             props=props,
             motion=motion,
             meshes=loaded.clip.meshes if loaded.clip.skeleton.names == motion.skeleton.names else (),
@@ -392,7 +392,7 @@ class Performance(Work):
             recipe.constraints,
             motion.duration,
             listed=self._listed,
-            first=self.prepared.cast[0].cast.name,
+            first=self.prepared.actors[0].spec.name,
         )
         found |= {"tracks": tracks, "keys": self._keys(), "variants": self._variants()}
         if self.solution is not None:
@@ -438,21 +438,21 @@ class Performance(Work):
 
     def clip(self, which: str) -> Clip:
         kind, _, rest = which.partition(":")
-        performer, cast = self.performer(which), self.prepared.cast
+        performer, cast = self.performer(which), self.prepared.actors
         name = rest.partition(":")[2] if kind == "variant" else rest
-        loaded = next((each for each in cast if len(cast) == 1 or each.cast.name == name), cast[0])
+        loaded = next((each for each in cast if len(cast) == 1 or each.spec.name == name), cast[0])
         if kind != "source":
             return clip_of(loaded, performer.motion)
         own = self.skins[cast.index(loaded)] if self.skins else Clip.of(loaded.motion)
         return replace(own, skeleton=loaded.motion.skeleton, motion=loaded.motion, notes=(), dropped=())
 
     def quality(self, which: str) -> Table:
-        performer, cast = self.performer(which), self.prepared.cast
+        performer, cast = self.performer(which), self.prepared.actors
         name = which.rpartition(":")[2]
-        number = next((i for i, each in enumerate(cast) if len(cast) > 1 and each.cast.name == name), 0)
+        number = next((i for i, each in enumerate(cast) if len(cast) > 1 and each.spec.name == name), 0)
         plan, loaded = self.prepared.plan, cast[number]
-        alignment = None if plan is None else plan.parts[number].alignment
-        mine = [c for c in self.contacts if c.actor == loaded.cast.name or (not c.actor and number == 0)]
+        alignment = None if plan is None else plan.assignments[number].alignment
+        mine = [c for c in self.contacts if c.actor == loaded.spec.name or (not c.actor and number == 0)]
         is_source = which.startswith("source")
         outcomes = () if self.solution is None or not which.startswith("result") else self.solution.outcomes
         return quality_table(
@@ -483,7 +483,7 @@ def perform(
     props: tuple[Prop, ...] = (),
 ) -> Performance:
     """Solve a retarget in full."""
-    found = prepared.solve(spacing, watch)
+    found = prepared.solve(spacing, watch).solution
     return Performance(
         tables=document,
         prepared=prepared,
@@ -505,8 +505,8 @@ def chosen_spacing(prepared: Prepared) -> float:
 
 def source_performer(prepared: Prepared, number: int, skin: Clip | None, contacts: Sequence[Contact]) -> Performer:
     """A source on the stage."""
-    loaded, several = prepared.cast[number], len(prepared.cast) > 1
-    name = loaded.cast.name
+    loaded, several = prepared.actors[number], len(prepared.actors) > 1
+    name = loaded.spec.name
     mine = [c for c in contacts if c.actor == name or (not c.actor and number == 0)]
     fits = skin is not None and skin.skeleton.names == loaded.motion.skeleton.names
     return Performer(
@@ -526,16 +526,16 @@ def title(name: str) -> str:
 
 def source_label(loaded: ActorData, *, several: bool) -> str:
     """What a source's body is called: by its file, and where there are several by the actor too."""
-    name, found = loaded.cast.name, title(loaded.cast.source)
+    name, found = loaded.spec.name, title(loaded.spec.source)
     return f"{name}: {'source' if found == name else found}" if several else found
 
 
 def result_label(loaded: ActorData, *, several: bool) -> str:
     """What a result's body is called: by the character's file, and where there are several by the actor too."""
-    if loaded.cast.target is not None:
-        found = title(loaded.cast.target)
-    elif several or loaded.cast.scale is None:
+    if loaded.spec.target is not None:
+        found = title(loaded.spec.target)
+    elif several or loaded.spec.scale is None:
         found = "result"
     else:
-        found = f"{title(loaded.cast.source)}, other proportions"
-    return f"{loaded.cast.name}: {found}" if several else found
+        found = f"{title(loaded.spec.source)}, other proportions"
+    return f"{loaded.spec.name}: {found}" if several else found

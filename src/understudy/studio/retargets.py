@@ -15,10 +15,11 @@ from understudy.figure.floor import find_floor
 from understudy.figure.measures import leg_length
 from understudy.io import Clip
 from understudy.io.files import format_of
-from understudy.recipe import ActorSpec, Prepared, Reading, Recipe, prepare, recipe_from
+from understudy.recipe import recipe_from
 from understudy.retarget.actor import SAMPLE, ActorData
+from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, prepare
 from understudy.retarget.plan import Assignment
-from understudy.retarget.prepare import Casting, Loading, find_contacts
+from understudy.retarget.spec import ActorSpec, Reading, Recipe
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggested
 from understudy.studio.cache import Cache, content
@@ -74,7 +75,7 @@ class Retargets:
         several, found = len(cast) > 1, []
         for kind in ("source", "result"):
             for each, skin in zip(cast, self._skins(recipe, cast), strict=True):
-                which = f"{kind}:{each.cast.name}" if several else kind
+                which = f"{kind}:{each.spec.name}" if several else kind
                 skeleton, clip = (each.motion.skeleton, skin) if kind == "source" else (each.target, each.clip)
                 label = (source_label if kind == "source" else result_label)(each, several=several)
                 fits = clip.skeleton.names == skeleton.names
@@ -86,7 +87,7 @@ class Retargets:
         """How a source's file counts its frames: the number of the first that is shown, and how many a second."""
         fps, reading = loaded.motion.fps, recipe.reading
         if reading.fps is not None:
-            own = self.shelf.loaded(ActorSpec(source=loaded.cast.source), replace(reading, fps=None), recipe.folder)
+            own = self.shelf.loaded(ActorSpec(source=loaded.spec.source), replace(reading, fps=None), recipe.folder)
             fps = own.motion.fps
         return {"first_frame": round(loaded.start * fps), "fps": fps}
 
@@ -94,18 +95,18 @@ class Retargets:
         """The sources' own files, where their formats have meshes; else without any."""
         found = []
         for each in cast:
-            own = each.cast.target is None or each.cast.target == each.cast.source
-            if own or each.cast.source.startswith(SAMPLE) or not format_of(each.cast.source.partition("#")[0]).meshes:
+            own = each.spec.target is None or each.spec.target == each.spec.source
+            if own or each.spec.source.startswith(SAMPLE) or not format_of(each.spec.source.partition("#")[0]).meshes:
                 found.append(each.clip if own else Clip.of(each.motion.skeleton))
             else:
-                found.append(self.shelf.loaded(ActorSpec(source=each.cast.source), recipe.reading, recipe.folder).clip)
+                found.append(self.shelf.loaded(ActorSpec(source=each.spec.source), recipe.reading, recipe.folder).clip)
         return tuple(found)
 
     def _matched(self, document: Table, recipe: Recipe, first: ActorData) -> tuple[Table, list[str]]:
         """The correspondence of the first actor, and what there is to say of it; bare where nothing corresponds."""
-        names = (f"{kind}:{first.cast.name}" if len(recipe.actors) > 1 else kind for kind in ("source", "result"))
+        names = (f"{kind}:{first.spec.name}" if len(recipe.actors) > 1 else kind for kind in ("source", "result"))
         source, target = names
-        own = document["pairs"] is not None or first.cast.map is not None
+        own = document["pairs"] is not None or first.spec.map is not None
         try:
             part, said = self._cast(document, recipe)(first, recipe.folder)
         except (FieldError, CorrespondenceError) as error:
@@ -127,7 +128,7 @@ class Retargets:
         if live and isinstance(before, Performance):
             return self._dragged(document, recipe, before, watch).after(before)
         watch("reading", 0.0)
-        prepared = prepare(recipe, loading=self._loading(recipe), casting=self._cast(document, recipe))
+        prepared = prepare(recipe, load=self._loading(recipe), assign=self._cast(document, recipe))
         watch("solving", 0.1)
         self._notes = content(document["recipe"], document["pairs"]), prepared.notes
         return perform(
@@ -135,8 +136,8 @@ class Retargets:
             prepared,
             self._spacing(prepared),
             watch,
-            skins=self._skins(recipe, prepared.cast),
-            props=stage_props(prepared.cast, recipe.props, base),
+            skins=self._skins(recipe, prepared.actors),
+            props=stage_props(prepared.actors, recipe.props, base),
         )
 
     def _dragged(self, document: Table, recipe: Recipe, before: Performance, watch: Watch) -> Performance:
@@ -187,7 +188,7 @@ class Retargets:
             whole = known(cast, reading, folder)
             return self.shelf.keep(("thinned", id(whole), most), lambda: thinned(whole, most), whole)
 
-        return prepare(recipe, loading=loading, casting=self._cast(document, recipe))
+        return prepare(recipe, load=loading, assign=self._cast(document, recipe))
 
     def filled(self, document: Table, base: Path) -> Table:
         """A document with its contacts found and listed."""
@@ -226,7 +227,7 @@ class Retargets:
         self._read = tables, recipe
         return recipe
 
-    def _loading(self, recipe: Recipe) -> Loading:
+    def _loading(self, recipe: Recipe) -> Load:
         """How actors are loaded: what was read before is known, and a wrong reference frame is told with its place."""
 
         def loading(cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
@@ -242,12 +243,12 @@ class Retargets:
 
         return loading
 
-    def _cast(self, document: Table, recipe: Recipe) -> Casting:
+    def _cast(self, document: Table, recipe: Recipe) -> Assign:
         """How actors are given their parts: the first by the document's own pairs, where it has any."""
         pairs, first = document["pairs"], repr(recipe.actors[0])
 
         def cast(loaded: ActorData, folder: Path) -> tuple[Assignment, list[str]]:
-            if pairs is None or repr(loaded.cast) != first:
+            if pairs is None or repr(loaded.spec) != first:
                 return self.shelf.part(loaded, folder)
             given = self.shelf.keep(
                 ("pairs", content(pairs), id(loaded)),
@@ -267,5 +268,5 @@ class Retargets:
 
     def _spacing(self, prepared: Prepared) -> float:
         """Seconds between keys; the motions' own frequencies are looked at once."""
-        key = ("spacing", prepared.recipe.spacing, *(id(each.motion) for each in prepared.cast))
-        return self.shelf.keep(key, lambda: chosen_spacing(prepared), *prepared.cast)
+        key = ("spacing", prepared.recipe.spacing, *(id(each.motion) for each in prepared.actors))
+        return self.shelf.keep(key, lambda: chosen_spacing(prepared), *prepared.actors)

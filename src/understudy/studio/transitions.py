@@ -40,7 +40,7 @@ class TransitionResult(Work):
 
     @property
     def performers(self) -> tuple[Performer, ...]:
-        result = Performer(which="result", label=" into ".join(title(c.cast.source) for c in self.clips),
+        result = Performer(which="result", label=" into ".join(title(c.spec.source) for c in self.clips),
                            motion=self.found.motion)  # fmt: skip
         return (*(clip_performer(which, clip) for which, clip in zip(("first", "second"), self.clips)), result)
 
@@ -150,7 +150,7 @@ def clip_performer(which: str, loaded: ActorData) -> Performer:
     fits = loaded.clip.skeleton.names == loaded.motion.skeleton.names
     return Performer(
         which=which,
-        label=title(loaded.cast.source),
+        label=title(loaded.spec.source),
         motion=loaded.motion,
         meshes=loaded.clip.meshes if fits else (),
         standing=standing_of(loaded.contacts or (), loaded.motion),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.base.errors import MotionError
+from understudy.base.errors import MotionError, refuse_unknown_keywords
 from understudy.base.quaternion import Array
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.pairs import Correspondence
@@ -78,6 +78,12 @@ class Transition:
     notes: tuple[str, ...] = ()
     """What was decided on the way, a sentence each."""
 
+    def __repr__(self) -> str:
+        return f"<Transition {self.motion!r}, blend over frames {self.start} to {self.end}>"
+
+    def _repr_html_(self) -> str:
+        return self.motion._repr_html_()
+
     @property
     def lengths(self) -> Array:
         """(N + 1, J) metres: how long each bone is at each frame of the blend."""
@@ -97,6 +103,7 @@ class Transition:
         return max((o.worst for o in outcomes if o.constraint.kind != "region"), default=0.0)
 
 
+@refuse_unknown_keywords
 def transition(
     first: Motion,
     second: Motion,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.figure.contacts import Contact
@@ -167,6 +167,7 @@ class Still(Constraint):
     """A point stays over one place of the floor, not said which, however high it is."""
 
     kind: ClassVar[str] = "still"
+    unit: ClassVar[Unit] = Unit.METRE
 
     spot: PointRef
 

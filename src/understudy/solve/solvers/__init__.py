@@ -1,3 +1,43 @@
 """Ways to solve a spacetime problem, one file each; a module with a `SOLVER` is found by itself."""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from understudy.base.errors import UnknownNameError, nearest_names
+from understudy.base.plugins import find_module, scan
+from understudy.solve.solvers.base import Solver
+
+
+@cache
+def solvers() -> dict[str, type[Solver]]:
+    """Every solver by its name in recipes."""
+    return {solver.name: solver for _, solver in scan(__name__, "SOLVER")}
+
+
+def find_solver(name: str) -> type[Solver]:
+    """A solver by name, or an error that names the nearest ones."""
+    # A solver stands in the file of its name: the others need not be loaded to find it.
+    known: type[Solver] | None = getattr(find_module(__name__, name), "SOLVER", None)
+    if known is not None and known.name == name:
+        return known
+    if name not in solvers():
+        raise UnknownNameError(
+            f"There is no solver `{name}`; {nearest_names(name, solvers())}", hint=f"known: {', '.join(solvers())}"
+        )
+    return solvers()[name]
+
+
+def make_solver(name: str, options: dict[str, object], spacing: float) -> Solver:
+    """A solver with its options; the spacing is for those whose keys are evenly spaced."""
+    values: dict[str, Any] = dict(options)
+    if has_keys(name):
+        values.setdefault("spacing", spacing)
+    return find_solver(name)(**values)
+
+
+def has_keys(name: str) -> bool:
+    """Whether a solver's unknowns are evenly spaced keys."""
+    return any(field.name == "spacing" and field.init for field in fields(find_solver(name)))

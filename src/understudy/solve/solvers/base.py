@@ -103,6 +103,10 @@ class Outcome:
     mean: float
     """The mean violation over its frames."""
 
+    def __repr__(self) -> str:
+        unit = "rad" if self.constraint.angular else "m"
+        return f"<Outcome {self.constraint.label}: worst {self.worst:.3g} {unit} at {self.time:.2f} s>"
+
     @property
     def met(self) -> bool:
         return self.worst <= self.constraint.tolerance
@@ -124,6 +128,9 @@ class Solution:
     conflicts: tuple[str, ...] = field(default=())
     """For constraints that are not met: which of them fight each other, a sentence each."""
 
+    def __repr__(self) -> str:
+        return f"<Solution by {self.solver}: {self.result}>"
+
     @property
     def motion(self) -> Motion:
         """The motion of the first actor."""
@@ -142,9 +149,10 @@ class Solution:
         if not missed:
             return f"all {total} constraints are met" if total else "there was nothing to meet"
         worst = missed[0]
+        unit = "rad" if worst.constraint.angular else "m"
         return (
             f"{len(missed)} of {total} constraints are not met; the worst is `{worst.constraint.label}`, "
-            f"off by {worst.worst:.3g} at {worst.time:.2f} s (allowed {worst.constraint.tolerance:.3g})"
+            f"off by {worst.worst:.3g} {unit} at {worst.time:.2f} s (allowed {worst.constraint.tolerance:.3g})"
         )
 
     def report(self) -> str:

@@ -259,3 +259,44 @@ def _one_each(skeleton: Skeleton, points: Sequence[Point]) -> list[Point]:
         if skeleton.num_joints == 1 or not any(other.joint in chain for other in kept):
             kept.append(point)
     return kept
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one character."""
+
+    left: str
+    middle: str
+    right: str
+
+    def of(self, side: int) -> str:
+        return {LEFT: self.left, MIDDLE: self.middle, RIGHT: self.right}[side]
+
+
+PALETTES = (
+    Palette("#0072b2", "#3a3a3a", "#d55e00"),
+    Palette("#00916a", "#5a5046", "#aa3377"),
+    Palette("#3f8fb5", "#4d4d4d", "#997700"),
+)
+"""Blue and vermilion, green and purple, sky and ochre: told apart by colour-blind eyes too."""
+
+
+def hull(points: ArrayLike) -> Array:
+    """The corners (H, 2) of the smallest convex shape around points (N, 2), in order."""
+    ordered = np.unique(np.asarray(points, float), axis=0)
+    if len(ordered) < 3:
+        return ordered
+
+    def half(sequence: Sequence[Array]) -> list[Array]:
+        chain: list[Array] = []
+        for point in sequence:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0.0:
+                chain.pop()
+            chain.append(point)
+        return chain[:-1]
+
+    return np.array(half(list(ordered)) + half(list(ordered[::-1])))
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
