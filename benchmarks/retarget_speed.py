@@ -23,7 +23,7 @@ PARTS = {
     "band": (("dual.py", "band"), ("dual.py", "soften")),
     "factor": (("dual.py", "factor"), ("dual.py", "solve_factored")),
     "forces to keys": (("dual.py", "keys_of_forces"),),
-    "layout of rows": (("newton.py", "of"), ("newton.py", "active_rows")),
+    "layout of rows": (("newton.py", "from_evaluation"), ("newton.py", "active_rows")),
     "motion from keys": (("evaluation.py", "merged"),),
     "costs of the body": (("problem.py", "metric"),),
 }

@@ -71,7 +71,7 @@ def displaced(size: float) -> Evaluation:
 def test_rows_of_all_constraints_have_the_derivatives_of_each(size: float) -> None:
     assert len(sample().frames) > BLOCK, "more than one piece, for this to mean anything"
     evaluation = displaced(size)
-    layout = ResidualLayout.of(evaluation, active_rows(evaluation, np.inf))
+    layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, np.inf))
     found = layout.jacobian(evaluation)
     for which in range(len(sample().targets)):
         mine = np.flatnonzero(layout.constraint == which)

@@ -94,7 +94,7 @@ class LinearizedProblem:
     @staticmethod
     def of(evaluation: Evaluation, curve: KeyCurve, keys: Array, margin: float) -> LinearizedProblem:
         """Linearise at keys (K, D), with the one-sided residuals that are above -margin."""
-        layout = ResidualLayout.of(evaluation, active_rows(evaluation, margin))
+        layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, margin))
         felt, by_keys = curve.chain(keys, layout.times, layout.jacobian(evaluation))
         rows, width, coordinates = by_keys.shape
         columns = felt[:, :, None] * coordinates + np.arange(coordinates)

@@ -210,7 +210,7 @@ class _Wave:
         return size, worst
 
     def _rows(self, evaluation: Evaluation) -> _Rows:
-        layout = ResidualLayout.of(evaluation, active_rows(evaluation, 0.1))
+        layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, 0.1))
         residuals, count = self.plants.residuals(evaluation), len(self.sample.frames)
         per_frame = np.bincount(layout.times, minlength=count)
         slot = np.arange(len(layout.times)) - (np.cumsum(per_frame) - per_frame)[layout.times]

@@ -109,7 +109,7 @@ class ResidualLayout:
     """(A,) False for the first of a chain of linked residuals, which is only compared with."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: np.ndarray) -> ResidualLayout:
+    def from_evaluation(evaluation: Evaluation, active: np.ndarray) -> ResidualLayout:
         """Lay out the residuals (T,) that take part."""
         register = evaluation.register
         chosen = np.flatnonzero(active)
@@ -374,7 +374,7 @@ class StepPattern:
 
     @staticmethod
     def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, heavy: Array) -> StepPattern:
-        layout = ResidualLayout.of(evaluation, active)
+        layout = ResidualLayout.from_evaluation(evaluation, active)
         pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
         return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
 
