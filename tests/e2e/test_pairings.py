@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from understudy.figure.symmetry import mirror
 from understudy.io import Clip, read, write
 from understudy.io.files import formats
 from understudy.retarget.driver import Prepared, Retargeted
-from understudy.transition import make as transitions
 
 HELD = 1e-5
 """Metres within which every format that holds a motion keeps each joint."""
+
+transitions = import_module("understudy.transition")
+"""The room; `understudy.transition` is the function of that name."""
 
 
 def run(*arguments: str | Path | float) -> Result:

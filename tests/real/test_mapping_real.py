@@ -171,6 +171,8 @@ def test_every_character_file_is_in_the_tables(data: Path) -> None:
     others = {
         "gltf/Fox.glb", "gltf/SimpleSkin.gltf", "robots/unitree_go2.xml", "fbx_usd/blender_279_sausage_7400_binary.fbx",
         "fbx_usd/usd_lbs.baked.usda", "fbx_usd/usd_lbs.usda", "fbx_usd/usd_skinnedArm.usda",
+        # Chains of hinges are not yet read by their axes: the maps of these two are known to be wrong.
+        "robots/booster_t1.xml", "robots/robotis_op3.xml",
     }  # fmt: skip
     assert there == set(CHARACTERS) | others
 

@@ -26,7 +26,6 @@ from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip
 from understudy.io.files import write
 from understudy.retarget.actor import ActorData, Source, Target, clip_of, in_memory, label_of, load
-from understudy.retarget.feature_driving import drive
 from understudy.retarget.matching import CorrespondenceLike, assign, is_driven
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.spec import (
@@ -240,6 +239,8 @@ class Prepared:
         """
         spacing = self.spacings()[0] if spacing is None else spacing
         if self.plan is None:
+            from understudy.retarget.feature_driving import drive
+
             actor = self.actors[0]
             options = replace(self.recipe.options, spacing=spacing)
             points = self.points or None

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate
-from understudy.correspondence.alignment import align
-from understudy.correspondence.map_file import is_plain, read_map
 from understudy.correspondence.pairs import (
     Correspondence,
     CorrespondenceError,
@@ -17,7 +15,6 @@ from understudy.correspondence.pairs import (
     same_names,
     same_structure,
 )
-from understudy.correspondence.suggest import suggest
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.retarget.actor import ActorData, morph_share
@@ -70,6 +67,10 @@ def match_actor(
         if not chosen and rest_poses_apart(motion.skeleton, target)[0] <= MAX_REST_POSE_ANGLE_DEGREES:
             return Assignment(motion=motion, target=target, **rest)  # type: ignore[arg-type]
         correspondence = same_names(motion.skeleton, target)
+    # A target of the same structure needs none of this.
+    from understudy.correspondence.alignment import align
+    from understudy.correspondence.suggest import suggest
+
     if correspondence is None:
         correspondence = suggest(motion.skeleton, target, source_motion=motion, target_motion=target_motion)
     alignment = align(
@@ -119,6 +120,8 @@ def _correspondence(data: ActorData, given: CorrespondenceLike | None, folder: P
     """A correspondence in whatever form it is given; None for one that says no more than that names are the same."""
     if given is None:
         return None
+    from understudy.correspondence.map_file import is_plain, read_map
+
     if isinstance(given, str | Path):
         given = read_map(folder / given, data.motion.skeleton, data.target)
     elif isinstance(given, Mapping):

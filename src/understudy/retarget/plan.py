@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
-from understudy.correspondence.alignment import Alignment
-from understudy.correspondence.carry import carry
 from understudy.correspondence.contact_context import ContactContext
-from understudy.correspondence.landing import Landing, land, step_ratio
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, Detection, detect_contacts, stood_on
@@ -28,6 +26,10 @@ from understudy.retarget.start import check_structure, morph_motion, pulled, sta
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Solution, Solver, Watch
 from understudy.solve.solvers.spacetime import Spacetime
+
+if TYPE_CHECKING:
+    from understudy.correspondence.alignment import Alignment
+    from understudy.correspondence.landing import Landing
 
 NEAR = 1.0
 """Seconds around a constraint of the user's within which the whole body is shifted for it to begin with, at least."""
@@ -198,6 +200,9 @@ def _staged(part: Assignment, contacts: Sequence[Contact], floor: Floor, feet: P
     if part.share is not None:
         start = morph_motion(part.motion, part.target, part.share, floor)
     elif part.alignment is not None:
+        from understudy.correspondence.carry import carry
+        from understudy.correspondence.landing import land, step_ratio
+
         start = carry(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
         landing = part.landing or land(part.motion, contacts, part.alignment, start, floor)
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -20,18 +20,22 @@ from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import carry
 from understudy.correspondence.contact_context import ContactContext
+from understudy.correspondence.detached import attach, rehung
 from understudy.correspondence.landing import Landing, land, step_ratio
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
-from understudy.figure.motion import Motion, join
+from understudy.figure.motion import Motion, join, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.retarget.actor import Source, Target, in_memory, label_of
+from understudy.retarget.driver import find_contacts
 from understudy.retarget.ground import floor_constraints
-from understudy.retarget.matching import match_actor
+from understudy.retarget.matching import CorrespondenceLike, assign
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name
+from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
@@ -72,6 +76,8 @@ class Stream:
     """The source's contacts, if they are known beforehand; found in each window otherwise."""
     floor: Floor | None = None
     """The ground, if it is known; that of the first window with contacts otherwise."""
+    given_target: Skeleton | None = None
+    """The target as the user has it, where feet were attached to it for the solve."""
     unmet: list[str] = field(default_factory=list)
     """What windows could not meet, a sentence each."""
     _frames: Motion | None = None
@@ -92,6 +98,45 @@ class Stream:
         names = f"{self.source.name or 'unnamed'} to {self.target.name or 'unnamed'}"
         return f"<Stream {names} at {self.fps:g} fps: {self._done} frames given out>"
 
+    @staticmethod
+    def open(
+        source: Source | Skeleton,
+        target: Target,
+        *,
+        fps: float | None = None,
+        window: Window | None = None,
+        options: Options | None = None,
+        correspondence: CorrespondenceLike | None = None,
+        align: Literal["direction", "stance"] | None = None,
+    ) -> Stream:
+        """A stream between two characters, matched as `retarget` matches them.
+
+        Args:
+            source: Who will send frames: a file, a sample, a clip, a motion, or a skeleton.
+            target: Who performs them: a file, a sample, a clip or a skeleton.
+            fps: Frames a second that will be sent; the source's own if not given.
+            window: How much is solved at a time.
+            options: What to keep and how.
+            correspondence: Which bones correspond; found if not given.
+            align: How the two are aligned; chosen if not given.
+        """
+        if isinstance(source, Skeleton):
+            if fps is None:
+                raise OptionError("A skeleton has no frame rate: say how many frames a second will be sent (fps=30)")
+            source = replace(rest_motion(source), fps=fps)
+        spec = ActorSpec(source=label_of(source), target=label_of(target), align=align)
+        actor = in_memory(spec, Reading(), source, target)
+        assignment, _ = assign(actor, correspondence=correspondence)
+        return Stream(
+            source=actor.motion.skeleton,
+            target=actor.target,
+            fps=actor.motion.fps if fps is None else fps,
+            window=window or Window(),
+            options=options or Options(),
+            alignment=assignment.alignment,
+            given_target=actor.clip.skeleton,
+        )
+
     def push(self, frames: Motion) -> list[Motion]:
         """Take more frames of the source; give the frames of the target that are ready, a motion each window."""
         if abs(frames.fps - self.fps) > 1e-6 * self.fps:
@@ -100,7 +145,7 @@ class Stream:
         ready = []
         step, ahead = max(round(self.window.step * self.fps), 1), round(self.window.ahead * self.fps)
         while self._first + self._frames.num_frames >= self._done + step + ahead:
-            ready.append(self._solve(step, self._done + step + ahead))
+            ready.append(self._given_out(self._solve(step, self._done + step + ahead)))
         return ready
 
     def finish(self) -> list[Motion]:
@@ -108,7 +153,12 @@ class Stream:
         if self._frames is None or self._first + self._frames.num_frames <= self._done:
             return []
         end = self._first + self._frames.num_frames
-        return [self._solve(end - self._done, end)]
+        return [self._given_out(self._solve(end - self._done, end))]
+
+    def _given_out(self, motion: Motion) -> Motion:
+        """A window's motion on the target as the user has it."""
+        given = self.given_target
+        return motion if given is None or attach(given) is given else rehung(motion, given)
 
     def _solve(self, count: int, end: int) -> Motion:
         """Solve the next window, up to a frame, and give out so many frames."""
@@ -248,29 +298,47 @@ def continued(start: Motion, known: Motion, fade: int) -> Motion:
 
 
 def retarget_in_windows(
-    motion: Motion,
-    target: Skeleton,
+    source: Source,
+    target: Target,
     *,
     window: Window | None = None,
     options: Options | None = None,
+    reading: Reading | None = None,
     contacts: Sequence[Contact] | None = None,
-    **casting: Any,
+    correspondence: CorrespondenceLike | None = None,
+    align: Literal["direction", "stance"] | None = None,
+    target_motion: Motion | None = None,
 ) -> tuple[Motion, list[str]]:
-    """Retarget a long motion window by window; what could not be met is said, a sentence each.
+    """Retarget a long motion window by window.
 
-    A target of another structure is cast as `understudy.retarget.driver.cast` does it, which takes what else is given.
+    Args:
+        source: The motion: a file, a sample, a clip or a motion.
+        target: The character: a file, a sample, a clip or a skeleton.
+        window: How much is solved at a time.
+        options: What to keep and how.
+        reading: How files are read.
+        contacts: The source's contacts; found if not given.
+        correspondence: Which bones correspond; found if not given.
+        align: How the two are aligned; chosen if not given.
+        target_motion: Something that the target does, where its skeleton alone does not show how it stands.
+
+    Returns:
+        The target's motion, and what could not be met, a sentence each.
     """
     options = options or Options()
+    spec = ActorSpec(source=label_of(source), target=label_of(target), align=align)
+    actor = in_memory(spec, reading or Reading(), source, target, target_motion=target_motion)
+    assignment, _ = assign(actor, correspondence=correspondence)
+    motion, alignment, landing = actor.motion, assignment.alignment, None
     if contacts is None:
-        contacts = detect_contacts(motion, contact_points(motion), options.detection)
+        contacts = find_contacts([actor], options)
     floor = find_floor(contacts, leg_length(motion.skeleton)) if contacts else None
-    alignment, landing = match_actor(motion, target, **casting).alignment, None
     if alignment is not None:
         landing = landed(motion, contacts, alignment, floor or Floor(slope=np.zeros(2)))
         contacts = landing.contacts
     stream = Stream(
         source=motion.skeleton,
-        target=target,
+        target=actor.target,
         fps=motion.fps,
         window=window or Window(),
         options=options,
@@ -287,4 +355,4 @@ def retarget_in_windows(
     whole = parts[0]
     for part in parts[1:]:
         whole = join(whole, part)
-    return whole, stream.unmet
+    return actor.on_given_target(whole), stream.unmet
