@@ -152,7 +152,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "norm": (lambda p: np.linalg.norm(p, ord=1, axis=-1), "another order than 2"),
     "out": (lambda p: np.add(p, 1.0, out=np.ones(3)), "np.add with out"),
     "reduce": (lambda p: np.add.reduce(p), "np.add with reduce"),
-    "broadcast": (lambda p: np.broadcast_to(p, (2, *p.shape)), "moves the frames"),
+    "broadcast": (lambda p: np.broadcast_to(p, (2, *p.shape)), "frames do not line up"),
     "inverse": (lambda p: np.linalg.inv(p[:, 0]), "matrices per frame"),
     "constant": (lambda p: np.zeros(3), "must return what it computed"),
     "too deep": (lambda p: p, r"must return \(frames,\) or \(frames, rows\), got shape \(3, 3, 3\)"),
