@@ -129,6 +129,10 @@ def _from_last(axis: Any, ndim: int, function: Any) -> Any:
     return axis - ndim if axis >= 0 else axis
 
 
+def _call_on_values(function: Any, *args: Any, **options: Any) -> Any:
+    return function(*map(_plain, args), **options)
+
+
 def _elementwise(ufunc: Any, *inputs: Any) -> Dual:
     """Apply the chain rule, with the partial derivatives of the table."""
     values = [np.asarray(_plain(x), float) for x in inputs]
@@ -293,7 +297,7 @@ LINEAR: tuple[Any, ...] = (
 )  # fmt: skip
 
 RULES: dict[Any, Callable[..., Any]] = {
-    **{function: lambda *args, _f=function, **options: _f(*map(_plain, args), **options) for function in WITHOUT_DERIVATIVE},
+    **{function: partial(_call_on_values, function) for function in WITHOUT_DERIVATIVE},
     **{function: partial(_elementwise, function) for function in DERIVATIVES},
     **{function: partial(_linear, function, inspect.signature(function)) for function in LINEAR},
     **dict.fromkeys((np.max, np.amax), partial(_extreme, np.max, np.argmax)),
