@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.base.arrays import FEW, median, percentile
+from understudy.base.arrays import MAX_SORTED_VALUES, median, percentile
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, FEW, FEW + 1, 1000, 1001])
+@pytest.mark.parametrize("count", [1, 2, 3, 10, MAX_SORTED_VALUES, MAX_SORTED_VALUES + 1, 1000, 1001])
 @pytest.mark.parametrize("shape", [(), (3,)])
 def test_they_are_numpys(count: int, shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(count).normal(size=(count, *shape))

@@ -10,7 +10,7 @@ from understudy.base.quaternion import angle_between
 from understudy.figure.angles import joint_angles
 from understudy.figure.kinematics import fk
 from understudy.samples import Scene
-from understudy.samples.skip import PERIOD, skip
+from understudy.samples.skip import PERIOD_SECONDS, skip
 
 BODIES = ("adult", "child", "giant", "stretched")
 
@@ -59,7 +59,7 @@ def test_other_builds_skip_as_well(body):
 
 def test_each_foot_steps_then_hops_in_turn():
     """Left step, flight, left landing, right step while the left is still down, flight, right landing, and so on."""
-    down = standing(samples.motion("skip", fps=120.0, seconds=8 * PERIOD))
+    down = standing(samples.motion("skip", fps=120.0, seconds=8 * PERIOD_SECONDS))
     letters = {(True, False): "L", (False, True): "R", (True, True): "B", (False, False): "-"}
     words = [letters[bool(left), bool(right)] for left, right in down]
     spoken = "".join(word for number, word in enumerate(words) if number == 0 or words[number - 1] != word)

@@ -241,15 +241,15 @@ class AnimalFoot:
             first: When in the step it comes down, as a share of the cycle.
             last: When it leaves.
         """
-        found = []
+        contacts = []
         begin, end = float(times[0]), float(times[-1])
         for step in range(int(np.floor(begin / self.gait.cycle - self.offset)) - 1, int(end / self.gait.cycle) + 2):
             start, stop = (self.gait.cycle * (step + self.offset + share) for share in (first, last))
             start, stop = max(start, begin), min(stop, end)
             if start <= stop:
                 place = self.place(step) + np.asarray(offset, float)
-                found.append(Contact(point=point, start=start, end=stop, place=place))
-        return found
+                contacts.append(Contact(point=point, start=start, end=stop, place=place))
+        return contacts
 
 
 STRETCH = 0.999
@@ -299,18 +299,18 @@ def place_leg(skeleton: Skeleton, leg: Leg, hip: Array, tip: Array, turns: Seque
     """
     across = unit(cross(hip - tip, Z))
     plane = turned(Z, X, np.broadcast_to(Z, across.shape), across)
-    found = {}
+    orientations = {}
     at, below = tip, skeleton.point(leg.tip).offset
     for name, turn in zip(reversed(leg.distal), reversed(turns), strict=True):
-        found[name] = multiply(plane, from_axis_angle(X, turn))
-        at = at - rotate(found[name], below)
+        orientations[name] = multiply(plane, from_axis_angle(X, turn))
+        at = at - rotate(orientations[name], below)
         below = skeleton.offsets[skeleton.joint(name)]
     thigh, shin = (skeleton.offsets[skeleton.joint(name)] for name in (leg.lower, leg.distal[0]))
     pole = np.broadcast_to(np.array([0.0, 0.0, leg.bend_to]), hip.shape)
     middle = bend_inside(hip, at, float(np.linalg.norm(thigh)), float(np.linalg.norm(shin)), pole, leg.upper)
-    found[leg.upper] = turned(thigh, X, middle - hip, across)
-    found[leg.lower] = turned(shin, X, at - middle, across)
-    return found
+    orientations[leg.upper] = turned(thigh, X, middle - hip, across)
+    orientations[leg.lower] = turned(shin, X, at - middle, across)
+    return orientations
 
 
 class Puppet:
@@ -338,11 +338,11 @@ class Puppet:
 
     def step(self, leg: Leg, tip: Array, turns: Sequence[Array]) -> None:
         """Put a leg's tip on a path (F, 3), its distal joints turned as given (see `place_leg`)."""
-        found = place_leg(self.skeleton, leg, self.world(leg.upper)[0], tip, turns)
+        orientations = place_leg(self.skeleton, leg, self.world(leg.upper)[0], tip, turns)
         above = self.world(self.skeleton.names[self.skeleton.parents[self.skeleton.joint(leg.upper)]])[1]
         for joint in (leg.upper, leg.lower, *leg.distal):
-            self.turn(joint, local(above, found[joint]))
-            above = found[joint]
+            self.turn(joint, local(above, orientations[joint]))
+            above = orientations[joint]
 
     def motion(self, fps: float, name: str) -> Motion:
         """The motion as posed."""

@@ -115,12 +115,12 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
     """Every plant of both feet that so many seconds can meet, and one more on either side."""
     measures = Measures.of(skeleton)
     leg, stride = measures.leg, 2.0 * measures.pace / gait.cadence
-    found: dict[str, list[Footfall]] = {side: [] for side in SIDES}
+    plants: dict[str, list[Footfall]] = {side: [] for side in SIDES}
     for side, sign, late in (("Left", 1.0, 0.0), ("Right", -1.0, 0.5)):
         for k in range(-2, int(np.ceil(seconds / stride)) + 3):
             start = (k + late) * stride - _offset(gait, stride)
             place = np.array([sign * gait.width * leg, 0.0, 2.0 * gait.step * leg * (k + late)])
-            found[side].append(
+            plants[side].append(
                 Footfall(
                     place=place,
                     yaw=sign * np.radians(gait.toe_out),
@@ -138,7 +138,7 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
                     brake=gait.brake,
                 )
             )
-    return found
+    return plants
 
 
 def _offset(gait: Gait, stride: float) -> float:

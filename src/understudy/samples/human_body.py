@@ -276,7 +276,7 @@ def foot_contacts(
 ) -> list[Contact]:
     """What a foot touches within so many seconds, exactly as `follow` places it."""
     foot = Foot.of(skeleton, side)
-    found = []
+    contacts = []
     for p in plants:
         spans = {"ToeBase": (p.touch if p.ball_only else p.flat, p.leave, foot.ball)}
         if not p.ball_only:
@@ -286,7 +286,7 @@ def foot_contacts(
             spans["ToeTip"] = (*spans["ToeBase"][:2], tip)
         for name, (start, end, local) in spans.items():
             if end > 0.0 and start < seconds:
-                found.append(
+                contacts.append(
                     Contact(
                         point=skeleton.point(side + name),
                         start=max(start, 0.0),
@@ -296,7 +296,7 @@ def foot_contacts(
                         on=p.on,
                     )
                 )
-    return found
+    return contacts
 
 
 REACH = 0.995
@@ -497,10 +497,10 @@ def highest_hips(skeleton: Skeleton, hips: Array, orientation: Array, feet: dict
     """
     measures = Measures.of(skeleton)
     length = REACH * (measures.thigh + measures.shin)
-    found = np.full(len(hips), np.inf)
+    heights = np.full(len(hips), np.inf)
     for side, path in feet.items():
         joint = rotate(orientation, skeleton.offsets[skeleton.joint(f"{side}UpLeg")])
         flat = (path.ankle - hips - joint)[:, [0, 2]]
         room = np.maximum(length**2 - np.einsum("fi,fi->f", flat, flat), 0.0)
-        found = np.minimum(found, path.ankle[:, 1] + np.sqrt(room) - joint[:, 1])
-    return found
+        heights = np.minimum(heights, path.ankle[:, 1] + np.sqrt(room) - joint[:, 1])
+    return heights

@@ -51,7 +51,7 @@ class RigBone:
 
 def _trunk() -> list[RigBone]:
     none = np.full((3, 2), np.nan)
-    found = [
+    bones = [
         RigBone(name="root", parent="", place=np.zeros(3), along=X, flexion=Z, kind=JointKind.FREE,
              axes=np.eye(3), limits=none),
         RigBone(name="pelvis", parent="root", place=np.array([0.0, 1.02, 0.0]), along=Y, flexion=X,
@@ -64,11 +64,11 @@ def _trunk() -> list[RigBone]:
     for k, name in enumerate(names):
         after = places[k + 1] if k + 1 < len(places) else places[k] + Y
         limits = np.array(TRUNK_LIMITS["Neck" if k > 4 else "Spine"], float) * (1.0 if k > 4 else 0.6)
-        found.append(
-            RigBone(name=name, parent=found[-1].name, place=places[k], along=after - places[k], flexion=X,
+        bones.append(
+            RigBone(name=name, parent=bones[-1].name, place=places[k], along=after - places[k], flexion=X,
                  axes=np.array(SWING_FIRST, float), limits=limits)
         )  # fmt: skip
-    return found
+    return bones
 
 
 def _leg(side: str, sign: float) -> list[RigBone]:
@@ -80,10 +80,10 @@ def _leg(side: str, sign: float) -> list[RigBone]:
         ("foot", "calf", "Foot"),
         ("ball", "foot", "ToeBase"),
     )
-    found = []
+    bones = []
     for k, (name, parent, part) in enumerate(chain):
         hinge = part in ("Leg", "ToeBase")
-        found.append(
+        bones.append(
             RigBone(
                 name=f"{name}_{side}", parent=parent if k == 0 else f"{parent}_{side}", place=places[k],
                 along=places[k + 1] - places[k] if k < 3 else Z, flexion=X,
@@ -92,7 +92,7 @@ def _leg(side: str, sign: float) -> list[RigBone]:
                 limits=_sided(LIMB_LIMITS[part], sign), backwards=sign < 0.0,
             )
         )  # fmt: skip
-    return found
+    return bones
 
 
 def _arm(side: str, sign: float) -> list[RigBone]:
@@ -125,10 +125,10 @@ def _arm(side: str, sign: float) -> list[RigBone]:
 
 def _sided(limits: tuple[tuple[float, float], ...], sign: float) -> Array:
     """Limits of the left side as they are, or mirrored: turning about X is the same on both sides."""
-    found = np.array(limits, float)
-    if sign < 0.0 and len(found) == 3:
-        found[1:] = -found[1:, ::-1]
-    return found
+    ranges = np.array(limits, float)
+    if sign < 0.0 and len(ranges) == 3:
+        ranges[1:] = -ranges[1:, ::-1]
+    return ranges
 
 
 def _ends(bones: dict[str, RigBone]) -> tuple[Point, ...]:
