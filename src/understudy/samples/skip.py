@@ -45,15 +45,11 @@ HALF_WIDTH_LEGS, BOB_LEGS, SWAY_LEGS = 0.05, 0.055, 0.014
 KNEE_MARGIN_LEGS = 0.02
 """Distance of the hips below the height at which a leg would be straight."""
 
-LEAN_DEGREES, PELVIS_TURN_DEGREES, PELVIS_DROP_DEGREES, CHEST_TURN_DEGREES, ARM_SWING_DEGREES, ELBOW_DEGREES = (
-    4.0,
-    6.0,
-    3.0,
-    8.0,
-    42.0,
-    55.0,
-)
-"""Angles and amplitudes of the trunk and arms."""
+LEAN_DEGREES, PELVIS_TURN_DEGREES, PELVIS_DROP_DEGREES, CHEST_TURN_DEGREES = 4.0, 6.0, 3.0, 8.0
+"""Angles of the trunk."""
+
+ARM_SWING_DEGREES, ELBOW_DEGREES = 42.0, 55.0
+"""Amplitude of the arms, and mean angle of the elbows."""
 
 
 def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Footfall]]:
