@@ -16,4 +16,4 @@ def test_they_are_numpys(count: int, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(median(values), np.median(values, axis=0), rtol=1e-14)
     for percent in (0.0, 5.0, 50.0, 95.0, 100.0):
         np.testing.assert_allclose(percentile(values, percent), np.percentile(values, percent, axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(values, before, err_msg="what is asked about stays as it is")
+    np.testing.assert_array_equal(values, before, err_msg="the input is unchanged")
