@@ -181,7 +181,8 @@ def _norm(x: Dual, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
 
 
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Dual:
-    if {axisa, axisb, axisc, axis or -1} != {-1} or {np.shape(_plain(x))[-1] for x in (a, b)} != {3}:
+    axes = {axisa, axisb, axisc, -1 if axis is None else axis}
+    if axes != {-1} or {np.shape(_plain(x))[-1] for x in (a, b)} != {3}:
         _refuse("np.cross of anything but three numbers on the last axis")
     return _multilinear("np.cross", cross, a, b)
 
