@@ -37,8 +37,8 @@ def pendulum(hertz: float, *, fps: float = 30.0, seconds: float = 8.0, size: flo
 
 def test_levels_and_rest_add_up(rng: np.random.Generator) -> None:
     curves = rng.normal(size=(50, 3))
-    found = pyramid(curves, 4)
-    np.testing.assert_allclose(found.levels.sum(axis=0) + found.rest, curves, atol=1e-12)
+    result = pyramid(curves, 4)
+    np.testing.assert_allclose(result.levels.sum(axis=0) + result.rest, curves, atol=1e-12)
 
 
 def test_first_level_takes_away_the_kernel() -> None:
@@ -67,9 +67,9 @@ def test_a_swing_is_in_the_level_of_its_frequency(hertz: float, level: int) -> N
 @pytest.mark.parametrize("frames", [2, 3, 60])
 def test_steady_travel_is_in_no_level(frames: int) -> None:
     line = np.linspace(0.0, 7.0, frames)[:, None]
-    found = pyramid(line)
-    np.testing.assert_allclose(found.levels, 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.rest, line, atol=1e-12)
+    result = pyramid(line)
+    np.testing.assert_allclose(result.levels, 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.rest, line, atol=1e-12)
 
 
 def test_one_frame_has_no_energy() -> None:
@@ -116,15 +116,15 @@ def test_low_pass_halves_the_power_at_its_cutoff_without_delay() -> None:
     t = np.arange(1201) / 120.0
     wave = np.sin(2.0 * np.pi * 4.0 * t)[:, None]
     middle = slice(300, 900)
-    found = low_pass(wave, 120.0, 4.0)[middle]
-    np.testing.assert_allclose(found, wave[middle] / np.sqrt(2.0), atol=0.01)
+    result = low_pass(wave, 120.0, 4.0)[middle]
+    np.testing.assert_allclose(result, wave[middle] / np.sqrt(2.0), atol=0.01)
 
 
 def test_low_pass_keeps_slow_and_stops_fast() -> None:
     t = np.arange(1201) / 120.0
     slow, fast = np.sin(2.0 * np.pi * 0.5 * t)[:, None], np.sin(2.0 * np.pi * 20.0 * t)[:, None]
-    found = low_pass(slow + fast, 120.0, 4.0)[200:1000]
-    np.testing.assert_allclose(found, slow[200:1000], atol=0.01)
+    result = low_pass(slow + fast, 120.0, 4.0)[200:1000]
+    np.testing.assert_allclose(result, slow[200:1000], atol=0.01)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 7, 200])
@@ -147,9 +147,9 @@ def test_low_pass_refuses_a_cutoff_that_is_none(cutoff: float) -> None:
 @pytest.mark.parametrize("fps", [60.0, 120.0])
 def test_energy_above_is_that_of_a_swing(fps: float) -> None:
     """A swing of size a has a mean square of a^2 / 2."""
-    found = energy_above(pendulum(5.0, fps=fps), [3.0, 4.5, 5.5, 12.0])
-    np.testing.assert_allclose(found[:2], 0.5 * 0.4**2, rtol=0.01)
-    np.testing.assert_allclose(found[2:], 0.0, atol=1e-3)
+    result = energy_above(pendulum(5.0, fps=fps), [3.0, 4.5, 5.5, 12.0])
+    np.testing.assert_allclose(result[:2], 0.5 * 0.4**2, rtol=0.01)
+    np.testing.assert_allclose(result[2:], 0.0, atol=1e-3)
     assert energy_above(pendulum(5.0, fps=fps), 4.5).shape == (1,)
 
 

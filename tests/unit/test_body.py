@@ -84,11 +84,11 @@ def humanoid(arms: str, shoulder: str) -> Skeleton:
 )
 def test_the_tree_settles_what_a_shoulder_is(arms: str, shoulder: str, collar: str) -> None:
     skeleton = humanoid(arms, shoulder)
-    found = {role: skeleton.names[j] for role, j in roles(skeleton).items()}
-    assert found["left_shoulder"] == collar
-    assert found["left_upper_arm"] == ("LeftArm" if arms else "LeftShoulder")
-    assert found["hips"] == "Hips"
-    assert found["chest"] == "Spine"
+    joint_names = {role: skeleton.names[j] for role, j in roles(skeleton).items()}
+    assert joint_names["left_shoulder"] == collar
+    assert joint_names["left_upper_arm"] == ("LeftArm" if arms else "LeftShoulder")
+    assert joint_names["hips"] == "Hips"
+    assert joint_names["chest"] == "Spine"
     assert is_humanoid(skeleton)
     assert rest_pose_kind(skeleton) == "T-pose"
 

@@ -70,26 +70,26 @@ def steps(stays: list[tuple[float, float]], travel: float = 0.4, fps: float = 60
 )
 def test_contacts_of_samples_are_found(name: str, precision: float, recall: float, fps: float) -> None:
     """Frame by frame over heels and balls of all feet, against the contacts the sample was made with."""
-    known = scene(name, fps)
-    motion = known.motion
+    sample = scene(name, fps)
+    motion = sample.motion
     points = contact_points(motion)
-    truth = frames_of(known.contacts, motion, points)
-    found = frames_of(detect_contacts(motion, points), motion, points)
+    truth = frames_of(sample.contacts, motion, points)
+    detected = frames_of(detect_contacts(motion, points), motion, points)
     assert truth.any(axis=0).all(), "every point must touch the floor at some time for this to say anything"
-    both = np.count_nonzero(truth & found)
-    assert both / np.count_nonzero(found) > precision
+    both = np.count_nonzero(truth & detected)
+    assert both / np.count_nonzero(detected) > precision
     assert both / np.count_nonzero(truth) > recall
 
 
 @pytest.mark.parametrize("name", ["walk", "dog_walk", "spider_walk"])
 def test_places_are_where_the_points_touch(name: str) -> None:
     """Within a hundredth of a leg of the sample's own places, and each overlapping one of its contacts."""
-    known = scene(name)
-    leg = leg_length(known.motion.skeleton)
-    for contact in detect_contacts(known.motion, contact_points(known.motion)):
+    sample = scene(name)
+    leg = leg_length(sample.motion.skeleton)
+    for contact in detect_contacts(sample.motion, contact_points(sample.motion)):
         same = [
             c
-            for c in known.contacts
+            for c in sample.contacts
             if c.point.name == contact.point.name and c.start <= contact.end and contact.start <= c.end
         ]
         assert same, f"{contact.point.name} at {contact.start} s touches nothing in the sample"
@@ -146,22 +146,22 @@ def test_nothing_that_swims_touches_anything() -> None:
 
 def test_hands_that_stay_still_hold_something() -> None:
     climb = scene("ladder")
-    found = [c for c in detect_contacts(climb.motion) if c.on == "hold"]
-    assert {c.point.name for c in found} == {p.name for p in hands(climb.motion.skeleton)}
+    detected = [c for c in detect_contacts(climb.motion) if c.on == "hold"]
+    assert {c.point.name for c in detected} == {p.name for p in hands(climb.motion.skeleton)}
     grips = [c for c in climb.contacts if "Palm" in c.point.name]
-    assert len(found) >= len(grips) > 2
+    assert len(detected) >= len(grips) > 2
     for grip in grips:
         side = grip.point.name.removesuffix("Palm")
-        over = [c for c in found if c.point.name.startswith(side) and c.start <= grip.end and grip.start <= c.end]
+        over = [c for c in detected if c.point.name.startswith(side) and c.start <= grip.end and grip.start <= c.end]
         held = sum(min(c.end, grip.end) - max(c.start, grip.start) for c in over)
         assert held > 0.8 * (grip.end - grip.start)
 
 
 def test_still_all_along_is_one_contact_of_each_point() -> None:
     motion = rest_motion(samples.character("adult"), num_frames=50)
-    found = detect_contacts(motion, contact_points(motion))
-    assert len(found) == len(contact_points(motion)) == 4
-    for contact in found:
+    detected = detect_contacts(motion, contact_points(motion))
+    assert len(detected) == len(contact_points(motion)) == 4
+    for contact in detected:
         assert (contact.start, contact.end) == (0.0, motion.duration)
         assert contact.confidence == 1.0
 
@@ -175,15 +175,15 @@ def test_a_heel_is_made_for_a_foot_without_one() -> None:
     walk = scene("walk").motion
     bare = replace(walk.skeleton, ends=tuple(e for e in walk.skeleton.ends if "Heel" not in e.name))
     motion = replace(walk, skeleton=bare)
-    made = [p for p in contact_points(motion) if p.name.endswith("_heel")]
-    assert [p.name for p in made] == ["LeftFoot_heel", "RightFoot_heel"]
+    heels = [p for p in contact_points(motion) if p.name.endswith("_heel")]
+    assert [p.name for p in heels] == ["LeftFoot_heel", "RightFoot_heel"]
     standing = [c for c in scene("walk").contacts if c.point.name == "LeftToeBase"]
     soles = [float(c.place[1]) for c in standing]
-    for contact in detect_contacts(motion, [made[0]]):
+    for contact in detect_contacts(motion, [heels[0]]):
         assert contact.place[1] == pytest.approx(np.mean(soles), abs=0.01)
-    heights = fk(motion).points([made[0]])[:, 0, 1]
+    heights = fk(motion).points([heels[0]])[:, 0, 1]
     assert heights.min() > min(soles) - 0.01, "a heel never goes below the floor"
-    assert len(detect_contacts(motion, [made[0]])) == len(
+    assert len(detect_contacts(motion, [heels[0]])) == len(
         [c for c in scene("walk").contacts if c.point.name == "LeftHeel"]
     )
 
@@ -206,26 +206,26 @@ def test_a_heel_without_a_name_is_known_by_where_it_is() -> None:
 def test_a_foot_that_shifts_stands_twice_with_time_to_move_between() -> None:
     """Five centimetres, in a quarter of a second, on legs of a metre."""
     motion = one_point(steps([(0.8, 0.0), (0.8, 0.05)], travel=0.25))
-    found = detect_contacts(motion, [FOOT])
-    assert len(found) == 2
-    np.testing.assert_allclose([c.place[0] for c in found], [0.0, 0.05], atol=0.006)
-    assert found[1].start - found[0].end >= Detection().gap - 1e-9
-    assert found[0].start == 0.0
-    assert found[1].end == motion.duration
+    detected = detect_contacts(motion, [FOOT])
+    assert len(detected) == 2
+    np.testing.assert_allclose([c.place[0] for c in detected], [0.0, 0.05], atol=0.006)
+    assert detected[1].start - detected[0].end >= Detection().gap - 1e-9
+    assert detected[0].start == 0.0
+    assert detected[1].end == motion.duration
 
 
 @pytest.mark.parametrize("second", [0.6, 0.8, 3.0])
 def test_a_slow_shift_keeps_both_stays(second: float) -> None:
     """Never faster than a foot at rest may be, but 5 cm apart: two places, each for the time it was stood on."""
     motion = one_point(steps([(0.8, 0.0), (second, 0.05)], travel=0.4))
-    found = detect_contacts(motion, [FOOT])
-    assert len(found) == 2
-    np.testing.assert_allclose([c.place[0] for c in found], [0.0, 0.05], atol=0.006)
-    assert found[0].start == 0.0
-    assert found[1].end == motion.duration
-    assert found[0].end > 0.7
-    assert found[1].start < motion.duration - second + 0.1
-    assert found[1].start - found[0].end >= Detection().gap - 1e-9
+    detected = detect_contacts(motion, [FOOT])
+    assert len(detected) == 2
+    np.testing.assert_allclose([c.place[0] for c in detected], [0.0, 0.05], atol=0.006)
+    assert detected[0].start == 0.0
+    assert detected[1].end == motion.duration
+    assert detected[0].end > 0.7
+    assert detected[1].start < motion.duration - second + 0.1
+    assert detected[1].start - detected[0].end >= Detection().gap - 1e-9
 
 
 def test_a_foot_that_only_trembles_stands_once() -> None:
@@ -233,9 +233,9 @@ def test_a_foot_that_only_trembles_stands_once() -> None:
     path = steps([(1.5, 0.0)])
     path[:, 0] += 0.003 * np.sin(2.0 * np.pi * 3.0 * np.arange(len(path)) / 60.0)
     path[40, 1] += 0.01
-    found = detect_contacts(one_point(path), [FOOT])
-    assert [(c.start, c.end) for c in found] == [(0.0, pytest.approx((len(path) - 1) / 60.0))]
-    assert 0.0 < found[0].confidence < 1.0
+    detected = detect_contacts(one_point(path), [FOOT])
+    assert [(c.start, c.end) for c in detected] == [(0.0, pytest.approx((len(path) - 1) / 60.0))]
+    assert 0.0 < detected[0].confidence < 1.0
 
 
 def test_a_foot_that_wriggles_in_its_place_has_not_left() -> None:
@@ -247,8 +247,8 @@ def test_a_foot_that_wriggles_in_its_place_has_not_left() -> None:
         )
         stay = np.zeros((40, 3))
         path = np.concatenate([stay, circle, np.tile(circle[-1], (40, 1))])
-        found = detect_contacts(one_point(path), [FOOT], Detection(speed=0.12 / speed, share=0.0))
-        assert len(found) == count
+        detected = detect_contacts(one_point(path), [FOOT], Detection(speed=0.12 / speed, share=0.0))
+        assert len(detected) == count
 
 
 def test_a_slow_slide_is_cut_where_it_leaves_the_radius() -> None:
@@ -256,12 +256,12 @@ def test_a_slow_slide_is_cut_where_it_leaves_the_radius() -> None:
     path = np.zeros((240, 3))
     path[:, 0] = 0.1 * np.arange(240) / 240
     motion, how = one_point(path), Detection()
-    found = detect_contacts(motion, [FOOT], how)
-    assert found
-    for contact in found:
+    detected = detect_contacts(motion, [FOOT], how)
+    assert detected
+    for contact in detected:
         span = np.ptp(path[contact.frames(60.0, 240), 0])
         assert span <= 2.0 * 1.25 * how.radius + 1e-9
-    for a, b in pairwise(found):
+    for a, b in pairwise(detected):
         assert b.start - a.end >= how.gap - 1e-9
 
 

@@ -90,9 +90,9 @@ def case(
     times, chain = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
     before, counts = np.full(len(rows), -1), np.ones(len(rows), bool)
     for number in range(chains):
-        mine = np.flatnonzero(chain == number)
-        before[mine[1:]] = mine[:-1]
-        counts[mine[0]] = False
+        members = np.flatnonzero(chain == number)
+        before[members[1:]] = members[:-1]
+        counts[members[0]] = False
     pattern = Pattern(times=times, before=before, counts=counts, curves=curves(rng, spacings, frames))
     return Case(
         pattern=pattern,
@@ -112,81 +112,81 @@ SPACINGS = {
 
 
 @pytest.fixture(params=[(name, chains, seed) for name in SPACINGS for chains in (0, 1, 5) for seed in (0, 1)], ids=str)
-def made(request: pytest.FixtureRequest) -> Case:
+def example(request: pytest.FixtureRequest) -> Case:
     name, chains, seed = request.param
     return case(np.random.default_rng(seed), SPACINGS[name], chains=chains)
 
 
-def test_band_is_the_whole_matrix(made: Case) -> None:
-    by_keys = made.compared @ made.by_keys
-    expected = (by_keys / made.cost) @ by_keys.T
-    band = made.pattern.band(made.jacobian)
-    assert band.shape == (len(made.values), made.pattern.width)
+def test_band_is_the_whole_matrix(example: Case) -> None:
+    by_keys = example.compared @ example.by_keys
+    expected = (by_keys / example.cost) @ by_keys.T
+    band = example.pattern.band(example.jacobian)
+    assert band.shape == (len(example.values), example.pattern.width)
     np.testing.assert_allclose(whole(band), expected, atol=1e-11)
 
 
-def test_compliance_is_felt_as_the_residuals_are(made: Case) -> None:
-    compared = made.compared
-    expected = compared @ np.diag(made.compliance) @ compared.T
-    idle = np.flatnonzero(~made.pattern.counts)
+def test_compliance_is_felt_as_the_residuals_are(example: Case) -> None:
+    compared = example.compared
+    expected = compared @ np.diag(example.compliance) @ compared.T
+    idle = np.flatnonzero(~example.pattern.counts)
     expected[idle, idle] = 1.0
-    band = made.pattern.compliance_band(made.compliance)
-    assert band.shape == (len(made.values), made.pattern.width)
+    band = example.pattern.compliance_band(example.compliance)
+    assert band.shape == (len(example.values), example.pattern.width)
     np.testing.assert_allclose(whole(band), expected, atol=1e-13)
 
 
-def test_compare_and_spread_are_transposes(made: Case, rng: np.random.Generator) -> None:
-    forces = rng.normal(size=len(made.values))
-    np.testing.assert_allclose(made.pattern.compare(made.values), made.compared @ made.values, atol=1e-14)
-    np.testing.assert_allclose(made.pattern.spread(forces), made.compared.T @ forces, atol=1e-14)
+def test_compare_and_spread_are_transposes(example: Case, rng: np.random.Generator) -> None:
+    forces = rng.normal(size=len(example.values))
+    np.testing.assert_allclose(example.pattern.compare(example.values), example.compared @ example.values, atol=1e-14)
+    np.testing.assert_allclose(example.pattern.spread(forces), example.compared.T @ forces, atol=1e-14)
 
 
-def test_rows_left_out_leave_the_rest_as_it_is(made: Case, rng: np.random.Generator) -> None:
-    band = made.pattern.band(made.jacobian)
-    out = rng.random(len(made.values)) < 0.3
+def test_rows_left_out_leave_the_rest_as_it_is(example: Case, rng: np.random.Generator) -> None:
+    band = example.pattern.band(example.jacobian)
+    out = rng.random(len(example.values)) < 0.3
     expected = whole(band)
     expected[out] = expected[:, out] = 0.0
-    np.testing.assert_array_equal(whole(made.pattern.left_out(band.copy(), out)), expected)
-    np.testing.assert_array_equal(made.pattern.left_out(band.copy(), np.zeros(len(out), bool)), band)
+    np.testing.assert_array_equal(whole(example.pattern.left_out(band.copy(), out)), expected)
+    np.testing.assert_array_equal(example.pattern.left_out(band.copy(), np.zeros(len(out), bool)), band)
 
 
-def test_forces_move_the_keys(made: Case, rng: np.random.Generator) -> None:
-    forces = rng.normal(size=len(made.values))
-    expected = -(made.compared @ made.by_keys).T @ forces / made.cost
-    found = keys_of_forces(made.pattern, made.jacobian, forces)
-    np.testing.assert_allclose(np.concatenate([part.ravel() for part in found]), expected, atol=1e-12)
+def test_forces_move_the_keys(example: Case, rng: np.random.Generator) -> None:
+    forces = rng.normal(size=len(example.values))
+    expected = -(example.compared @ example.by_keys).T @ forces / example.cost
+    moved_keys = keys_of_forces(example.pattern, example.jacobian, forces)
+    np.testing.assert_allclose(np.concatenate([part.ravel() for part in moved_keys]), expected, atol=1e-12)
 
 
-def test_the_step_is_the_least_squares_step_with_the_places_of_plants_as_unknowns(made: Case) -> None:
+def test_the_step_is_the_least_squares_step_with_the_places_of_plants_as_unknowns(example: Case) -> None:
     """A chain's rows are all soft against one unknown place; writing that unknown out gives the same keys.
 
     Minimises half the keys' cost and half each residual squared over its compliance, over keys and places.
     """
-    pattern = made.pattern
-    matrix = pattern.band(made.jacobian) + pattern.compliance_band(made.compliance)
-    forces = solve_factored(factor(matrix), pattern.compare(made.values))
-    found = np.concatenate([part.ravel() for part in keys_of_forces(pattern, made.jacobian, forces)])
-    chains = int(made.chain.max()) + 1
-    places = -(made.chain[:, None] == np.arange(chains)).astype(float)
-    system = np.concatenate([made.by_keys, places], axis=1)
-    stiff = 1.0 / made.compliance
-    normal = (system.T * stiff) @ system + np.diag(np.concatenate([made.cost, np.zeros(chains)]))
-    expected = np.linalg.solve(normal, -(system.T * stiff) @ made.values)
-    np.testing.assert_allclose(found, expected[: len(found)], atol=1e-9)
+    pattern = example.pattern
+    matrix = pattern.band(example.jacobian) + pattern.compliance_band(example.compliance)
+    forces = solve_factored(factor(matrix), pattern.compare(example.values))
+    moved_keys = np.concatenate([part.ravel() for part in keys_of_forces(pattern, example.jacobian, forces)])
+    chains = int(example.chain.max()) + 1
+    places = -(example.chain[:, None] == np.arange(chains)).astype(float)
+    system = np.concatenate([example.by_keys, places], axis=1)
+    stiff = 1.0 / example.compliance
+    normal = (system.T * stiff) @ system + np.diag(np.concatenate([example.cost, np.zeros(chains)]))
+    expected = np.linalg.solve(normal, -(system.T * stiff) @ example.values)
+    np.testing.assert_allclose(moved_keys, expected[: len(moved_keys)], atol=1e-9)
 
 
 def test_hard_residuals_are_met_exactly(rng: np.random.Generator) -> None:
     """With next to no compliance the linear problem is solved: places reached, plants still."""
-    made = case(rng, (0.13,), chains=2, plain=4)
-    pattern = made.pattern
-    matrix = pattern.band(made.jacobian) + pattern.compliance_band(np.full(len(made.values), 1e-9))
-    forces = solve_factored(factor(matrix), pattern.compare(made.values))
-    keys = keys_of_forces(pattern, made.jacobian, forces)
-    moved = made.values + np.einsum("ad,ad->a", made.jacobian, pattern.curves.values(keys)[pattern.times])
-    np.testing.assert_allclose(moved[made.chain < 0], 0.0, atol=1e-6)
+    example = case(rng, (0.13,), chains=2, plain=4)
+    pattern = example.pattern
+    matrix = pattern.band(example.jacobian) + pattern.compliance_band(np.full(len(example.values), 1e-9))
+    forces = solve_factored(factor(matrix), pattern.compare(example.values))
+    keys = keys_of_forces(pattern, example.jacobian, forces)
+    moved = example.values + np.einsum("ad,ad->a", example.jacobian, pattern.curves.values(keys)[pattern.times])
+    np.testing.assert_allclose(moved[example.chain < 0], 0.0, atol=1e-6)
     for number in range(2):
-        assert np.ptp(moved[made.chain == number]) < 1e-6
-        assert np.ptp(made.values[made.chain == number]) > 0.1
+        assert np.ptp(moved[example.chain == number]) < 1e-6
+        assert np.ptp(example.values[example.chain == number]) > 0.1
 
 
 @pytest.mark.parametrize("chains", [False, True])

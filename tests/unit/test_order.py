@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.base.arrays import FEW, median, percentile
+from understudy.base.arrays import MAX_SORTED_VALUES, median, percentile
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, FEW, FEW + 1, 1000, 1001])
+@pytest.mark.parametrize("count", [1, 2, 3, 10, MAX_SORTED_VALUES, MAX_SORTED_VALUES + 1, 1000, 1001])
 @pytest.mark.parametrize("shape", [(), (3,)])
 def test_they_are_numpys(count: int, shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(count).normal(size=(count, *shape))
@@ -16,4 +16,4 @@ def test_they_are_numpys(count: int, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(median(values), np.median(values, axis=0), rtol=1e-14)
     for percent in (0.0, 5.0, 50.0, 95.0, 100.0):
         np.testing.assert_allclose(percentile(values, percent), np.percentile(values, percent, axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(values, before, err_msg="what is asked about stays as it is")
+    np.testing.assert_array_equal(values, before, err_msg="the input is unchanged")

@@ -30,7 +30,7 @@ BODIES = ("adult", "child", "giant", "stretched")
 FAST = {"run": 250.0, "march": 140.0, "ladder": 60.0, "squat": 20.0}
 """The greatest acceleration of a joint, m/s2, where it is not that of a walk."""
 
-each = pytest.mark.parametrize("name", MAKERS)
+every_motion = pytest.mark.parametrize("name", MAKERS)
 
 
 @cache
@@ -43,18 +43,18 @@ def poses(name: str, fps: float = 60.0, seconds: float | None = None) -> dict[st
     return {actor: fk(motion) for actor, motion in scene(name, fps, seconds).actors.items()}
 
 
-def actor_of(found: Scene, contact: Contact) -> str:
-    return contact.actor or next(iter(found.actors))
+def actor_of(sample: Scene, contact: Contact) -> str:
+    return contact.actor or next(iter(sample.actors))
 
 
-def slips(found: Scene) -> list[float]:
+def slips(sample: Scene) -> list[float]:
     """How far each contact is from where it should be, at its worst frame."""
-    world = {actor: fk(motion) for actor, motion in found.actors.items()}
+    world = {actor: fk(motion) for actor, motion in sample.actors.items()}
     worst = []
-    for contact in found.contacts:
-        motion = found.actors[actor_of(found, contact)]
+    for contact in sample.contacts:
+        motion = sample.actors[actor_of(sample, contact)]
         frames = contact.frames(motion.fps, motion.num_frames)
-        place = world[actor_of(found, contact)].points([contact.point])[frames, 0]
+        place = world[actor_of(sample, contact)].points([contact.point])[frames, 0]
         if contact.place is not None:
             worst.append(float(np.max(np.abs(place - contact.place), initial=0.0)))
         elif contact.other is not None:
@@ -63,8 +63,8 @@ def slips(found: Scene) -> list[float]:
     return worst
 
 
-def lowest(found: Scene) -> float:
-    pose = [fk(motion) for motion in found.actors.values()]
+def lowest(sample: Scene) -> float:
+    pose = [fk(motion) for motion in sample.actors.values()]
     return min(float(min(p.positions[..., 1].min(), p.ends()[..., 1].min())) for p in pose)
 
 
@@ -79,21 +79,21 @@ def breaches(motion: Motion) -> dict[str, float]:
     return {n: float(np.degrees(o)) for n, o in zip(motion.skeleton.names, over) if o > 1e-9}
 
 
-@each
+@every_motion
 @pytest.mark.parametrize("fps", [24.0, 30.0, 60.0, 120.0])
 def test_planted_points_do_not_move(name: str, fps: float) -> None:
-    found = slips(scene(name, fps))
-    assert len(found) >= 6
-    assert max(found) < 1e-9
+    distances = slips(scene(name, fps))
+    assert len(distances) >= 6
+    assert max(distances) < 1e-9
 
 
-@each
+@every_motion
 @pytest.mark.parametrize("fps", [24.0, 120.0])
 def test_nothing_is_below_the_floor(name: str, fps: float) -> None:
     assert lowest(scene(name, fps)) > -1e-6
 
 
-@each
+@every_motion
 def test_hinges_turn_about_their_axis_only_and_the_right_way(name: str) -> None:
     for motion in scene(name).actors.values():
         body = motion.skeleton
@@ -106,13 +106,13 @@ def test_hinges_turn_about_their_axis_only_and_the_right_way(name: str) -> None:
                 assert np.min(along * np.sign(turn[:, 0])) >= -1e-12
 
 
-@each
+@every_motion
 def test_joints_stay_inside_their_limits(name: str) -> None:
     for motion in scene(name).actors.values():
         assert breaches(motion) == {}
 
 
-@each
+@every_motion
 def test_rates_agree_at_common_times(name: str) -> None:
     slow, fast = scene(name, 30.0), scene(name, 120.0)
     for actor, motion in slow.actors.items():
@@ -125,7 +125,7 @@ def test_rates_agree_at_common_times(name: str) -> None:
     ]
 
 
-@each
+@every_motion
 def test_the_same_call_gives_the_same_numbers(name: str) -> None:
     first, second = (samples.motion(name, fps=30.0, seconds=3.0) for _ in range(2))
     for actor, motion in first.actors.items():
@@ -133,7 +133,7 @@ def test_the_same_call_gives_the_same_numbers(name: str) -> None:
         assert np.array_equal(motion.root, second.actors[actor].root)
 
 
-@each
+@every_motion
 def test_a_longer_motion_begins_as_a_shorter_one(name: str) -> None:
     short, long = scene(name, 30.0, 1.0), scene(name, 30.0, 20.0)
     assert short.motion.num_frames == 31
@@ -142,15 +142,15 @@ def test_a_longer_motion_begins_as_a_shorter_one(name: str) -> None:
         other = long.actors[actor]
         assert np.abs(other.root[:31] - motion.root).max() < 1e-12
         assert angle_between(other.rotations[:31], motion.rotations).max() < 1e-7
-    for found in (short, long):
-        assert max(slips(found)) < 1e-9
-        assert lowest(found) > -1e-6
-        assert all(0.0 <= c.start <= c.end <= found.motion.duration + 1e-9 for c in found.contacts)
+    for sample in (short, long):
+        assert max(slips(sample)) < 1e-9
+        assert lowest(sample) > -1e-6
+        assert all(0.0 <= c.start <= c.end <= sample.motion.duration + 1e-9 for c in sample.contacts)
     for motion in long.actors.values():
         assert breaches(motion) == {}
 
 
-@each
+@every_motion
 def test_movement_has_no_jumps(name: str) -> None:
     for actor, pose in poses(name, 120.0).items():
         speed = np.diff(pose.positions, axis=0) * 120.0
@@ -161,37 +161,37 @@ def test_movement_has_no_jumps(name: str) -> None:
         assert np.einsum("fji,fji->fj", rotations[1:], rotations[:-1]).min() > 0.0
 
 
-@each
+@every_motion
 @pytest.mark.parametrize("fps", [10.0, 59.94])
 def test_odd_rates_are_exact_too(name: str, fps: float) -> None:
-    found = scene(name, fps, 3.3)
-    assert found.motion.num_frames == int(3.3 * fps + 1e-6) + 1
-    assert max(slips(found)) < 1e-9
+    sample = scene(name, fps, 3.3)
+    assert sample.motion.num_frames == int(3.3 * fps + 1e-6) + 1
+    assert max(slips(sample)) < 1e-9
 
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("name", ["walk", "run", "march", "sneak", "squat", "pick_up"])
 def test_other_builds_move_as_well(name: str, body: str) -> None:
-    found = MAKERS[name](samples.character(body), 60.0, 9.0)
-    assert max(slips(found)) < 1e-9
-    assert lowest(found) > -1e-6
-    assert breaches(found.motion) == {}
+    sample = MAKERS[name](samples.character(body), 60.0, 9.0)
+    assert max(slips(sample)) < 1e-9
+    assert lowest(sample) > -1e-6
+    assert breaches(sample.motion) == {}
 
 
 @pytest.mark.parametrize("body", ["child", "giant"])
 @pytest.mark.parametrize("name", ["ladder", "dance"])
 def test_other_builds_reach_for_things(name: str, body: str) -> None:
-    found = MAKERS[name](samples.character(body), 30.0, 9.0)
-    assert max(slips(found)) < 1e-9
-    assert lowest(found) > -1e-6
-    for motion in found.actors.values():
+    sample = MAKERS[name](samples.character(body), 30.0, 9.0)
+    assert max(slips(sample)) < 1e-9
+    assert lowest(sample) > -1e-6
+    for motion in sample.actors.values():
         assert breaches(motion) == {}
 
 
 def test_even_the_stretched_one_climbs() -> None:
-    found = ladder(samples.character("stretched"), 30.0, 9.0)
-    assert max(slips(found)) < 1e-9
-    assert lowest(found) > -1e-6
+    sample = ladder(samples.character("stretched"), 30.0, 9.0)
+    assert max(slips(sample)) < 1e-9
+    assert lowest(sample) > -1e-6
 
 
 def test_a_reach_that_is_too_far_is_an_error() -> None:
@@ -199,7 +199,7 @@ def test_a_reach_that_is_too_far_is_an_error() -> None:
         dance(samples.character("stretched"), 30.0, 8.0)
 
 
-@each
+@every_motion
 @pytest.mark.parametrize(("fps", "seconds"), [(0.0, 1.0), (30.0, -1.0), (np.nan, 1.0), (30.0, np.inf)])
 def test_unusable_rates_and_lengths_are_refused(name: str, fps: float, seconds: float) -> None:
     with pytest.raises(OptionError, match="Expected frames per second above zero"):
@@ -234,11 +234,11 @@ def test_each_foot_of_a_walk_stands_for_sixty_percent_of_a_stride() -> None:
 
 def support(name: str) -> np.ndarray:
     """(F,) how many feet are in contact at each frame."""
-    found = scene(name, 120.0)
-    sides = {side: np.zeros(found.motion.num_frames, bool) for side in ("Left", "Right")}
-    for contact in found.contacts:
+    sample = scene(name, 120.0)
+    sides = {side: np.zeros(sample.motion.num_frames, bool) for side in ("Left", "Right")}
+    for contact in sample.contacts:
         side = "Left" if contact.point.name.startswith("Left") else "Right"
-        sides[side][contact.frames(120.0, found.motion.num_frames)] = True
+        sides[side][contact.frames(120.0, sample.motion.num_frames)] = True
     return sides["Left"].astype(int) + sides["Right"]
 
 
@@ -279,12 +279,13 @@ def test_gaits_are_what_they_are_called() -> None:
 
 
 def test_a_squat_goes_down_with_all_feet_planted_and_arms_forward() -> None:
-    found, pose = scene("squat"), poses("squat")["adult"]
-    assert len(found.contacts) == 6
-    assert all((c.start, c.end) == (0.0, 5.2) for c in found.contacts)
+    sample, pose = scene("squat"), poses("squat")["adult"]
+    assert len(sample.contacts) == 6
+    assert all((c.start, c.end) == (0.0, 5.2) for c in sample.contacts)
     deepest = int(np.argmin(pose.positions[:, 0, 1]))
     hip, knee, shoulder, hand = (
-        pose.positions[deepest, found.motion.skeleton.joint(n)] for n in ("LeftUpLeg", "LeftLeg", "LeftArm", "LeftHand")
+        pose.positions[deepest, sample.motion.skeleton.joint(n)]
+        for n in ("LeftUpLeg", "LeftLeg", "LeftArm", "LeftHand")
     )
     assert hip[1] == pytest.approx(knee[1], abs=0.1)
     assert hand[2] - shoulder[2] > 0.45
@@ -292,11 +293,11 @@ def test_a_squat_goes_down_with_all_feet_planted_and_arms_forward() -> None:
 
 
 def test_the_box_is_gripped_the_same_way_as_long_as_it_is_held() -> None:
-    found, pose = scene("pick_up"), poses("pick_up")["adult"]
-    (box,) = found.props
-    grips = [c for c in found.contacts if c.on == "box"]
+    sample, pose = scene("pick_up"), poses("pick_up")["adult"]
+    (box,) = sample.props
+    grips = [c for c in sample.contacts if c.on == "box"]
     assert {c.point.name for c in grips} == {"LeftPalm", "RightPalm"}
-    frames = grips[0].frames(60.0, found.motion.num_frames)
+    frames = grips[0].frames(60.0, sample.motion.num_frames)
     palms = pose.points(["LeftPalm", "RightPalm"])[frames]
     in_box = palms - box.positions[frames]
     assert np.abs(in_box - in_box[0]).max() < 1e-12
@@ -306,15 +307,15 @@ def test_the_box_is_gripped_the_same_way_as_long_as_it_is_held() -> None:
 
 
 def test_the_box_stands_still_until_it_is_held_and_is_carried_away() -> None:
-    found = scene("pick_up")
-    (box,) = found.props
-    first = next(c.start for c in found.contacts if c.on == "box")
+    sample = scene("pick_up")
+    (box,) = sample.props
+    first = next(c.start for c in sample.contacts if c.on == "box")
     before = box.positions[: int(first * 60.0) + 1, 0]
     assert np.ptp(before, axis=0).max() == 0.0
     assert np.min(box.positions[:, 0, 1] - 0.5 * box.sizes[0, 1]) >= 0.0
     assert box.positions[-1, 0, 1] > 0.9
     assert box.positions[-1, 0, 2] - box.positions[0, 0, 2] > 1.5
-    assert box.positions.shape == (found.motion.num_frames, 1, 3)
+    assert box.positions.shape == (sample.motion.num_frames, 1, 3)
 
 
 def test_a_pick_up_that_is_cut_short_never_touches_the_box() -> None:
@@ -322,38 +323,38 @@ def test_a_pick_up_that_is_cut_short_never_touches_the_box() -> None:
 
 
 def test_ladder_holds_are_on_rungs() -> None:
-    found = scene("ladder")
-    (prop,) = found.props
+    sample = scene("ladder")
+    (prop,) = sample.props
     rungs = prop.positions[:-2]
     half = 0.5 * prop.sizes[0]
-    for contact in (c for c in found.contacts if c.on == "ladder"):
+    for contact in (c for c in sample.contacts if c.on == "ladder"):
         assert contact.place is not None
         away = np.abs(contact.place - rungs)
         assert np.min(np.max(away - half, axis=-1)) < 1e-9
         assert 0.0 < contact.place[1] < np.max(prop.positions[:-2, 1])
-    assert {c.point.name for c in found.contacts if c.on == "ladder"} == {
+    assert {c.point.name for c in sample.contacts if c.on == "ladder"} == {
         "LeftPalm", "RightPalm", "LeftToeBase", "RightToeBase",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("seconds", [6.0, 20.0])
 def test_a_ladder_is_climbed_with_three_holds_or_two_at_least(seconds: float) -> None:
-    found = scene("ladder", 30.0, seconds)
+    sample = scene("ladder", 30.0, seconds)
     held = {}
-    for contact in found.contacts:
-        held.setdefault(contact.point.joint[:8], np.zeros(found.motion.num_frames, bool))[
-            contact.frames(30.0, found.motion.num_frames)
+    for contact in sample.contacts:
+        held.setdefault(contact.point.joint[:8], np.zeros(sample.motion.num_frames, bool))[
+            contact.frames(30.0, sample.motion.num_frames)
         ] = True
     assert np.min(np.sum(list(held.values()), axis=0)) >= 2
-    climbed = found.motion.root[-1, 1] - found.motion.root[0, 1]
+    climbed = sample.motion.root[-1, 1] - sample.motion.root[0, 1]
     assert climbed > 0.25 * (seconds - 2.0)
 
 
 def test_dancing_hands_are_together_while_they_hold() -> None:
-    found, world = scene("dance"), poses("dance")
+    sample, world = scene("dance"), poses("dance")
     lead, follow = (world[a].points([p])[:, 0] for a, p in (("lead", "LeftPalm"), ("follow", "RightPalm")))
     assert np.abs(lead - follow).max() < 1e-9
-    holds = [c for c in found.contacts if c.on == "follow"]
+    holds = [c for c in sample.contacts if c.on == "follow"]
     assert [(c.point.name, c.other.name) for c in holds if c.other is not None] == [
         ("LeftPalm", "RightPalm"), ("RightPalm", "LeftPalm"), ("RightPalm", "LeftPalm"),
     ]  # fmt: skip
@@ -364,7 +365,7 @@ def test_dancing_hands_are_together_while_they_hold() -> None:
 
 
 def test_the_follower_turns_once_under_the_raised_hands() -> None:
-    found, world = scene("dance"), poses("dance")
+    sample, world = scene("dance"), poses("dance")
     forward = world["follow"].directions("Hips", np.array([0.0, 0.0, 1.0]))
     yaw = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2]))
     assert yaw[-1] - yaw[0] == pytest.approx(-2.0 * np.pi, abs=1e-9)
@@ -373,14 +374,14 @@ def test_the_follower_turns_once_under_the_raised_hands() -> None:
     hand, head = (world["follow"].points([p])[back, 0] for p in ("RightPalm", "HeadTop"))
     assert hand[1] > head[1] + 0.05
     assert np.linalg.norm((hand - head)[[0, 2]]) < 0.15
-    assert found.actors["follow"].skeleton.rest_ends[0, 1] < found.actors["lead"].skeleton.rest_ends[0, 1]
+    assert sample.actors["follow"].skeleton.rest_ends[0, 1] < sample.actors["lead"].skeleton.rest_ends[0, 1]
 
 
 @pytest.mark.parametrize("actor", ["lead", "follow"])
 def test_dancers_legs_pass_beside_each_other(actor: str) -> None:
     """In the turn too, where a foot that stands while the body turns on must not end up across the other."""
-    found = evaluate(scene("dance").actors[actor], only=["self_penetration"])["self_penetration"]
-    assert found["worst_depth"] < 0.005, found.words
+    measured = evaluate(scene("dance").actors[actor], only=["self_penetration"])["self_penetration"]
+    assert measured["worst_depth"] < 0.005, measured.words
 
 
 def test_dancers_face_each_other_and_keep_apart() -> None:

@@ -10,56 +10,56 @@ from understudy.base.quaternion import angle_between
 from understudy.figure.angles import joint_angles
 from understudy.figure.kinematics import fk
 from understudy.samples import Scene
-from understudy.samples.skip import PERIOD, skip
+from understudy.samples.skip import PERIOD_SECONDS, skip
 
 BODIES = ("adult", "child", "giant", "stretched")
 
 
-def slips(found: Scene) -> float:
+def slips(sample: Scene) -> float:
     """Metres: how far any contact is from where it should be, at its worst frame."""
-    pose, motion = fk(found.motion), found.motion
+    pose, motion = fk(sample.motion), sample.motion
     worst = 0.0
-    for contact in found.contacts:
+    for contact in sample.contacts:
         assert contact.place is not None
         path = pose.points([contact.point])[contact.frames(motion.fps, motion.num_frames), 0]
         worst = max(worst, float(np.abs(path - contact.place).max(initial=0.0)))
     return worst
 
 
-def standing(found: Scene) -> np.ndarray:
+def standing(sample: Scene) -> np.ndarray:
     """(F, 2) which of the left and right foot touch the floor."""
-    out = np.zeros((found.motion.num_frames, 2), bool)
-    for contact in found.contacts:
-        frames = contact.frames(found.motion.fps, found.motion.num_frames)
+    out = np.zeros((sample.motion.num_frames, 2), bool)
+    for contact in sample.contacts:
+        frames = contact.frames(sample.motion.fps, sample.motion.num_frames)
         out[frames, int(contact.point.name.startswith("Right"))] = True
     return out
 
 
 @pytest.mark.parametrize("fps", [10.0, 30.0, 59.94, 120.0])
 def test_planted_points_do_not_move_and_nothing_sinks(fps):
-    found = samples.motion("skip", fps=fps)
-    pose = fk(found.motion)
-    assert len(found.contacts) > 20
-    assert slips(found) < 1e-9
+    sample = samples.motion("skip", fps=fps)
+    pose = fk(sample.motion)
+    assert len(sample.contacts) > 20
+    assert slips(sample) < 1e-9
     assert min(pose.positions[..., 1].min(), pose.ends()[..., 1].min()) > -1e-6
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_other_builds_skip_as_well(body):
-    found = skip(samples.character(body), 60.0, 9.0)
-    pose, limits = fk(found.motion), found.motion.skeleton.limits
-    assert slips(found) < 1e-9
+    sample = skip(samples.character(body), 60.0, 9.0)
+    pose, limits = fk(sample.motion), sample.motion.skeleton.limits
+    assert slips(sample) < 1e-9
     assert min(pose.positions[..., 1].min(), pose.ends()[..., 1].min()) > -1e-6
     bounded = np.isfinite(limits).all(-1)
     middle = np.where(bounded, np.where(bounded[..., None], limits, 0.0).mean(-1), 0.0)
-    angles = joint_angles(found.motion.skeleton, found.motion.rotations, middle)
+    angles = joint_angles(sample.motion.skeleton, sample.motion.rotations, middle)
     over = np.maximum(angles - limits[..., 1], limits[..., 0] - angles)
     assert np.where(bounded, over, -np.inf).max() < 1e-9
 
 
 def test_each_foot_steps_then_hops_in_turn():
     """Left step, flight, left landing, right step while the left is still down, flight, right landing, and so on."""
-    down = standing(samples.motion("skip", fps=120.0, seconds=8 * PERIOD))
+    down = standing(samples.motion("skip", fps=120.0, seconds=8 * PERIOD_SECONDS))
     letters = {(True, False): "L", (False, True): "R", (True, True): "B", (False, False): "-"}
     words = [letters[bool(left), bool(right)] for left, right in down]
     spoken = "".join(word for number, word in enumerate(words) if number == 0 or words[number - 1] != word)
@@ -69,8 +69,8 @@ def test_each_foot_steps_then_hops_in_turn():
 
 
 def test_the_body_is_highest_in_flight():
-    found = samples.motion("skip", fps=120.0)
-    height, flying = fk(found.motion).positions[:, 0, 1], ~standing(found).any(axis=1)
+    sample = samples.motion("skip", fps=120.0)
+    height, flying = fk(sample.motion).positions[:, 0, 1], ~standing(sample).any(axis=1)
     assert flying[np.argmax(height)]
     assert height[flying].mean() > height[~flying].mean() + 0.03
 

@@ -53,11 +53,11 @@ def test_a_vertex_of_one_joint_moves_stiffly_with_it(arm: Skeleton) -> None:
     motion = bent(arm, 1.2)
     pose = fk(motion)
     local = rotate(identity(1), mesh.vertices) - arm.rest_world[0][[0, 1, 1]]
-    found = skinned(mesh, motion)
+    vertices = skinned(mesh, motion)
     turns = pose.rotations[:, [0, 1, 1]]
     rest = arm.rest_world[1][[0, 1, 1]]
     rest[:, 1:] *= -1.0
-    assert np.allclose(found, pose.positions[:, [0, 1, 1]] + rotate(turns, rotate(rest, local)), atol=1e-12)
+    assert np.allclose(vertices, pose.positions[:, [0, 1, 1]] + rotate(turns, rotate(rest, local)), atol=1e-12)
 
 
 def test_weights_blend_straight_between_what_the_joints_say(arm: Skeleton) -> None:

@@ -165,9 +165,9 @@ def test_a_spacing_that_is_none_is_refused(spacing: float) -> None:
 
 
 def test_knots_cannot_be_changed_from_outside() -> None:
-    given = np.array([0.0, 1.0])
-    knots = Knots(times=given)
-    given[1] = 5.0
+    array = np.array([0.0, 1.0])
+    knots = Knots(times=array)
+    array[1] = 5.0
     assert knots.times[1] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         knots.times[0] = 1.0

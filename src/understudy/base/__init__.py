@@ -1,4 +1,4 @@
-"""What every other room stands on: errors, records, safe files, rotations, splines, derivatives.
+"""The base of all other rooms: errors, records, safe files, rotations, splines, derivatives.
 
 Imports no other room.
 """

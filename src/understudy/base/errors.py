@@ -1,4 +1,4 @@
-"""What can go wrong, split by what the user can do next.
+"""Errors, split by what the user can do next.
 
 Every message says what was found and what was expected; a hint, where there is one, follows after a blank line.
 """
@@ -16,7 +16,7 @@ Returned = TypeVar("Returned")
 
 
 class UnderstudyError(Exception):
-    """The root of every error that is the user's to mend.
+    """The base class of every error that the user can fix.
 
     Args:
         message: What was found, and what was expected or exists.
@@ -33,12 +33,12 @@ class UnderstudyError(Exception):
 
 
 class FileError(UnderstudyError):
-    """A file cannot be read or written as it is; the message opens with `file:line`.
+    """A file cannot be read or written; the message begins with `file:line`.
 
     Args:
-        name: The file as the user named it.
-        line: Its line, from 1; None where the format has none.
-        problem: What is wrong there.
+        name: The file name as the user gave it.
+        line: The line, from 1; None for formats without lines.
+        problem: What is wrong.
         hint: What to do next.
     """
 
@@ -54,7 +54,7 @@ class SkeletonError(UnderstudyError):
 
 
 class MotionError(UnderstudyError):
-    """A motion's arrays do not fit together or hold numbers that are none."""
+    """A motion's arrays do not fit together or hold values that are not finite."""
 
 
 class UnknownNameError(UnderstudyError):
@@ -66,7 +66,7 @@ class OptionError(UnderstudyError):
 
 
 class MissingPackageError(UnderstudyError):
-    """An optional package is needed for what was asked and is not installed."""
+    """A request needs an optional package that is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -77,24 +77,24 @@ class MissingPackageError(UnderstudyError):
 
 def nearest_names(wanted: str, names: Iterable[str], count: int = 3) -> str:
     """The names most like the wanted one, as a phrase for an error message."""
-    known = list(names)
-    folded = {name.casefold(): name for name in reversed(known)}
+    choices = list(names)
+    folded = {name.casefold(): name for name in reversed(choices)}
     close = difflib.get_close_matches(wanted.casefold(), list(folded), n=count, cutoff=0.4)
     if close:
         return "nearest: " + ", ".join(f"`{folded[name]}`" for name in close)
-    shown = ", ".join(f"`{name}`" for name in known[:count])
-    return f"there are {len(known)}, from {shown}" if known else "there are none"
+    shown = ", ".join(f"`{name}`" for name in choices[:count])
+    return f"there are {len(choices)}, from {shown}" if choices else "there are none"
 
 
 def refuse_unknown_keywords(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """A function that answers a keyword it does not have with the nearest ones that it has."""
-    known = list(inspect.signature(function).parameters)
+    """Wrap a function so that an unknown keyword raises an error that names the nearest ones."""
+    parameters = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         for name in kwargs:
-            if name not in known:
-                raise UnknownNameError(f"`{function.__name__}` takes no `{name}`; {nearest_names(name, known)}")
+            if name not in parameters:
+                raise UnknownNameError(f"`{function.__name__}` takes no `{name}`; {nearest_names(name, parameters)}")
         return function(*args, **kwargs)
 
     return checked

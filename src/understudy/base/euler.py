@@ -1,7 +1,7 @@
 """Euler angles in all 12 orders, both ways, continuous in time.
 
 An order such as "ZXY" names the axes in the order a file lists them: the rotation is Rz(a) Rx(b) Ry(c), each
-about the axes already turned (intrinsic), which is what BVH channels and Acclaim mean. Radians throughout.
+about the axes already rotated (intrinsic), as in BVH channels and Acclaim files. All angles are in radians.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from understudy.base.quaternion import Array
 
 ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "XYX", "XZX", "YXY", "YZY", "ZXZ", "ZYZ")
 
-LOCKED = 1e-7
-"""Sine of the middle angle's distance from gimbal lock below which the outer angles are no longer told apart."""
+MAX_LOCKED_SINE = 1e-7
+"""Sine of the middle angle's distance from gimbal lock below which the outer angles cannot be separated."""
 
 
 def check_order(order: str) -> str:
-    """The order in capitals, or an error that lists all of them."""
+    """The order in capitals, or an error that lists all orders."""
     if order.upper() not in ORDERS:
         raise OptionError(f"Expected an Euler order, one of {', '.join(ORDERS)}; got `{order}`")
     return order.upper()
 
 
 def from_euler(angles: ArrayLike, order: str) -> Array:
-    """Quaternions (..., 4) of angles (..., 3) given in the order's own sequence, radians."""
+    """Quaternions (..., 4) of angles (..., 3), radians, listed in the sequence of the order."""
     half = 0.5 * np.asarray(angles, float)
     i, j, k = ("XYZ".index(axis) for axis in check_order(order))
     c, s = np.cos(half), np.sin(half)
@@ -65,7 +65,7 @@ def to_euler(q: ArrayLike, order: str, near: ArrayLike | None = None) -> Array:
         return angles
     near = np.broadcast_to(np.asarray(near, float), angles.shape)
     if locked.any():
-        # Only a + sign c is known: move along that line to the given last angle.
+        # Only a + sign * c is determined: move along that line to the last angle of `near`.
         shift = np.where(locked, near[..., 2] - angles[..., 2], 0.0)
         angles[..., 2] += shift
         angles[..., 0] -= sign * shift
@@ -75,9 +75,9 @@ def to_euler(q: ArrayLike, order: str, near: ArrayLike | None = None) -> Array:
 def unwrap(angles: ArrayLike, order: str, near: ArrayLike | None = None) -> Array:
     """The same rotations as angles (F, ..., 3) that change as little as possible from frame to frame.
 
-    Both the second triple of each rotation and full turns are used, for a whole clip at once: whether a frame
-    takes the other triple than the frame before is a yes or no that does not depend on the choice made there,
-    so the choices are a running parity.
+    Each rotation has two triples of angles, each up to full turns. Whether a frame switches to the other kind of triple
+    than the frame before does not depend on the choice at that frame, so the choices are a running parity, computed for
+    all frames at once.
 
     Args:
         angles: (F, ..., 3) radians, frames first.
@@ -101,7 +101,7 @@ def unwrap(angles: ArrayLike, order: str, near: ArrayLike | None = None) -> Arra
 
 
 def to_euler_curve(q: ArrayLike, order: str, near: ArrayLike | None = None) -> Array:
-    """Angles (F, ..., 3) of rotations (F, ..., 4) over time, continuous and steady through gimbal lock.
+    """Angles (F, ..., 3) of rotations (F, ..., 4) over time, continuous through gimbal lock too.
 
     Args:
         q: (F, ..., 4) rotations, frames first.
@@ -110,7 +110,7 @@ def to_euler_curve(q: ArrayLike, order: str, near: ArrayLike | None = None) -> A
     """
     angles, locked, sign = _principal(np.asarray(q, float), check_order(order))
     if locked.any():
-        # Where the outer angles are not told apart the last one is held from the nearest earlier frame.
+        # Where the outer angles cannot be separated, the last one is held from the nearest earlier frame.
         frames = np.arange(len(angles)).reshape((-1,) + (1,) * (locked.ndim - 1))
         held = np.maximum.accumulate(np.where(locked, -1, frames), axis=0)
         first = np.argmin(locked, axis=0)[None]
@@ -123,7 +123,7 @@ def to_euler_curve(q: ArrayLike, order: str, near: ArrayLike | None = None) -> A
 
 
 def _principal(q: Array, order: str) -> tuple[Array, np.ndarray, Array]:
-    """Principal angles, where the outer two are locked together, and the sign s for which only a + s c is known.
+    """Principal angles, a mask of gimbal lock, and the sign s for which only a + s * c is determined there.
 
     Half sums and half differences of the outer angles are arguments of quaternion components, so no matrix is
     built and both are accurate next to gimbal lock.
@@ -134,12 +134,12 @@ def _principal(q: Array, order: str) -> tuple[Array, np.ndarray, Array]:
     w, x, y, z = q[..., 0], q[..., 1 + i], q[..., 1 + j], e * q[..., 1 + m]
     repeats = i == k
     if not repeats:
-        # Sums carry the half sum of the outer angles, differences their half difference, as proper angles do.
+        # Sums give the half sum of the outer angles and differences their half difference, as in a repeating order.
         w, x, y, z = w + y, x + z, w - y, x - z
     total, difference = np.arctan2(x, w), np.arctan2(z, y)
     low, high = np.hypot(w, x), np.hypot(y, z)
     middle = 2.0 * np.arctan2(high, low)
-    scale = LOCKED * np.hypot(low, high)
+    scale = MAX_LOCKED_SINE * np.hypot(low, high)
     no_sum, no_difference = low < scale, high < scale
     locked = no_sum | no_difference
     first = np.where(locked, np.where(no_sum, 2.0 * difference, 2.0 * total), total + difference)
@@ -167,12 +167,12 @@ def _other(angles: Array, repeats: bool) -> Array:
 
 
 def _apart(a: Array, b: Array) -> Array:
-    """How far two triples are apart, full turns not counted."""
+    """The distance of two triples, full turns not counted."""
     return np.abs(_wrap(a - b)).sum(-1)
 
 
 def _nearest(angles: Array, near: Array, repeats: bool) -> Array:
-    """Of all triples of the same rotations, the ones nearest to the given angles."""
+    """The triples of the same rotations that are nearest to the angles `near`."""
     other = _other(angles, repeats)
     take = _apart(other, near) < _apart(angles, near)
     angles = np.where(take[..., None], other, angles)

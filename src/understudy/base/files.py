@@ -1,4 +1,4 @@
-"""Files opened safely: errors in words, and writing that never leaves half a file."""
+"""Safe opening of files: readable errors, and writing that never leaves half a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from understudy.base.errors import FileError
 
 
 def open_to_read(path: str | Path) -> BinaryIO:
-    """A file opened for reading, or an error in words."""
+    """Open a file for reading, or raise a readable error."""
     try:
         return open(path, "rb")
     except FileNotFoundError:
@@ -26,10 +26,9 @@ def open_to_read(path: str | Path) -> BinaryIO:
 
 @contextmanager
 def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
-    """A stream into a temporary file beside the path, moved into place when all went well, removed if not.
+    """Open a temporary file beside the path; move it into place on success, remove it on failure.
 
-    A link stays a link: what it leads to is replaced. A device or pipe is no file to put another in place of: it is
-    written into as it is.
+    A symbolic link stays a link: its target is replaced. A device or pipe is written to directly.
     """
     path = Path(path)
     if path.is_symlink():
@@ -59,7 +58,7 @@ def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_special(path: Path) -> Iterator[BinaryIO]:
-    """A stream into a device or pipe."""
+    """Open a device or pipe for writing."""
     try:
         with open(path, "wb") as stream:
             yield stream

@@ -1,4 +1,4 @@
-"""Kinds found by looking into a folder: adding one is adding one file."""
+"""Plugins found by a scan of a package folder: adding one is adding one file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A rotation split into a twist about an axis and a swing of that axis.
-
-`q = swing * twist`: first the twist about the axis, then the swing, whose own axis is across it.
-"""
+"""Unit quaternions (w, x, y, z): products, exponential map, interpolation, Jacobians, swing and twist."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
 
 IDENTITY.setflags(write=False)
 
-SMALL = 1e-4
+MIN_ANGLE_RADIANS = 1e-4
 """Below this angle, in radians, Taylor series replace quotients that would lose digits."""
 
 
@@ -41,9 +38,9 @@ def conjugate(q: ArrayLike) -> Array:
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
     """The rotation b followed by a, as matrices multiply."""
-    a, b = _whole(a), _whole(b)
+    a, b = _contiguous(a), _contiguous(b)
     out = np.empty(np.broadcast(a, b).shape)
-    # As two complex numbers each, w + xi and y + zi, they multiply in a third of the calls.
+    # Treating a quaternion as two complex numbers, w + xi and y + zi, takes a third of the numpy calls.
     c, d, both = a.view(complex), b.view(complex), out.view(complex)
     mirrored = d.conj()
     np.subtract(c[..., 0] * d[..., 0], c[..., 1] * mirrored[..., 1], out=both[..., 0])
@@ -51,8 +48,8 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
     return out
 
 
-def _whole(q: ArrayLike) -> Array:
-    """Quaternions whose four numbers stand next to each other."""
+def _contiguous(q: ArrayLike) -> Array:
+    """Quaternions whose four components are contiguous in memory."""
     q = np.asarray(q, float)
     return q if q.strides[-1] == q.itemsize else np.ascontiguousarray(q)
 
@@ -69,20 +66,20 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
-    """Vectors (..., 3) turned by rotations (..., 4)."""
+    """Rotate vectors (..., 3) by rotations (..., 4)."""
     q, v = np.asarray(q, float), np.asarray(v, float)
-    return _turned(q[..., :1], q[..., 1:], v)
+    return _rotate(q[..., :1], q[..., 1:], v)
 
 
 def unrotate(q: ArrayLike, v: ArrayLike) -> Array:
-    """Vectors turned by the inverse rotations."""
+    """Rotate vectors by the inverse rotations."""
     q, v = np.asarray(q, float), np.asarray(v, float)
-    return _turned(-q[..., :1], q[..., 1:], v)
+    return _rotate(-q[..., :1], q[..., 1:], v)
 
 
-def _turned(w: Array, u: Array, v: Array) -> Array:
-    """Vectors (..., 3) turned by rotations with scalar parts (..., 1) and vector parts (..., 3)."""
-    # Large arrays are dear to get: what is there is added to.
+def _rotate(w: Array, u: Array, v: Array) -> Array:
+    """Rotate vectors (..., 3) by rotations with scalar parts (..., 1) and vector parts (..., 3)."""
+    # Allocating large arrays is slow, so existing ones are added to in place.
     twice = cross(u, v)
     twice += twice
     out = cross(u, twice)
@@ -94,8 +91,8 @@ def _turned(w: Array, u: Array, v: Array) -> Array:
 
 def _sinc_half(angle: Array) -> Array:
     """sin(angle / 2) / angle, exact at zero."""
-    safe = np.where(angle < SMALL, 1.0, angle)
-    return np.where(angle < SMALL, 0.5 - angle**2 / 48.0, np.sin(0.5 * safe) / safe)
+    safe = np.where(angle < MIN_ANGLE_RADIANS, 1.0, angle)
+    return np.where(angle < MIN_ANGLE_RADIANS, 0.5 - angle**2 / 48.0, np.sin(0.5 * safe) / safe)
 
 
 def exp(v: ArrayLike) -> Array:
@@ -179,10 +176,10 @@ def to_matrix(q: ArrayLike) -> Array:
 
 
 def between(u: ArrayLike, v: ArrayLike) -> Array:
-    """The least rotation that turns direction u into direction v.
+    """The smallest rotation that takes direction u to direction v.
 
-    Opposite directions have no single least rotation: a half turn about an axis across u is taken, always the
-    same one. A zero vector turns nothing.
+    For opposite directions, which have no unique smallest rotation, it is a half turn about a fixed axis at right
+    angles to u. For a zero vector it is the identity.
     """
     u, v = np.broadcast_arrays(np.asarray(u, float), np.asarray(v, float))
     norm = np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1)
@@ -205,16 +202,16 @@ def continuous(q: ArrayLike, axis: int = 0) -> Array:
 
 
 def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
-    """The rotation at share t of the shortest way from a to b, at constant speed."""
+    """Spherical linear interpolation from a (t = 0) to b (t = 1) along the shortest path."""
     a = np.asarray(a, float)
     return multiply(a, exp(np.asarray(t, float)[..., None] * log(multiply(conjugate(a), b))))
 
 
 def squad(keys: ArrayLike, t: ArrayLike) -> Array:
-    """Rotations at times t (N,) on a smooth curve through keys (K, ..., 4) set at times 0, 1, ..., K-1.
+    """Rotations at times t (N,) on a smooth curve through keys (K, ..., 4) at times 0, 1, ..., K-1.
 
     Spherical quadrangle interpolation: continuous speed through the keys, inner control rotations from the
-    neighbouring keys, and shortest ways between them.
+    neighbouring keys, and shortest paths between them.
     """
     keys = continuous(normalize(keys))
     t = np.asarray(t, float)
@@ -255,7 +252,7 @@ def _jacobian(v: ArrayLike, first: Any, second: Any) -> Array:
     v = np.asarray(v, float)
     square = np.einsum("...i,...i->...", v, v)
     size = np.sqrt(square)
-    safe = np.where(size < SMALL, 1.0, size)
+    safe = np.where(size < MIN_ANGLE_RADIANS, 1.0, size)
     a, b = first(size, safe)[..., None], second(size, safe)
     out = (b[..., None] * v)[..., :, None] * v[..., None, :]
     x, y, z = np.moveaxis(a * v, -1, 0)
@@ -272,11 +269,11 @@ def _jacobian(v: ArrayLike, first: Any, second: Any) -> Array:
 
 
 def right_jacobian(v: ArrayLike) -> Array:
-    """J (..., 3, 3) with `exp(v + dv) = exp(v) exp(J dv)` to first order: turns at the joint's own frame."""
+    """J (..., 3, 3) with `exp(v + dv) = exp(v) exp(J dv)` to first order: small rotations in the joint's frame."""
     return _jacobian(
         v,
-        lambda a, s: -np.where(a < SMALL, 0.5 - a**2 / 24.0, (1.0 - np.cos(s)) / s**2),
-        lambda a, s: np.where(a < SMALL, 1.0 / 6.0 - a**2 / 120.0, (s - np.sin(s)) / s**3),
+        lambda a, s: -np.where(a < MIN_ANGLE_RADIANS, 0.5 - a**2 / 24.0, (1.0 - np.cos(s)) / s**2),
+        lambda a, s: np.where(a < MIN_ANGLE_RADIANS, 1.0 / 6.0 - a**2 / 120.0, (s - np.sin(s)) / s**3),
     )
 
 
@@ -286,24 +283,27 @@ def right_jacobian_inverse(v: ArrayLike) -> Array:
         v,
         lambda a, s: np.full(a.shape, 0.5),
         lambda a, s: np.where(
-            a < SMALL, 1.0 / 12.0 + a**2 / 720.0, 1.0 / s**2 - (1.0 + np.cos(s)) / (2.0 * s * np.sin(s))
+            a < MIN_ANGLE_RADIANS, 1.0 / 12.0 + a**2 / 720.0, 1.0 / s**2 - (1.0 + np.cos(s)) / (2.0 * s * np.sin(s))
         ),
     )
 
 
 def twist_angle(q: ArrayLike, axis: ArrayLike) -> Array:
-    """The angle of twist about a unit axis (..., 3), in (-pi, pi]; zero where a half-turn swing leaves it open."""
+    """The angle of twist about a unit axis (..., 3), in (-pi, pi]; zero where a half-turn swing leaves it undefined."""
     q = np.asarray(q, float)
     along = np.einsum("...i,...i->...", q[..., 1:], np.asarray(axis, float))
     w = q[..., 0]
-    open_ = np.hypot(along, w) < 1e-9
+    undefined = np.hypot(along, w) < 1e-9
     angle = 2.0 * np.arctan2(along, w)
     angle = angle - 2.0 * np.pi * np.ceil(angle / (2.0 * np.pi) - 0.5)
-    return np.where(open_, 0.0, angle)
+    return np.where(undefined, 0.0, angle)
 
 
 def split(q: ArrayLike, axis: ArrayLike) -> tuple[Array, Array]:
-    """Swing and twist (each (..., 4)) of rotations about a unit axis (..., 3) of the joint's own frame."""
+    """Swing and twist (both (..., 4)) of rotations about a unit axis (..., 3) of the joint's frame.
+
+    `q = swing * twist`: first the twist about the axis, then the swing about an axis at right angles to it.
+    """
     q, axis = np.asarray(q, float), np.asarray(axis, float)
     half = 0.5 * twist_angle(q, axis)
     twist = np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], -1)
@@ -311,7 +311,7 @@ def split(q: ArrayLike, axis: ArrayLike) -> tuple[Array, Array]:
 
 
 def swing_angle(q: ArrayLike, axis: ArrayLike) -> Array:
-    """The angle by which the axis itself is turned away, in [0, pi]."""
+    """The angle between the axis before and after the rotation, in [0, pi]."""
     q = np.asarray(q, float)
     along = np.einsum("...i,...i->...", q[..., 1:], np.asarray(axis, float))
     kept = np.hypot(along, q[..., 0])

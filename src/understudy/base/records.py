@@ -1,4 +1,4 @@
-"""Frozen records: parts found when they are first asked for, and records made from others of their kind."""
+"""Frozen records: properties computed on first use, and fast copies without checks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Value = TypeVar("Value")
 
 
 class cached(Generic[Value]):  # noqa: N801, it decorates
-    """A property that is found once, as by `functools.cached_property`; that of Python 3.11 takes a lock each time,
-    which a short retarget feels."""
+    """A property that is computed once, like `functools.cached_property`, but without the lock of Python 3.11, whose
+    cost is noticeable in a short retarget."""
 
     def __init__(self, find: Callable[[Any], Value]) -> None:
         self.find, self.__doc__ = find, find.__doc__
@@ -27,13 +27,13 @@ class cached(Generic[Value]):  # noqa: N801, it decorates
     def __get__(self, record: object, owner: type) -> Self | Value:
         if record is None:
             return self
-        # What stands among a record's own parts is found there from now on.
+        # An entry in the instance's `__dict__` takes precedence over this descriptor from now on.
         value = record.__dict__[self.name] = self.find(record)
         return value
 
 
 def unchecked(like: Record, kept: Iterable[str], **parts: Any) -> Record:
-    """A record with some parts of another, where it has them, and others of its own, none of them checked."""
-    found = object.__new__(type(like))
-    found.__dict__.update({name: like.__dict__[name] for name in kept if name in like.__dict__}, **parts)
-    return found
+    """A record with the named fields of another, where it has them, and new fields; nothing is checked."""
+    record = object.__new__(type(like))
+    record.__dict__.update({name: like.__dict__[name] for name in kept if name in like.__dict__}, **parts)
+    return record

@@ -1,7 +1,7 @@
 """Displacement curves: cubic B-splines in time, whose key spacing is the frequency limit of what they can change.
 
 A curve's value at a time depends on four neighbouring keys only [Gleicher98, sec. 3.7; Lommers13, ch. 6].
-Keys stand outside either end of the motion too, so that its ends are as free as its middle.
+There are keys beyond both ends of the motion too, so that its ends are as free as its middle.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DEGREE = 3
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Basis:
-    """A spline evaluated at given times: each value is four keys, weighted."""
+    """A spline evaluated at given times: each value is a weighted sum of four keys."""
 
     first: np.ndarray
-    """(N,) the first of the four keys of each time; times in order give keys in order."""
+    """(N,) the first of the four keys of each time; it rises with the times."""
     weights: Array
-    """(N, 4) how much each of the four counts."""
+    """(N, 4) the weights of the four keys."""
     num_keys: int
 
     @cached
@@ -34,17 +34,17 @@ class Basis:
         return self.first[:, None] + np.arange(self.weights.shape[1])
 
     def at(self, times: np.ndarray) -> Basis:
-        """The same at some of the times (n,), which rise."""
+        """The basis at some of the times, by their rising indices (n,)."""
         return Basis(first=self.first[times], weights=self.weights[times], num_keys=self.num_keys)
 
     @cached
-    def _each(self) -> bool:
-        """Whether every time has a key of its own."""
+    def _key_per_time(self) -> bool:
+        """Whether every time has its own key."""
         return self.weights.shape[1] == 1 and self.num_keys == len(self.first)
 
     def values(self, keys: Array) -> Array:
-        """(N, D) the curve's values of keys (K, D)."""
-        if self._each:
+        """(N, D) values of the curve with keys (K, D)."""
+        if self._key_per_time:
             return self.weights * keys
         out = self.weights[:, :1] * keys[self.first]
         for a in range(1, self.weights.shape[1]):
@@ -52,8 +52,8 @@ class Basis:
         return out
 
     def gather(self, values: Array) -> Array:
-        """(K, D) what values (N, D) add to each key: the transpose of `values`."""
-        if self._each:
+        """(K, D) weighted sums of values (N, D) for each key: the transpose of `values`."""
+        if self._key_per_time:
             return self.weights * values
         starts = np.flatnonzero(np.diff(self.first, prepend=-1))
         out = np.zeros((self.num_keys, values.shape[1]))
@@ -63,7 +63,7 @@ class Basis:
 
     @cached
     def reach(self) -> int:
-        """How many times apart two times may stand and still share a key."""
+        """The greatest difference of the indices of two times that share a key."""
         after = np.searchsorted(self.first, self.first + self.weights.shape[1])
         return int(np.max(after - np.arange(len(self.first))) - 1)
 
@@ -74,24 +74,24 @@ class Basis:
         later = np.arange(count) + np.arange(self.reach + 1)[:, None]
         there = np.minimum(later, count - 1)
         gap = np.where(later < count, self.first[there] - self.first, width)
-        # A key that is the later time's `a`-th is the earlier one's `a + gap`-th, or none of its keys.
+        # The `a`-th key of the later time is the `a + gap`-th key of the earlier one, if that has so many.
         padded = np.concatenate([self.weights, np.zeros((count, 1))], axis=1).ravel()
         row = (width + 1) * np.arange(count)
         return sum(self.weights[there, a] * padded[row + np.minimum(a + gap, width)] for a in range(width))
 
 
 def every_frame(times: Array, hold: float = -np.inf, until: float = np.inf) -> Basis:
-    """A key of its own for each time (N,), which nothing else feels; zero up to the time `hold` and from `until` on."""
+    """A separate key for each time (N,); the curve is zero up to the time `hold` and from `until` on."""
     weights = ((times > hold + 1e-9) & (times < until - 1e-9)).astype(float)[:, None]
     return Basis(first=np.arange(len(times)), weights=weights, num_keys=len(times))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Knots:
-    """Where in time a curve's pieces join."""
+    """The times at which the pieces of a curve join."""
 
     times: Array
-    """(n + 1,) seconds, rising: the joins of n cubic pieces, from the motion's start to its end."""
+    """(n + 1,) seconds, rising: the knots of n cubic pieces, from the motion's start to its end."""
 
     def __post_init__(self) -> None:
         times = np.array(self.times, float)
@@ -119,7 +119,7 @@ class Knots:
 
     @cached
     def _full(self) -> Array:
-        """Knots with three more beyond either end, mirrored from the inside."""
+        """The knots, with three more beyond each end, mirrored from inside."""
         steps = np.diff(self.times)
         head = np.resize(steps, DEGREE) if len(steps) < DEGREE else steps[:DEGREE]
         tail = np.resize(steps[::-1], DEGREE) if len(steps) < DEGREE else steps[::-1][:DEGREE]
@@ -127,14 +127,14 @@ class Knots:
         return np.concatenate([before, self.times, self.times[-1] + np.cumsum(tail)])
 
     def basis(self, times: ArrayLike, hold: float = -np.inf, until: float = np.inf) -> Basis:
-        """The curve evaluated at times (N,), seconds; a time outside is taken as the nearest end.
+        """The basis at times (N,), seconds; a time outside the knots is moved to the nearest end.
 
         Args:
             times: (N,) seconds.
-            hold: Up to this time the curve is zero: keys felt before it count for nothing.
-            until: From this time on the curve is zero: keys felt after it count for nothing.
+            hold: Up to this time the curve is zero: keys that act before it get zero weight.
+            until: From this time on the curve is zero: keys that act after it get zero weight.
 
-        The weights are the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
+        The weights come from the recursion of de Boor, run for all times at once [Lommers13, eq. 6.2 and 6.3].
         """
         at = np.minimum(np.maximum(np.asarray(times, float), self.times[0]), self.times[-1])
         piece = np.minimum(np.searchsorted(self.times, at, side="right") - 1, len(self.times) - 2)

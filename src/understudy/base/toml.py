@@ -1,4 +1,4 @@
-"""Values as TOML text, numbers to the last bit."""
+"""TOML text: writing values without loss of digits, and the lines of keys in a text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""^\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*(?:\.\s*[\w-]+\s*)*=""")
 
 Place = tuple[str | int, ...]
-"""Keys and numbers of entries, outermost first: ("contact", 2, "start")."""
+"""Keys and entry numbers, outermost first: ("contact", 2, "start")."""
 
 
 def find_lines(text: str) -> dict[Place, int]:
-    """The line, from 1, of every table and key that stands at the beginning of one."""
-    found: dict[Place, int] = {}
+    """The line, from 1, of every table and every key that begins a line."""
+    lines: dict[Place, int] = {}
     counts: dict[str, int] = {}
     table: Place = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -34,16 +34,16 @@ def find_lines(text: str) -> dict[Place, int]:
             if header[1] == "[[":
                 counts[name] = counts.get(name, -1) + 1
                 table = (*table, counts[name])
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
             continue
         key = _KEY.match(line)
         if key:
-            found.setdefault((*table, key[1].strip("\"'")), number)
-    return found
+            lines.setdefault((*table, key[1].strip("\"'")), number)
+    return lines
 
 
 def line_of(lines: dict[Place, int], place: Sequence[str | int]) -> int | None:
-    """The line of a place, or of the nearest table around it."""
+    """The line of a place, or of the innermost table around it."""
     for length in range(len(place), 0, -1):
         if tuple(place[:length]) in lines:
             return lines[tuple(place[:length])]
@@ -51,13 +51,13 @@ def line_of(lines: dict[Place, int], place: Sequence[str | int]) -> int | None:
 
 
 WIDTH = 110
-"""Columns that comments are wrapped at."""
+"""Columns at which comments are wrapped."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def value_text(value: Any) -> str:
-    """A value as TOML writes it; dataclasses become tables of the fields that are not their defaults."""
+    """A value as TOML text; a dataclass becomes a table of the fields that differ from their defaults."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
@@ -65,15 +65,15 @@ def value_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return _number(float(value))
     if isinstance(value, str):
-        # JSON's strings are TOML's too, but for the one character that TOML wants escaped besides.
+        # JSON strings are valid TOML, except that TOML also wants this one character escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, np.ndarray):
         return value_text(value.tolist())
     if isinstance(value, dict):
-        inside = ", ".join(f"{key_text(key)} = {value_text(each)}" for key, each in value.items())
+        inside = ", ".join(f"{key_text(key)} = {value_text(item)}" for key, item in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(value_text(each) for each in value)}]"
+        return f"[{', '.join(value_text(item) for item in value)}]"
     if callable(value):
         return value_text(f"{value.__module__}:{value.__qualname__}")
     if is_dataclass(value):
@@ -94,15 +94,15 @@ def key_text(key: str) -> str:
 
 
 def changed(thing: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are not as by default."""
+    """The fields of a dataclass that differ from their defaults."""
     if hasattr(thing, "as_table"):
         return dict(thing.as_table())
     out = {}
-    for each in settable(type(thing)):
-        value = getattr(thing, each.name)
-        if value is None or (not required(each) and same(value, default_of(each))):
+    for field in settable(type(thing)):
+        value = getattr(thing, field.name)
+        if value is None or (not required(field) and same(value, default_of(field))):
             continue
-        out[each.name] = value
+        out[field.name] = value
     return out
 
 
@@ -114,12 +114,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def comment(text: str, lead: str = "# ") -> list[str]:
-    """A remark as lines of comment."""
+    """A note as comment lines."""
     return [(lead + line).rstrip() for line in textwrap.wrap(text, WIDTH - len(lead)) or [""]]
 
 
 def entry(key: str, value: Any, note: str = "") -> list[str]:
-    """A key with its value and a remark: behind it if there is room, else above."""
+    """A key with its value and a note: on the same line if there is room, else above."""
     line = f"{key_text(key)} = {value_text(value)}"
     if note and len(line) + len(note) + 4 <= WIDTH:
         return [f"{line}  # {note}"]
@@ -127,7 +127,7 @@ def entry(key: str, value: Any, note: str = "") -> list[str]:
 
 
 def example_entry(key: str, shown: str, note: str = "") -> list[str]:
-    """A key that is not given, as a comment that can be made one."""
+    """An unset key as a comment, ready to be uncommented."""
     line = f"#{key_text(key)} = {shown}"
     if note and len(line) + len(note) + 4 <= WIDTH:
         return [f"{line}  # {note}"]

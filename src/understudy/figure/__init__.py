@@ -1,1 +1,1 @@
-"""Figures: skeletons, their motions, and what can be measured on both. Imports `base` alone."""
+"""Skeletons, motions, and measures of both. Imports only `base`."""

@@ -1,7 +1,7 @@
-"""Joint angles: how far each joint is turned about its own axes, from its rotation and back.
+"""Joint angles: conversion between local rotations and angles about a joint's axes.
 
-A joint with axes a, b, c stands at `rest * turn(a) * turn(b) * turn(c)`. Limits and the channels of files count in
-these angles. A rotation that a hinge or universal joint cannot reach gives the angles of the nearest one it can.
+A joint with axes a, b, c has the local rotation `rest * turn(a) * turn(b) * turn(c)`. Joint limits and files use
+these angles. A rotation that a hinge or universal joint cannot reach gives the angles of the nearest one that it can.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle,
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 SQUARE = 1e-6
-"""Cosine up to which two axes count as being at right angles."""
+"""Greatest cosine of two axes that count as being at right angles."""
 
 
 def joint_rotations(skeleton: Skeleton, angles: ArrayLike) -> Array:
-    """Local rotations (..., J, 4) of joints turned by angles (..., J, 3) about their axes, radians.
+    """Local rotations (..., J, 4) of joint angles (..., J, 3), radians.
 
-    Angles of axes that a joint does not have are not used.
+    Angles of axes that a joint does not have are ignored.
     """
     used = np.array([[k < NUM_AXES[kind] for k in range(3)] for kind in skeleton.kinds])
     angles = np.where(used, np.asarray(angles, float), 0.0)
@@ -37,12 +37,12 @@ def joint_angles(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike | Non
     """Angles (..., J, 3) about each joint's axes of local rotations (..., J, 4), radians.
 
     Args:
-        skeleton: Whose joints; the axes of a ball or free joint must be such that the second is across both others.
+        skeleton: The joints; the second axis of a ball or free joint must be at right angles to both others.
         rotations: Local rotations, as a motion holds them.
         near: Angles (broadcast to the result) to stay close to. Angles repeat after a full turn, and a ball has two
-            triples of them (a whole line at gimbal lock): the nearest are returned. Without it all are in
-            (-pi, pi], the second of a ball's within a quarter turn of where its outer axes are farthest apart, and
-            at gimbal lock its last is zero.
+            triples of them (a whole line at gimbal lock): the nearest are returned. Without it all angles are in
+            (-pi, pi], the second angle of a ball is within a quarter turn of where its outer axes are farthest apart,
+            and its last angle is zero at gimbal lock.
 
     Returns:
         Zero for the axes that a joint does not have.
@@ -73,7 +73,7 @@ def joint_angle_curves(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike
     _fill_hinges(skeleton, rotations, None, out)
     out = np.unwrap(out, axis=0)
     out += first + _wrap(out[0] - first) - out[0]
-    out[:, ~_turning(skeleton)] = 0.0
+    out[:, ~_has_few_axes(skeleton)] = 0.0
     balls = _find_balls(skeleton)
     if len(balls.joints):
         wanted = balls.to_proper(first[balls.joints])
@@ -85,23 +85,23 @@ def joint_angle_curves(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike
 class _Balls:
     """The joints with three axes, each with the frame in which its angles are Euler angles.
 
-    With the second axis across the first and third, the third is the first turned by a lean about the second, so
-    `turn(a) turn(b) turn(c) turn_b(lean) = turn(a) turn_b(b + lean) turn_a(c)`: angles of the order XYX in the
-    frame whose X is the first axis and whose Y is the second, or its opposite where the lean would be negative. A
-    lean of a quarter turn is the usual case of three axes at right angles; of zero, an order that repeats an axis.
+    The second axis is at right angles to the others, so the third axis is the first one rotated by a lean about the
+    second: `turn(a) turn(b) turn(c) turn_b(lean) = turn(a) turn_b(b + lean) turn_a(c)`. These are angles of the order
+    XYX in the frame whose X is the first axis and whose Y is the second, or its opposite if the lean would be negative.
+    The lean is a quarter turn for three axes at right angles and zero for an order that repeats an axis.
     """
 
     joints: np.ndarray
-    """(B,) their numbers."""
+    """(B,) joint numbers."""
     frames: Array
-    """(B, 4) from that frame to the joint's rest frame."""
+    """(B, 4) rotations from that frame to the joint's rest frame."""
     lean: Array
     """(B,) radians, in [0, pi]."""
     sign: Array
     """(B,) -1 where Y is the opposite of the second axis, else 1."""
 
     def proper(self, skeleton: Skeleton, rotations: Array) -> Array:
-        """(..., B, 4) the rotations of which the joints' angles, leaned, are XYX angles."""
+        """(..., B, 4) the rotations whose XYX angles are the joint angles, with the lean added."""
         turned = multiply(conjugate(skeleton.rest[self.joints]), rotations[..., self.joints, :])
         seen = multiply(conjugate(self.frames), multiply(turned, self.frames))
         return multiply(seen, from_axis_angle(np.array([0.0, 1.0, 0.0]), self.lean))
@@ -145,15 +145,14 @@ def _fill_hinges(skeleton: Skeleton, rotations: Array, near: Array | None, out: 
     if near is not None:
         joints = hinges + universals
         kept = near[..., joints, :]
-        out[..., joints, :] = np.where(_turning(skeleton)[joints], kept + _wrap(out[..., joints, :] - kept), 0.0)
+        out[..., joints, :] = np.where(_has_few_axes(skeleton)[joints], kept + _wrap(out[..., joints, :] - kept), 0.0)
 
 
 def _universal_angles(q: Array, axes: Array) -> Array:
-    """Angles (..., 2) about two axes whose turns, one after the other, come nearest to a rotation.
+    """Angles (..., 2) about two axes whose successive rotations come nearest to a rotation.
 
-    The cosine of half the angle left over is a sum of two waves, one of the half sum and one of the half
-    difference of the angles, so each is greatest where its own argument says: exact for every pair of axes that
-    are not parallel, and the nearest reachable rotation otherwise.
+    The cosine of half the remaining angle is a sum of two sinusoids, one in the half sum and one in the half difference
+    of the angles, so each is maximised on its own. The result is exact for axes that are not parallel.
     """
     first, second = axes[:, 0], axes[:, 1]
     w, v = q[..., 0], q[..., 1:]
@@ -165,8 +164,8 @@ def _universal_angles(q: Array, axes: Array) -> Array:
     return _wrap(np.stack([half_sum + half_difference, half_sum - half_difference], -1))
 
 
-def _turning(skeleton: Skeleton) -> np.ndarray:
-    """(J, 3) True for the axes of joints with one or two of them."""
+def _has_few_axes(skeleton: Skeleton) -> np.ndarray:
+    """(J, 3) True for the axes of joints with one or two axes."""
     counts = np.array([NUM_AXES[kind] for kind in skeleton.kinds])
     return (np.arange(3) < counts[:, None]) & (counts < 3)[:, None]
 

@@ -1,4 +1,4 @@
-"""Contacts: what touches what, when; told by the user or found where a point of the body stays still."""
+"""Contacts: what touches what and when, given by the user or detected where a point of the body stays still."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Contact:
     end: float
     """Seconds."""
     place: Array | None = None
-    """(3,) metres, world, where the point stays; None where what it touches moves."""
+    """(3,) metres, world, where the point stays; None where the touched thing moves."""
     actor: str = ""
-    """Whose point it is, where there are several characters."""
+    """The actor that the point belongs to, if there are several."""
     on: str = "floor"
     """What is touched: "floor", a prop's name or another actor's name."""
     other: Point | None = None
     """The point touched on the other actor."""
     confidence: float = 1.0
-    """How sure it is that this is a contact: 1 for what a user or a sample says."""
+    """From 0 to 1; 1 for contacts given by a user or a sample."""
 
     def __repr__(self) -> str:
         whose = f"{self.actor}'s " if self.actor else ""
@@ -48,55 +48,55 @@ class Contact:
             raise OptionError(f"A contact must end after it starts; got {self.start} to {self.end} s")
 
     def frames(self, fps: float, num_frames: int) -> np.ndarray:
-        """The frames of a motion during which it holds."""
+        """The frames of a motion during which the contact holds."""
         first = max(int(np.ceil(self.start * fps - 1e-6)), 0)
         last = min(int(np.floor(self.end * fps + 1e-6)), num_frames - 1)
         return np.arange(first, last + 1)
 
 
-STEP = 3.0
-"""Radii between two places at least for a point to have stepped from one to the other."""
+MIN_STEP_RADII = 3.0
+"""Least distance of two places, in radii, for a move from one to the other to count as a step."""
 
-LOW = 5.0
-"""Percent of its frames in which the ball of a foot is lower than where it stands."""
+LOW_PERCENTILE = 5.0
+"""Percentile of the heights of the ball of a foot that is taken as its height in stance."""
 
-FAST = 95.0
-"""Percent of its frames in which a point is slower than it is when it is fast."""
+FAST_PERCENTILE = 95.0
+"""Percentile of the speeds of a point that is taken as its fast movement."""
 
-PLACES = 32
-"""How many of the places that a point passes are tried as the one it stays in."""
+NUM_CANDIDATE_PLACES = 32
+"""Number of places on the path of a point that are tried as the place it stays in."""
 
-ASIDE = np.cos(np.radians(60.0))
-"""Cosine of the angle between the ways from the ankle to the ball of the foot and to its heel, at most."""
+MAX_HEEL_COSINE = np.cos(np.radians(60.0))
+"""Greatest cosine of the angle at the ankle between the ball of the foot and the heel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """How still is still. Lengths are shares of the body's leg length, so that one setting fits every body."""
+    """Thresholds of contact detection. Lengths are in leg lengths, so that one setting fits every body."""
 
     speed: float = 0.12
     """Leg lengths a second below which a point is at rest."""
     share: float = 0.04
-    """Share of its own fast movement below which a point is at rest too: a running foot never stands quite still."""
+    """Share of a point's fast speed below which it is at rest too: a running foot never stands quite still."""
     release: float = 2.0
-    """Times the speed of rest that a point may reach between two moments at rest without having left."""
+    """Factor on the rest speed that a point may reach between two moments of rest within one contact."""
     radius: float = 0.012
-    """Leg lengths a point may stray from its place and still stay there."""
+    """Leg lengths that a point may move from its place and still stay there."""
     window: float = 0.06
     """Seconds over which speed is measured."""
     shortest: float = 0.06
-    """Seconds a contact lasts at least."""
+    """Least duration of a contact, seconds."""
     gap: float = 0.12
-    """Seconds between two contacts of a point at least; closer ones are joined or cut back."""
+    """Least time between two contacts of a point, seconds; closer ones are joined or shortened."""
 
 
 def contact_points(motion: Motion) -> tuple[Point, ...]:
-    """The points worth watching: heel and ball of each foot, or whatever else a body stands on."""
+    """The points to watch: heel and ball of each foot, or whatever else the body stands on."""
     return _stood_on(motion)[0]
 
 
 def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
-    """What `contact_points` gives, and where the joints of the feet are, if there are any."""
+    """The `contact_points` of a motion and the pose of their joints; None if there are no points."""
     points, pose = _stood_on(motion)
     if pose is None and points:
         pose = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points])
@@ -104,22 +104,22 @@ def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
 
 
 def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
-    """What `contact_points` gives, and where the joints of the feet are, if that had to be found out.
+    """The `contact_points` of a motion, and the pose of the feet if it had to be computed.
 
-    A foot without a heel of its own gets one: straight below the ankle, at the height of the ball of the foot, as
-    the foot stands when it is stillest.
+    A foot without a heel point gets one: straight below the ankle, at the height of the ball of the foot, in the frames
+    where the foot is stillest.
     """
     skeleton = motion.skeleton
-    found = roles(skeleton)
-    ankles = [found[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in found]
+    joint_of = roles(skeleton)
+    ankles = [joint_of[f"{s}_foot"] for s in ("left", "right") if f"{s}_foot" in joint_of]
     if not is_humanoid(skeleton):
         if not ankles or any(point in skeleton.ends for point in feet(skeleton)[:1]):
             return feet(skeleton), None
-        # A four-legged body whose rest pose does not stand is known by its names alone: it stands on its hands too.
-        ankles += [found[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in found]
+        # A four-legged body without a standing rest pose is recognised by its names: it stands on its hands too.
+        ankles += [joint_of[f"{s}_hand"] for s in ("left", "right") if f"{s}_hand" in joint_of]
     standing: list[list[Point]] = []
     bare: list[tuple[int, str, Point]] = []
-    toe_joints = [found[f"{s}_toe"] for s in ("left", "right") if f"{s}_toe" in found]
+    toe_joints = [joint_of[f"{s}_toe"] for s in ("left", "right") if f"{s}_toe" in joint_of]
     for ankle in ankles:
         below = skeleton.below(ankle)
         # Between the ankle and the ball of the foot there may be bones of the instep.
@@ -127,7 +127,7 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
         ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
         soles = [end for end in ends if "sole" in words(end.name)]
         if soles:
-            # A robot's file tells what its feet stand on.
+            # The file of a robot names the points that its feet stand on.
             standing.append(soles)
             continue
         heels = [end for end in ends if "heel" in end.name.lower()]
@@ -146,23 +146,23 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
 
 
 def _behind(skeleton: Skeleton, end: Point, ankle: int, ball: int) -> bool:
-    """Whether an end of an ankle is its heel by shape: a file such as BVH has ends without names."""
+    """Whether the shape says that an end of an ankle is a heel: formats such as BVH have unnamed ends."""
     lengths = np.linalg.norm(end.offset), np.linalg.norm(skeleton.offsets[ball])
     if end.joint != skeleton.names[ankle] or skeleton.parents[ball] != ankle or min(lengths) < 1e-6:
         return False
-    return bool(end.offset @ skeleton.offsets[ball] < ASIDE * lengths[0] * lengths[1])
+    return bool(end.offset @ skeleton.offsets[ball] < MAX_HEEL_COSINE * lengths[0] * lengths[1])
 
 
 def _heels(pose: Pose, names: Sequence[str], balls: Sequence[Point]) -> list[Point]:
-    """A heel for each of some feet that have none, by the names of their ankles and their balls."""
+    """A heel point for each foot, given the names of the ankles and the balls of the feet."""
     ankles = [pose.skeleton.index[name] for name in names]
     place = pose.points(balls)
     step = _length(np.gradient(place, axis=0)) if len(place) > 1 else np.zeros(place.shape[:2])
-    low = percentile(place[..., 1], LOW)
+    low = percentile(place[..., 1], LOW_PERCENTILE)
     still = np.argsort(step + np.abs(place[..., 1] - low), axis=0)[: max(len(place) // 10, 1)]
-    each = np.arange(len(ankles))
+    columns = np.arange(len(ankles))
     up = unrotate(pose.rotations[still, ankles], np.array([0.0, 1.0, 0.0])).mean(axis=0)
-    drop = median(pose.positions[still, ankles, 1] - place[still, each, 1])
+    drop = median(pose.positions[still, ankles, 1] - place[still, columns, 1])
     offsets = -np.maximum(drop, 0.0)[:, None] * up / _length(up)[:, None]
     return [Point(name=f"{name}_heel", joint=name, offset=offset) for name, offset in zip(names, offsets, strict=True)]
 
@@ -174,15 +174,15 @@ def detect_contacts(
     *,
     pose: Pose | None = None,
 ) -> tuple[Contact, ...]:
-    """The contacts of a motion: where points stay still.
+    """Detect the contacts of a motion: intervals in which a point stays still.
 
-    Feet that stay still above the floor stand on something; hands that stay still hold something.
+    A foot that is still above the floor stands on something; a hand that is still holds something.
 
     Args:
-        motion: What is looked at.
-        points: The points; heels, toes and hands if not given.
-        how: How still is still.
-        pose: Where the points' joints are, if that is known.
+        motion: The motion.
+        points: The points to watch; heels, toes and hands if not given.
+        how: The thresholds.
+        pose: The pose of the points' joints, if already computed.
     """
     how = how or Detection()
     watched = list(points) if points is not None else [*contact_points(motion), *hands(motion.skeleton)]
@@ -193,13 +193,13 @@ def detect_contacts(
     places = pose.points(watched)
     holding = {point.name for point in hands(motion.skeleton)}
     speeds = _speeds(places, motion.fps, how)
-    usual = np.maximum(how.speed * leg, how.share * percentile(speeds, FAST))
-    found: list[Contact] = []
+    usual = np.maximum(how.speed * leg, how.share * percentile(speeds, FAST_PERCENTILE))
+    contacts: list[Contact] = []
     for column, point in enumerate(watched):
         for first, last in _still(places[:, column], speeds[:, column], usual[column], motion.fps, leg, how):
             place = median(places[first : last + 1, column])
             strays = float(_length(places[first : last + 1, column] - place).max())
-            found.append(
+            contacts.append(
                 Contact(
                     point=point,
                     start=first / motion.fps,
@@ -209,7 +209,7 @@ def detect_contacts(
                     confidence=round(min(max(1.0 - strays / (2.0 * how.radius * leg), 0.0), 1.0), 3),
                 )
             )
-    return tuple(found)
+    return tuple(contacts)
 
 
 def _length(vectors: Array) -> Array:
@@ -218,7 +218,7 @@ def _length(vectors: Array) -> Array:
 
 
 def _within(places: Array, centres: Array, radius: float) -> np.ndarray:
-    """(N, C) whether places (N, 3) are within a radius of centres (C, 3), by products: many places cost little."""
+    """(N, C) whether places (N, 3) are within a radius of centres (C, 3), by matrix products, which are fast."""
     a, b = places - places[0], centres - places[0]
     squares = np.einsum("ni,ni->n", a, a)[:, None] + np.einsum("ci,ci->c", b, b) - 2.0 * (a @ b.T)
     return squares <= radius**2
@@ -244,7 +244,7 @@ def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: 
 
 
 def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """First and last of each row of entries that are true."""
+    """First and last index of each run of true entries."""
     edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
     edges = [*([0] if len(mask) and mask[0] else []), *edges, *([len(mask)] if len(mask) and mask[-1] else [])]
     return [(a, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
@@ -253,10 +253,10 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
 def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
     """The parts of an interval in which a path stays within a radius of one place.
 
-    The place around which it spends most time is taken first, then what is left is looked at again. Another place
-    counts if it is a step away: a point that creeps stays in one place for as long as it can, and then is on its way.
+    The place where it spends most time comes first; the remaining frames are then searched again. Another place counts
+    only if it is a step away, so that a slowly creeping point stays in one place as long as possible and then moves.
     """
-    pending, found = [(first, last)], []
+    pending, intervals = [(first, last)], []
     places = np.empty((0, 3))
     while pending:
         a, b = pending.pop(0)
@@ -264,25 +264,25 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         centre = median(part)
         settled = _length(part - centre) <= radius
         if not settled.all():
-            some = part[np.arange(PLACES) * (b - a) // (PLACES - 1)]
+            some = part[np.arange(NUM_CANDIDATE_PLACES) * (b - a) // (NUM_CANDIDATE_PLACES - 1)]
             near = _within(part, np.concatenate([some, centre[None]]), radius)
             centre = median(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
             settled = _length(part - centre) <= radius
-        if _length(places - centre).min(initial=np.inf) < STEP * radius:
+        if _length(places - centre).min(initial=np.inf) < MIN_STEP_RADII * radius:
             continue
         places = np.concatenate([places, centre[None]])
         if settled.all():
-            found += [(a, b)] if b - a + 1 >= shortest else []
+            intervals += [(a, b)] if b - a + 1 >= shortest else []
             continue
-        found += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
+        intervals += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
         pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
-    return found
+    return intervals
 
 
 def _apart(
     path: Array, intervals: list[tuple[int, int]], gap: int, shortest: int, radius: float
 ) -> list[tuple[int, int]]:
-    """Intervals joined where the point came back to the same place, else cut back so that it has time to move."""
+    """Intervals joined where the point returned to the same place, else shortened so that it has time to move."""
     out: list[tuple[int, int]] = []
     for a, b in intervals:
         if out and a - out[-1][1] < gap:

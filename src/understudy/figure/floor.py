@@ -14,19 +14,19 @@ from understudy.figure.contacts import Contact
 from understudy.figure.measures import leg_length
 from understudy.figure.skeleton import Skeleton
 
-DEEP = 0.06
-"""Leg lengths below a floor at which nothing can stand on it."""
+MIN_DEPTH_LEGS = 0.06
+"""Leg lengths below a floor at which a contact disproves that floor."""
 
-TILTED = 0.2
-"""Share of the way that contacts spread most along from which on their spread along another tells of a tilt."""
+MIN_SPREAD_RATIO = 0.2
+"""Least ratio of the spreads of contacts along two directions at which the narrower one determines a tilt."""
 
-LOWEST = 10.0
-"""Percent of what stands that may be below the floor, being off itself."""
+LOWEST_PERCENTILE = 10.0
+"""Percentile of the contact heights taken as the floor; contacts below it count as capture errors."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Floor:
-    """The ground: a plane, level or nearly so (captured floors are often tilted by a degree)."""
+    """The ground: a plane, level or nearly level (captured floors are often tilted by a degree)."""
 
     height: float = 0.0
     """Metres at x = z = 0."""
@@ -34,22 +34,22 @@ class Floor:
     """(2,) rise per metre along x and z."""
 
     def heights(self, places: Array) -> Array:
-        """(...,) metres: height of the floor below places (..., 3)."""
+        """(...,) metres: height of the floor at places (..., 3)."""
         return self.height + places[..., ::2] @ self.slope
 
     @cached
     def normal(self) -> Array:
-        """(3,) unit vector away from the ground."""
+        """(3,) unit normal, upwards."""
         up = np.array([-self.slope[0], 1.0, -self.slope[1]])
         return up / np.linalg.norm(up)
 
 
 def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
-    """The floor that contacts stand on: the plane through the lower half of their places.
+    """Fit the floor to contacts: a plane through the lower half of their places.
 
-    A tilt is believed only where contacts spread over more than a leg's length and lie well on one plane. Where some
-    stand deep below the middle of all, that is no floor: the others are on steps or rungs, or are points of a foot that
-    the capture has wrong, and the lowest tell.
+    A tilt is accepted only if the contacts spread over more than a leg length and fit one plane well. If some contacts
+    are far below the median, the others are on steps or rungs or are wrong in the capture; then the lowest contacts
+    define the floor.
     """
     places = np.array([c.place for c in contacts if c.place is not None and c.on == "floor"]).reshape(-1, 3)
     flat = np.zeros(2)
@@ -60,19 +60,19 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
     if len(low) >= 4 and (low.max(axis=0) - low.min(axis=0))[[0, 2]].max() > leg:
         centre = low.sum(axis=0) / len(low)
         flat_around, rise = (low - centre)[:, [0, 2]], low[:, 1] - centre[1]
-        # A path that is a line says nothing about the tilt across it: tiny directions are left level.
+        # A straight path does not determine the tilt across it: directions of small spread stay level.
         squares, ways = np.linalg.eigh(flat_around.T @ flat_around)
-        steep = np.where(squares > TILTED**2 * squares[1], 1.0 / np.maximum(squares, 1e-12), 0.0)
+        steep = np.where(squares > MIN_SPREAD_RATIO**2 * squares[1], 1.0 / np.maximum(squares, 1e-12), 0.0)
         tilt = (ways * steep) @ (ways.T @ (flat_around.T @ rise))
         left = rise - flat_around @ tilt
         if left @ left < 0.25 * (rise @ rise) and np.hypot(*tilt) < 0.1:
             return Floor(height=float(centre[1] - centre[[0, 2]] @ tilt), slope=tilt)
-    lowest = float(percentile(low[:, 1], LOWEST))
-    return Floor(height=lowest if level - lowest > DEEP * leg else level, slope=flat)
+    lowest = float(percentile(low[:, 1], LOWEST_PERCENTILE))
+    return Floor(height=lowest if level - lowest > MIN_DEPTH_LEGS * leg else level, slope=flat)
 
 
 def leg_ratio(source: Skeleton, target: Skeleton) -> float:
-    """How much longer the target's legs are."""
+    """Ratio of the leg lengths, target to source."""
     return leg_length(target) / leg_length(source)
 
 
@@ -83,4 +83,4 @@ def scaled_places(places: Array, ratio: float, floor: Floor) -> Array:
 
 
 SUNK = 1e-3
-"""Metres below where a point stands at which the floor stops it, so that plants and floor do not ask the same twice."""
+"""Metres that the floor constraint lies below a contact, so that it does not duplicate the contact constraint."""

@@ -1,4 +1,4 @@
-"""Forward kinematics: from joint rotations to the places and orientations of everything on the body."""
+"""Forward kinematics: from local rotations to world positions and orientations."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
 BLOCK = 700
-"""Frames worked on at a time, so that what is being computed stays in the processor's cache."""
+"""Frames processed at a time, so that intermediate results stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pose:
-    """Where every joint is and how it is turned, in the world, for all frames."""
+    """World positions and orientations of all joints, for all frames."""
 
     skeleton: Skeleton
     positions: Array
     """(F, J, 3) metres."""
     rotations: Array
-    """(F, J, 4) from each joint's frame to the world."""
+    """(F, J, 4) rotations from each joint's frame to the world."""
 
     def __repr__(self) -> str:
         frames, joints = self.positions.shape[:2]
         return f"<Pose of {self.skeleton.name or 'unnamed'}: {frames} frames, {joints} joints>"
 
     def __getitem__(self, name: str) -> Array:
-        """(F, 3) metres, world: where a joint or end is."""
+        """(F, 3) metres, world: position of a joint or end."""
         return self.points([name])[:, 0]
 
     def points(self, points: Sequence[Point | str]) -> Array:
-        """(F, P, 3) world positions of points, given themselves or by the name of a joint or end."""
+        """(F, P, 3) world positions of points, or of joints or ends given by name."""
         joints, offsets = locate(self.skeleton, points)
         return self.positions[:, joints] + rotate(self.rotations[:, joints], offsets)
 
     def directions(self, joint: str, local: Array) -> Array:
-        """(F, 3) world directions of a vector (3,) of a joint's own frame."""
+        """(F, 3) world directions of a vector (3,) in a joint's frame."""
         return rotate(self.rotations[:, self.skeleton.joint(joint)], local)
 
     def ends(self) -> Array:
@@ -51,9 +51,9 @@ class Pose:
 
 def locate(skeleton: Skeleton, points: Sequence[Point | str]) -> tuple[np.ndarray, Array]:
     """The joint numbers (P,) and local offsets (P, 3) of points."""
-    found = [skeleton.point(point) if isinstance(point, str) else point for point in points]
-    joints = np.array([skeleton.joint(point.joint) for point in found], dtype=np.intp)
-    return joints, np.array([point.offset for point in found], float).reshape(-1, 3)
+    resolved = [skeleton.point(point) if isinstance(point, str) else point for point in points]
+    joints = np.array([skeleton.joint(point.joint) for point in resolved], dtype=np.intp)
+    return joints, np.array([point.offset for point in resolved], float).reshape(-1, 3)
 
 
 def fk(motion: Motion) -> Pose:
@@ -63,7 +63,7 @@ def fk(motion: Motion) -> Pose:
 
 
 def pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
-    """Where some joints of a motion are, and those above them: nothing else is computed."""
+    """The pose of some joints of a motion and their ancestors only."""
     small, kept = _part(motion.skeleton, frozenset(joints))
     offsets = None if motion.offsets is None else motion.offsets[:, kept]
     positions, rotations = forward(small, motion.root, motion.rotations[:, kept], offsets)
@@ -96,31 +96,31 @@ def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | 
     for start in range(0, frames, BLOCK):
         part = slice(start, start + BLOCK)
         turn = local[part].transpose(1, 2, 0).copy()
-        _turn_all(skeleton, turn)
+        _to_world(skeleton, turn)
         world[part] = turn.transpose(2, 0, 1)
         place = np.empty((joints, 3, turn.shape[2]))
         place[0] = root[part].T
-        _turn_bones(turn[skeleton.parents[1:]], bones[1:] if offsets is None else bones[1:, :, part], place[1:])
+        _rotate_bones(turn[skeleton.parents[1:]], bones[1:] if offsets is None else bones[1:, :, part], place[1:])
         for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
             place[joint] += place[parent]
         positions[part] = place.transpose(2, 0, 1)
     return positions, turned
 
 
-def _turn_all(skeleton: Skeleton, turn: Array) -> None:
-    """Turn local rotations (J, 2, F) into world ones, in place, all joints of the same depth at once.
+def _to_world(skeleton: Skeleton, turn: Array) -> None:
+    """Convert local rotations (J, 2, F) to world rotations, in place, all joints of the same depth at once.
 
-    A quaternion is taken as two complex numbers, w + xi and y + zi, whose product takes a third of the calls.
+    Treating a quaternion as two complex numbers, w + xi and y + zi, takes a third of the numpy calls.
     """
     for joints, parents in skeleton.generations:
-        above, own = turn[parents], turn[joints]
-        mirrored = own.conj()
-        turn[joints, 0] = above[:, 0] * own[:, 0] - above[:, 1] * mirrored[:, 1]
-        turn[joints, 1] = above[:, 0] * own[:, 1] + above[:, 1] * mirrored[:, 0]
+        parent, child = turn[parents], turn[joints]
+        mirrored = child.conj()
+        turn[joints, 0] = parent[:, 0] * child[:, 0] - parent[:, 1] * mirrored[:, 1]
+        turn[joints, 1] = parent[:, 0] * child[:, 1] + parent[:, 1] * mirrored[:, 0]
 
 
-def _turn_bones(turn: Array, bones: Array, out: Array) -> None:
-    """Turn bones (J, 3, F or 1) by rotations (J, 2, F), of two complex numbers each, into `out` (J, 3, F)."""
+def _rotate_bones(turn: Array, bones: Array, out: Array) -> None:
+    """Rotate bones (J, 3, F or 1) by rotations (J, 2, F), two complex numbers each, into `out` (J, 3, F)."""
     bx, by, bz = bones.transpose(1, 0, 2)
     w, x, y, z = (np.ascontiguousarray(part) for pair in turn.transpose(1, 0, 2) for part in (pair.real, pair.imag))
     tx, ty, tz = y * bz - z * by, z * bx - x * bz, x * by - y * bx
@@ -139,29 +139,30 @@ def move_points(
     carries: np.ndarray,
     out: Array,
 ) -> None:
-    """How points move as joints turn.
+    """Derivatives of world points by joint rotations.
 
-    Frames stand last while it is computed, in long rows; few frames at a time stay in the processor's cache.
+    Frames are the last axis during the computation, so that rows are long; pass few frames at a time to stay in the
+    processor's cache.
 
     Args:
         rotations: (F, J, 4) joint frames to the world.
         positions: (F, J, 3) metres, world.
-        axes: (F, R, 3) about which joints turn, in their own frames.
-        turning: (R,) the joint that turns about each axis.
+        axes: (F, R, 3) rotation axes, in the joints' frames.
+        turning: (R,) the joint that rotates about each axis.
         joints: (P,) the joint that each point moves with.
         offsets: (P, 3) metres, in that joint's frame.
-        carries: (P, R) whether turning about an axis carries a point.
-        out: (F, P, 3, R) to be filled in where turns carry points: metres for each radian.
+        carries: (P, R) whether rotation about an axis moves a point.
+        out: (F, P, 3, R) metres per radian, filled in where `carries` is true.
     """
-    turn, origin, local = (each.transpose(1, 2, 0).copy() for each in (rotations, positions, axes))
-    places = origin[joints] + _rotated(turn[joints], offsets[:, :, None])
+    turn, origin, local = (array.transpose(1, 2, 0).copy() for array in (rotations, positions, axes))
+    places = origin[joints] + _rotate(turn[joints], offsets[:, :, None])
     point, about = np.nonzero(carries)
-    world = _rotated(turn[turning], local)
-    moved = _crossed(world[about], places[point] - origin[turning[about]])
+    world = _rotate(turn[turning], local)
+    moved = _cross(world[about], places[point] - origin[turning[about]])
     out[:, point, :, about] = moved.transpose(0, 2, 1)
 
 
-def _crossed(a: Array, b: Array) -> Array:
+def _cross(a: Array, b: Array) -> Array:
     """The vector product over the last axis but one, of vectors (..., 3, F) with frames last."""
     out = np.empty(np.broadcast(a, b).shape)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -170,11 +171,11 @@ def _crossed(a: Array, b: Array) -> Array:
     return out
 
 
-def _rotated(turn: Array, vectors: Array) -> Array:
-    """Vectors (..., 3, F) turned by rotations (..., 4, F), with frames last."""
+def _rotate(turn: Array, vectors: Array) -> Array:
+    """Rotate vectors (..., 3, F) by rotations (..., 4, F), with frames last."""
     scalar, vector = turn[..., :1, :], turn[..., 1:, :]
-    twice = 2.0 * _crossed(vector, vectors)
-    out = _crossed(vector, twice)
+    twice = 2.0 * _cross(vector, vectors)
+    out = _cross(vector, twice)
     out += scalar * twice
     out += vectors
     return out

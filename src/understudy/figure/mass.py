@@ -1,7 +1,7 @@
-"""Where a body's weight is: segment masses and the centre of mass.
+"""Segment masses and the centre of mass.
 
-Human shares of mass and centres along the segments are the standard anthropometric table of Winter (Biomechanics
-and Motor Control of Human Movement, table 4.1, after Dempster 1955). Other bodies weigh by the volume of their bones.
+The masses and centres of human segments are from the anthropometric table of Winter (Biomechanics and Motor Control of
+Human Movement, table 4.1, after Dempster 1955). For other bodies the mass follows the volume of the bones.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from understudy.figure.measures import is_humanoid
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
 
-SHARES = {
+LIMB_SHARES = {
     "upper_leg": (0.100, 0.433), "lower_leg": (0.0465, 0.433), "foot": (0.0145, 0.5),
     "upper_arm": (0.028, 0.436), "lower_arm": (0.016, 0.430), "hand": (0.006, 0.506),
 }  # fmt: skip
-"""Limb segments: share of the body's mass, and how far along the bone its centre lies."""
+"""Limb segments: share of the body's mass, and position of the centre along the bone, from 0 to 1."""
 
-TRUNK, HEAD = 0.497, 0.081
-"""Shares of the trunk and of head and neck."""
+TRUNK_SHARE, HEAD_SHARE = 0.497, 0.081
+"""Shares of the body's mass."""
 
 SLENDERNESS = 0.15
-"""Radius of a bone with nothing beyond it, as a share of its length, for bodies weighed by volume."""
+"""Radius of a bone at the end of a limb, as a share of its length, for masses by volume."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Masses:
-    """The body as weighted points, which sum to one."""
+    """The body as mass points, whose shares sum to one."""
 
     points: tuple[Point, ...]
     shares: Array
@@ -45,15 +45,20 @@ class Masses:
 
 @lru_cache(maxsize=64)
 def masses(skeleton: Skeleton) -> Masses:
-    """How a body's mass is spread."""
+    """The mass distribution of a body."""
     bones = _bones(skeleton)
     weights = _human_weights(skeleton, bones) if is_humanoid(skeleton) else _volumes(skeleton, bones)
     if weights.sum() <= 0.0:
         root = skeleton.names[0]
         return Masses(points=(Point(name=root, joint=root),), shares=np.ones(1))
     shares = weights / weights.sum()
-    found = roles(skeleton) if is_humanoid(skeleton) else {}
-    centres = {found[f"{s}_{p}"]: SHARES[p][1] for s in ("left", "right") for p in SHARES if f"{s}_{p}" in found}
+    joint_of = roles(skeleton) if is_humanoid(skeleton) else {}
+    centres = {
+        joint_of[f"{s}_{p}"]: LIMB_SHARES[p][1]
+        for s in ("left", "right")
+        for p in LIMB_SHARES
+        if f"{s}_{p}" in joint_of
+    }
     points = tuple(
         Point(name=f"{skeleton.names[j]}_mass{i}", joint=skeleton.names[j], offset=centres.get(j, 0.5) * far)
         for i, (j, far, _) in enumerate(bones)
@@ -76,34 +81,36 @@ def _bones(skeleton: Skeleton) -> list[tuple[int, Array, int]]:
 
 def _human_weights(skeleton: Skeleton, bones: list[tuple[int, Array, int]]) -> Array:
     """Each bone's share of its segment's mass, by length; a bone belongs to the nearest segment above it."""
-    found = roles(skeleton)
+    joint_of = roles(skeleton)
     segment = np.zeros(skeleton.num_joints, dtype=int)
-    keys = ["trunk", "head"] + [f"{s}_{p}" for s in ("left", "right") for p in SHARES]
-    share = {"trunk": TRUNK, "head": HEAD} | {key: SHARES[key.partition("_")[2]][0] for key in keys[2:]}
-    starts = {found[key]: keys.index(key) for key in keys[2:] if key in found}
-    starts[found.get("neck", found.get("head", -1))] = 1
+    keys = ["trunk", "head"] + [f"{s}_{p}" for s in ("left", "right") for p in LIMB_SHARES]
+    share = {"trunk": TRUNK_SHARE, "head": HEAD_SHARE} | {
+        key: LIMB_SHARES[key.partition("_")[2]][0] for key in keys[2:]
+    }
+    starts = {joint_of[key]: keys.index(key) for key in keys[2:] if key in joint_of}
+    starts[joint_of.get("neck", joint_of.get("head", -1))] = 1
     for joint, parent in enumerate(skeleton.parents):
         segment[joint] = starts.get(joint, segment[parent] if parent >= 0 else 0)
     of = np.array([segment[joint] for joint, _, _ in bones])
     lengths = np.array([np.linalg.norm(far) for _, far, _ in bones])
     weights = np.zeros(len(bones))
     for number, key in enumerate(keys):
-        mine = of == number
-        total = lengths[mine].sum()
+        inside = of == number
+        total = lengths[inside].sum()
         if total > 0.0:
-            weights[mine] = share[key] * lengths[mine] / total
+            weights[inside] = share[key] * lengths[inside] / total
     return weights
 
 
 def _volumes(skeleton: Skeleton, bones: list[tuple[int, Array, int]]) -> Array:
-    """Volumes of the bones as cylinders as thick as all that they carry: cross sections add up towards the root."""
+    """Volumes of the bones as cylinders whose cross sections add up towards the root."""
     lengths = np.array([np.linalg.norm(far) for _, far, _ in bones])
-    own = (SLENDERNESS * lengths) ** 2
+    end_areas = (SLENDERNESS * lengths) ** 2
     carried = np.zeros(skeleton.num_joints)
     areas = np.zeros(len(bones))
-    # Bones to joints come in the order of those joints, so walking backwards meets every child before its parent.
+    # Bones to joints are in the order of the joints, so the reverse order visits every child before its parent.
     for i in [*range(skeleton.num_joints - 1, len(bones)), *range(skeleton.num_joints - 2, -1, -1)]:
         joint, _, far = bones[i]
-        areas[i] = max(own[i], carried[far]) if far >= 0 else own[i]
+        areas[i] = max(end_areas[i], carried[far]) if far >= 0 else end_areas[i]
         carried[joint] += areas[i]
     return areas * lengths

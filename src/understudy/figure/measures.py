@@ -1,4 +1,4 @@
-"""Measures of a body: leg length, height, reach, where it faces, how it stands in its rest pose."""
+"""Measures of a body: leg length, height, reach, facing direction, kind of rest pose."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from understudy.figure.symmetry import partners
 
 UP = np.array([0.0, 1.0, 0.0])
 
-HUMAN = (
+HUMAN_ROLES = (
     "hips",
     *(f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "foot", "upper_arm", "lower_arm")),
 )
-"""The parts without which a body is not taken for a human one."""
+"""The roles that a humanoid body must have."""
 
 
 @lru_cache(maxsize=64)
 def is_humanoid(skeleton: Skeleton) -> bool:
-    """Whether a body has a human's parts and nothing that says otherwise (a tail, a level trunk)."""
-    found = roles(skeleton)
-    if any(part not in found for part in HUMAN):
+    """Whether a body has the parts of a human, and neither a tail nor a horizontal trunk."""
+    joint_of = roles(skeleton)
+    if any(part not in joint_of for part in HUMAN_ROLES):
         return False
-    # Robots often have no head that moves; where they have none they must stand upright.
-    if not ({"neck", "head"} & set(found)) and rest_pose_kind(skeleton) == "no pose":
+    # Robots often have no movable head; then the rest pose must stand upright.
+    if not ({"neck", "head"} & set(joint_of)) and rest_pose_kind(skeleton) == "no pose":
         return False
     if any("tail" in name.lower() for name in skeleton.names):
         return False
-    # A four-legged trunk lies across its legs; only a rest pose that stands can tell.
-    trunk, leg = _rest_trunk(skeleton, found), _rest_leg(skeleton, found)
+    # The trunk of a quadruped is at right angles to its legs, which shows only in a standing rest pose.
+    trunk, leg = _rest_trunk(skeleton, joint_of), _rest_leg(skeleton, joint_of)
     level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
     return not (level and abs(leg[1]) > 0.8 * np.linalg.norm(leg))
 
@@ -47,13 +47,13 @@ def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
 
 @lru_cache(maxsize=64)
 def leg_length(skeleton: Skeleton) -> float:
-    """Metres from hip to ankle along the bones, the mean of the legs; the measure every threshold is a share of.
+    """Metres from hip to ankle along the bones, the mean of the legs; thresholds are in units of this length.
 
-    Where names tell no legs, it is the mean length of the limbs that stand lowest in the rest pose, and for a
-    body without limbs half its largest extent.
+    If names do not identify legs, it is the mean length of the limbs that end lowest in the rest pose; for a body
+    without limbs it is half its largest extent.
     """
-    found = roles(skeleton)
-    pairs = [(found.get(f"{s}_upper_leg"), found.get(f"{s}_foot")) for s in ("left", "right")]
+    joint_of = roles(skeleton)
+    pairs = [(joint_of.get(f"{s}_upper_leg"), joint_of.get(f"{s}_foot")) for s in ("left", "right")]
     legs = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
     if not legs:
         legs = [_limb_length(skeleton, point) for point in feet(skeleton)]
@@ -62,25 +62,26 @@ def leg_length(skeleton: Skeleton) -> float:
 
 
 def height(skeleton: Skeleton) -> float:
-    """Metres from sole to crown. Measured in the rest pose if the body stands in it, else along the bones.
+    """Metres from sole to crown, measured in the rest pose if the body stands in it, else along the bones.
 
-    For a body that is not human and lies in its rest pose all that is known is that it stands on its legs.
+    A body that is not humanoid is at least as high as its legs are long.
     """
-    found = roles(skeleton)
+    joint_of = roles(skeleton)
     if not is_humanoid(skeleton):
         return max(float(extent(skeleton)[1]), leg_length(skeleton) if feet(skeleton) else 0.0)
     if rest_pose_kind(skeleton) != "no pose":
         return float(extent(skeleton)[1])
-    crown = found.get("head", found.get("neck", 0))
+    crown = joint_of.get("head", joint_of.get("neck", 0))
     tips = [np.linalg.norm(end.offset) for end in skeleton.ends if skeleton.index[end.joint] == crown]
-    return leg_length(skeleton) + chain_length(skeleton, found["hips"], crown) + float(max(tips, default=0.0))
+    return leg_length(skeleton) + chain_length(skeleton, joint_of["hips"], crown) + float(max(tips, default=0.0))
 
 
 def reach(skeleton: Skeleton) -> float:
     """Metres from shoulder to hand along the bones, the mean of the arms; 0 for a body without arms."""
-    found = roles(skeleton)
+    joint_of = roles(skeleton)
     pairs = [
-        (found.get(f"{s}_upper_arm"), found.get(f"{s}_hand", found.get(f"{s}_lower_arm"))) for s in ("left", "right")
+        (joint_of.get(f"{s}_upper_arm"), joint_of.get(f"{s}_hand", joint_of.get(f"{s}_lower_arm")))
+        for s in ("left", "right")
     ]
     arms = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
     return float(np.mean(arms)) if arms else 0.0
@@ -93,16 +94,16 @@ def extent(skeleton: Skeleton) -> Array:
 
 
 def feet(skeleton: Skeleton) -> tuple[Point, ...]:
-    """The points a body stands on: ankles, toes and what ends below them, else what ends lowest in the rest pose.
+    """The points a body stands on: ankles, toes and the ends below them, else the lowest ends of the rest pose.
 
-    A body that is not human may stand on more than its hind legs: what ends lowest where its rest pose stands, the
-    fore legs too where it does not.
+    A body that is not humanoid may stand on more than its hind legs: on its lowest ends if its rest pose stands, else
+    on its fore legs too.
     """
-    found = roles(skeleton)
-    limbs = [found[f"{which}_foot"] for which in ("left", "right") if f"{which}_foot" in found]
+    joint_of = roles(skeleton)
+    limbs = [joint_of[f"{which}_foot"] for which in ("left", "right") if f"{which}_foot" in joint_of]
     if not is_humanoid(skeleton):
         if rest_pose_kind(skeleton) == "no pose":
-            limbs += [found[f"{which}_hand"] for which in ("left", "right") if f"{which}_hand" in found]
+            limbs += [joint_of[f"{which}_hand"] for which in ("left", "right") if f"{which}_hand" in joint_of]
         else:
             lowest = _lowest_tips(skeleton)
             covered = (
@@ -119,11 +120,11 @@ def feet(skeleton: Skeleton) -> tuple[Point, ...]:
 
 
 def hands(skeleton: Skeleton) -> tuple[Point, ...]:
-    """The hands: one point a side, the hand's joint or the far end of the forearm."""
-    found = roles(skeleton)
+    """The hands: one point for each side, the joint of the hand or the far end of the forearm."""
+    joint_of = roles(skeleton)
     points: list[Point] = []
     for which in ("left", "right"):
-        hand, forearm = found.get(f"{which}_hand"), found.get(f"{which}_lower_arm")
+        hand, forearm = joint_of.get(f"{which}_hand"), joint_of.get(f"{which}_lower_arm")
         if hand is not None:
             points.append(skeleton.point(skeleton.names[hand]))
         elif forearm is not None:
@@ -133,21 +134,21 @@ def hands(skeleton: Skeleton) -> tuple[Point, ...]:
 
 @lru_cache(maxsize=64)
 def rest_pose_kind(skeleton: Skeleton) -> str:
-    """How a human stands in its rest pose: "T-pose", "A-pose", "arms down", "other pose" or "no pose".
+    """The kind of a human's rest pose: "T-pose", "A-pose", "arms down", "other pose" or "no pose".
 
-    "No pose" is a skeleton whose zero rotations do not stand at all. Bodies that are not human: "not humanoid".
+    "No pose" means that the rest pose does not stand. Bodies that are not human are "not humanoid".
     """
-    found = roles(skeleton)
-    if any(part not in found for part in HUMAN):
+    joint_of = roles(skeleton)
+    if any(part not in joint_of for part in HUMAN_ROLES):
         return "not humanoid"
-    trunk, leg = _rest_trunk(skeleton, found), _rest_leg(skeleton, found)
+    trunk, leg = _rest_trunk(skeleton, joint_of), _rest_leg(skeleton, joint_of)
     if trunk[1] < 0.8 * np.linalg.norm(trunk) or leg[1] > -0.7 * np.linalg.norm(leg):
         return "no pose"
     positions = skeleton.rest_world[0]
     drops = []
     for which in ("left", "right"):
-        far = found.get(f"{which}_hand", found[f"{which}_lower_arm"])
-        arm = positions[far] - positions[found[f"{which}_upper_arm"]]
+        far = joint_of.get(f"{which}_hand", joint_of[f"{which}_lower_arm"])
+        arm = positions[far] - positions[joint_of[f"{which}_upper_arm"]]
         drops.append(np.degrees(np.arcsin(np.clip(-arm[1] / max(float(np.linalg.norm(arm)), 1e-9), -1.0, 1.0))))
     if max(drops) - min(drops) > 20.0:
         return "other pose"
@@ -158,9 +159,9 @@ def rest_pose_kind(skeleton: Skeleton) -> str:
 
 
 def facing(motion: Motion) -> Array:
-    """(F, 3) the horizontal direction a body faces at each frame: forward of the line from its right to its left.
+    """(F, 3) the horizontal direction a body faces at each frame: at right angles to the line between its sides.
 
-    A body without sides faces where it goes, one that goes nowhere +Z.
+    A body without sides faces its direction of travel, or +Z if it does not travel.
     """
     skeleton = motion.skeleton
     positions = fk(motion).positions
@@ -176,33 +177,33 @@ def facing(motion: Motion) -> Array:
 
 
 def _side_pairs(skeleton: Skeleton) -> list[tuple[int, int]]:
-    """Joints of the two sides whose distance tells across from along: hips and shoulders, else any pair."""
-    found = roles(skeleton)
-    parts = [p for p in ("upper_leg", "upper_arm") if f"left_{p}" in found and f"right_{p}" in found]
+    """Pairs of joints (left, right) that define the direction across: hips and shoulders, else all pairs."""
+    joint_of = roles(skeleton)
+    parts = [p for p in ("upper_leg", "upper_arm") if f"left_{p}" in joint_of and f"right_{p}" in joint_of]
     if parts:
-        return [(found[f"left_{p}"], found[f"right_{p}"]) for p in parts]
+        return [(joint_of[f"left_{p}"], joint_of[f"right_{p}"]) for p in parts]
     pair = partners(skeleton)
     x = skeleton.rest_world[0][:, 0]
     return [(j, int(k)) for j, k in enumerate(pair) if k != j and x[j] > x[k]]
 
 
-def _rest_trunk(skeleton: Skeleton, found: dict[str, int]) -> Array:
+def _rest_trunk(skeleton: Skeleton, joint_of: dict[str, int]) -> Array:
     positions = skeleton.rest_world[0]
-    top = found.get("neck", found.get("head", found["left_upper_arm"]))
-    return positions[top] - positions[found["hips"]]
+    top = joint_of.get("neck", joint_of.get("head", joint_of["left_upper_arm"]))
+    return positions[top] - positions[joint_of["hips"]]
 
 
-def _rest_leg(skeleton: Skeleton, found: dict[str, int]) -> Array:
+def _rest_leg(skeleton: Skeleton, joint_of: dict[str, int]) -> Array:
     positions = skeleton.rest_world[0]
     return (
-        positions[found["left_foot"]]
-        - positions[found["left_upper_leg"]]
-        + (positions[found["right_foot"]] - positions[found["right_upper_leg"]])
+        positions[joint_of["left_foot"]]
+        - positions[joint_of["left_upper_leg"]]
+        + (positions[joint_of["right_foot"]] - positions[joint_of["right_upper_leg"]])
     )
 
 
 def _limb_length(skeleton: Skeleton, tip: Point) -> float:
-    """Metres from a tip up to where its limb leaves a joint that carries others."""
+    """Metres from a tip up to the joint where its limb branches off."""
     joint = skeleton.index[tip.joint]
     length = float(np.linalg.norm(tip.offset))
     while skeleton.parents[joint] >= 0 and len(skeleton.children[skeleton.parents[joint]]) == 1:

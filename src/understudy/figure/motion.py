@@ -16,20 +16,20 @@ from understudy.base.records import cached, unchecked
 from understudy.figure.skeleton import Skeleton
 
 SEEN = 100
-"""Frames that tell how a motion turns joints."""
+"""Frames sampled to see which joints a motion moves."""
 
-STILL = 1e-6
-"""Radians a joint turns in its motion below which it is part of the build, not a joint that moves the body."""
+MAX_STILL_RADIANS = 1e-6
+"""Rotation of a joint over its motion, in radians, below which it counts as a fixed part of the build."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Motion:
-    """What a skeleton does over time. Frame f is at time f / fps."""
+    """The movement of a skeleton over time. Frame f is at time f / fps."""
 
     skeleton: Skeleton
     fps: float
     root: Array
-    """(F, 3) metres, world: where the root joint is."""
+    """(F, 3) metres, world: position of the root joint."""
     rotations: Array
     """(F, J, 4) local rotations, from each joint's frame to its parent's."""
     offsets: Array | None = None
@@ -80,26 +80,26 @@ class Motion:
     @cached
     def times(self) -> Array:
         """(F,) seconds of each frame, from 0."""
-        found = np.arange(self.num_frames) / self.fps
-        found.setflags(write=False)
-        return found
+        times = np.arange(self.num_frames) / self.fps
+        times.setflags(write=False)
+        return times
 
     @cached
     def still_joints(self) -> frozenset[int]:
-        """Joints, the root apart, that do not turn while others do: they join parts of the build."""
+        """Joints except the root that do not rotate while others do: they are fixed parts of the build."""
         some = self.rotations[:: max(self.num_frames // SEEN, 1), 1:]
         same_way = np.copysign(1.0, np.einsum("fji,ji->fj", some, some[0]))[..., None]
-        # The quaternions of a small turn apart are half its angle apart.
-        # Frames first: numpy finds the greatest over two axes at once more slowly.
+        # The difference of two unit quaternions is about half the angle between them, if that is small.
+        # The maximum over frames comes first, because numpy is slower over two axes at once.
         turned = 2.0 * np.abs(same_way * some - some[0]).max(axis=0).max(axis=-1)
-        still = frozenset((np.flatnonzero(turned < STILL) + 1).tolist())
+        still = frozenset((np.flatnonzero(turned < MAX_STILL_RADIANS) + 1).tolist())
         return still if len(still) < self.skeleton.num_joints - 1 else frozenset()
 
     def __len__(self) -> int:
         return self.num_frames
 
     def __getitem__(self, frames: slice | Sequence[int] | np.ndarray) -> Motion:
-        """Some of the frames, as numpy slices them; with a step the rate is divided by it."""
+        """Some of the frames, as numpy slices; a step divides the frame rate."""
         if not isinstance(frames, slice):
             return self._taken(np.asarray(frames), self.fps)
         step = frames.step or 1
@@ -117,12 +117,12 @@ class Motion:
         return self.derived(fps=_rate(fps), root=self.root[frames], rotations=self.rotations[frames], offsets=offsets)
 
     def derived(self, **parts: Any) -> Motion:
-        """`dataclasses.replace` for parts made of checked ones, which need no checks and no copies of their own."""
+        """Like `dataclasses.replace`, without checks or copies: the new parts come from checked ones."""
         for part in parts.values():
             if isinstance(part, np.ndarray):
                 part.setflags(write=False)
-        known = () if "rotations" in parts else ("still_joints",)
-        return unchecked(self, (*PARTS, *known), **parts)
+        caches = () if "rotations" in parts else ("still_joints",)
+        return unchecked(self, (*PARTS, *caches), **parts)
 
     def resampled(self, fps: float, *, method: str = "cubic") -> Motion:
         """The same movement at another frame rate, first frame kept.
@@ -130,7 +130,7 @@ class Motion:
         Args:
             fps: The new rate.
             method: "cubic" (a smooth curve through the frames, exact to fourth order in the frame time) or
-                "linear" (straight and shortest ways between them).
+                "linear" (straight lines and slerp between them).
         """
         if not (np.isfinite(fps) and fps > 0.0):
             raise OptionError(f"Expected frames per second above zero, got {fps}")
@@ -138,7 +138,7 @@ class Motion:
         return self.at(np.arange(count) / fps, fps=fps, method=method)
 
     def at(self, times: ArrayLike, *, fps: float, method: str = "cubic") -> Motion:
-        """The movement at given times (N,), seconds, which become the frames of a motion at that rate."""
+        """The movement at times (N,), seconds, as the frames of a motion with the rate `fps`."""
         if method not in ("cubic", "linear"):
             raise OptionError(f"Expected method `cubic` or `linear`, got `{method}`")
         frames = np.clip(np.asarray(times, float) * self.fps, 0.0, self.num_frames - 1.0)
@@ -158,7 +158,7 @@ class Motion:
 
 
 def _rate(fps: float) -> float:
-    """A rate that can be, or an error."""
+    """The rate as a float, or an error if it is not above zero."""
     if not (np.isfinite(fps) and fps > 0.0):
         raise MotionError(f"Expected frames per second above zero, got {fps}")
     return float(fps)
@@ -179,10 +179,10 @@ def rest_motion(skeleton: Skeleton, *, fps: float = 30.0, num_frames: int = 1) -
 
 
 def join(first: Motion, second: Motion) -> Motion:
-    """One motion after another, frame after frame, as they are.
+    """Concatenate the frames of two motions, unchanged.
 
-    They must be of one structure (names and tree) and rate. Where the bone lengths differ, or one of them has
-    offsets of its own, the result has offsets per frame.
+    Both must have the same structure (names and tree) and frame rate. If the bone lengths differ, or one of them has
+    offsets per frame, the result has offsets per frame.
     """
     a, b = first.skeleton, second.skeleton
     if a.names != b.names or not np.array_equal(a.parents, b.parents):
@@ -207,7 +207,7 @@ def join(first: Motion, second: Motion) -> Motion:
 
 
 def frame_offsets(motion: Motion) -> Array:
-    """(F, J, 3) the offsets in force at each frame."""
+    """(F, J, 3) the joint offsets at each frame."""
     if motion.offsets is not None:
         return motion.offsets
     return np.broadcast_to(motion.skeleton.offsets, (motion.num_frames, *motion.skeleton.offsets.shape))
@@ -236,9 +236,9 @@ def _spline(values: Array, frames: Array) -> Array:
 
 
 def _spline_rotations(rotations: Array, frames: Array) -> Array:
-    """A cubic spline of the quaternions' components, brought back to unit length.
+    """A cubic spline of the quaternions' components, normalized.
 
-    Smoother than squad (two continuous derivatives) and of fourth order; needs neighbouring frames less than
-    a half turn apart, as every way of reading between frames does.
+    It has two continuous derivatives, more than squad, and is of fourth order. Like every interpolation it needs
+    neighbouring frames less than a half turn apart.
     """
     return normalize(_spline(continuous(rotations), frames))

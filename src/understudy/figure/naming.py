@@ -1,4 +1,4 @@
-"""What joint names say: their words, and the side they are on."""
+"""Joint names: their words, and the side that they name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIDES = {
     "lmf": "left", "rmf": "right", "lmb": "left", "rmb": "right", "lh": "left", "rh": "right",
     "fl": "left", "fr": "right", "rl": "left", "rr": "right", "hl": "left", "hr": "right",
 }  # fmt: skip
-"""Words that name a side; two letters and more also name front, middle, back or hind."""
+"""Words that name a side; those of two or three letters also name front, middle, back or hind."""
 
 MIRRORED = {
     "left": "right", "l": "r", "lft": "rgt", "lt": "rt",
@@ -26,7 +26,7 @@ GLUED = (
     "hipjoint|femur|tibia|foot|toes?|toebase|clavicle|humerus|radius|ulna|wrist|hand|fingers?|thumb|collar|shoulder|shldr"
     "|elbow|forearm|upperarm|lowerarm|arm|thigh|shin|calf|knee|ankle|leg|hip|buttock|eye|wing|index|mid|middle|ring|pinky"
 )
-"""Words that follow a side's letter without a break, as in `lfemur`."""
+"""Words that follow the letter of a side without a separator, as in `lfemur`."""
 
 JAPANESE = {
     "左": "left", "右": "right", "上半身": "spine", "下半身": "pelvis", "頭": "head", "足首": "ankle", "手首": "wrist",
@@ -35,7 +35,7 @@ JAPANESE = {
     "センター": "center", "グルーブ": "groove", "全ての親": "root", "腰": "waist", "目": "eye", "ｉｋ": "ik",
     "先": "end", "補助": "helper", "キャンセル": "helper", "ダミー": "helper",
 }  # fmt: skip
-"""Words of the rigs of MikuMikuDance, whose names are written without breaks."""
+"""Words of MikuMikuDance rigs, whose names have no separators."""
 
 _GLUED = re.compile(rf"^([lr])((?:{GLUED})[0-9]*)$")
 
@@ -55,50 +55,50 @@ _VERTEBRA = re.compile(r"^j?(?:[LTCS]\d{1,2})+(?:Head)?$")
 @cache
 def words(name: str) -> tuple[str, ...]:
     """The words of a joint name in lower case: `mixamorig:LeftUpLeg` -> left, up, leg."""
-    # Robots' files end names in what they are, and the joints of one link in their axes: `lfemurrz`.
+    # Robot files end names in `_joint` or `_link`, and the joints of one link in their axes: `lfemurrz`.
     bare = _MACHINE.sub("", name.rpartition(":")[2].rpartition("|")[2])
     bare = _AXIS.sub(r"\1_\2", bare)
     if _VERTEBRA.match(bare):
-        # `L5` is the fifth vertebra of the loins, not something on the left.
+        # `L5` is the fifth lumbar vertebra, not a joint on the left.
         return ("vertebra", bare.lower())
-    found: list[str] = []
+    parts: list[str] = []
     for word in _WORD.findall(bare):
         lower = word.lower()
         if not lower.isascii():
-            found.extend(_japanese(lower))
+            parts.extend(_japanese(lower))
             continue
-        # A side's capital before a word in capitals reads as one word: `LHAND`, but not `LEG`.
+        # The letter of a side before a word in capitals is split off: `LHAND`, but not `LEG`.
         capitals = _CAPITALS.match(lower) if word.isupper() and lower not in SIDES else None
-        glued = capitals or (_GLUED.match(lower) if not found else None)
-        found.extend(glued.groups() if glued else [lower])
-    return tuple(found)
+        glued = capitals or (_GLUED.match(lower) if not parts else None)
+        parts.extend(glued.groups() if glued else [lower])
+    return tuple(parts)
 
 
 def _japanese(text: str) -> list[str]:
-    """The words of a name without breaks; what is not known stays as it is."""
-    found: list[str] = []
+    """The words of a Japanese name; unknown text stays unchanged."""
+    parts: list[str] = []
     end = 0
     for match in _JAPANESE.finditer(text):
-        found += [text[end : match.start()]] if match.start() > end else []
-        found.append(JAPANESE[match[0]])
+        parts += [text[end : match.start()]] if match.start() > end else []
+        parts.append(JAPANESE[match[0]])
         end = match.end()
-    return found + ([text[end:]] if end < len(text) else [])
+    return parts + ([text[end:]] if end < len(text) else [])
 
 
 MOTORS = {"hip", "shoulder", "ankle", "waist", "torso", "neck", "head"}
-"""Parts whose motors robots tell apart as pitch, roll and yaw; a wrist's roll turns the forearm."""
+"""Parts with separate pitch, roll and yaw motors in robots; the wrist is absent, as its roll turns the forearm."""
 
 
 @cache
 def is_motor(name: str) -> bool:
-    """Whether a name is that of one of a robot's hinges, as in `left_hip_roll_joint`; not of a rig's roll bone."""
-    said = words(name)
-    return len(said) > 1 and said[-1] in ("pitch", "roll", "yaw") and said[-2] in MOTORS
+    """Whether a name is that of a robot's motor, as in `left_hip_roll_joint`, not of a rig's roll bone."""
+    parts = words(name)
+    return len(parts) > 1 and parts[-1] in ("pitch", "roll", "yaw") and parts[-2] in MOTORS
 
 
 @cache
 def side(name: str) -> str:
-    """ "left", "right" or "" for a joint on neither."""
+    """The side that a name is on: "left", "right" or "" for neither."""
     for word in words(name):
         if word in SIDES:
             return SIDES[word]
@@ -106,7 +106,7 @@ def side(name: str) -> str:
 
 
 def mirrored(name: str) -> tuple[str, ...]:
-    """The words of the name that the joint on the other side should have."""
+    """The words of the name of the joint on the other side."""
     swapped, done = [], False
     for word in words(name):
         if not done and word in MIRRORED:

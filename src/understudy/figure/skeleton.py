@@ -16,16 +16,16 @@ from understudy.base.records import cached
 
 
 class JointKind(StrEnum):
-    """How a joint moves against its parent."""
+    """How a joint moves relative to its parent."""
 
     FREE = "free"
-    """Six freedoms: it goes anywhere and turns any way. Only the root."""
+    """Six degrees of freedom; only the root."""
     BALL = "ball"
-    """Turns any way; its axes say how its limits and file angles are counted."""
+    """Rotates freely; its axes define the angles of its limits and of files."""
     UNIVERSAL = "universal"
-    """Turns about its first axis, then about its second."""
+    """Rotates about its first axis, then about its second."""
     HINGE = "hinge"
-    """Turns about its one axis."""
+    """Rotates about one axis."""
     FIXED = "fixed"
     """Does not move."""
 
@@ -37,7 +37,7 @@ NUM_AXES = {
     JointKind.HINGE: 1,
     JointKind.FIXED: 0,
 }
-"""How many axes a joint of each kind turns about."""
+"""Number of rotation axes of each kind of joint."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,33 +58,33 @@ class Point:
         object.__setattr__(self, "offset", offset)
 
     def as_table(self) -> dict[str, object]:
-        """The point as files keep it."""
+        """The point as a table for files."""
         return {"name": self.name, "joint": self.joint, "offset": self.offset}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Skeleton:
-    """A character's joints: names, tree, rest pose, freedoms and limits. Parents stand before children.
+    """A character's joints: names, tree, rest pose, degrees of freedom and limits. Parents come before children.
 
-    A joint's local rotation takes its own frame to its parent's. In the rest pose it is `rest`; a joint with
-    axes a, b, c turned by angles is `rest * turn(a) * turn(b) * turn(c)`.
+    A joint's local rotation takes its frame to its parent's frame. In the rest pose it is `rest`; for a joint with axes
+    a, b, c it is `rest * turn(a) * turn(b) * turn(c)`, where each turn is by the joint's angle about that axis.
     """
 
     names: tuple[str, ...]
     parents: np.ndarray
     """(J,) index of each joint's parent; -1 for the root, which is joint 0."""
     offsets: Array
-    """(J, 3) metres, from the parent's origin in the parent's frame; the root's is its place in the rest pose."""
+    """(J, 3) metres, from the parent's origin in the parent's frame; the root's is its position in the rest pose."""
     rest: Array = field(default_factory=lambda: np.empty((0, 4)))
     """(J, 4) local rotations of the rest pose; identity if not given."""
     kinds: tuple[JointKind, ...] = ()
     """(J,) kind of each joint; a free root and balls if not given."""
     axes: Array = field(default_factory=lambda: np.empty((0, 3, 3)))
-    """(J, 3, 3) unit axes in rows, in order of turning, in the joint's rest frame; rows not used are zero."""
+    """(J, 3, 3) unit axes in rows, in order of rotation, in the joint's rest frame; unused rows are zero."""
     limits: Array = field(default_factory=lambda: np.empty((0, 3, 2)))
-    """(J, 3, 2) least and greatest angle about each axis, radians; infinite where there is none."""
+    """(J, 3, 2) least and greatest angle about each axis, radians; infinite where there is no limit."""
     ends: tuple[Point, ...] = ()
-    """The far ends of the bones that have no joint there: fingertips, toes, the top of the head."""
+    """The far ends of bones without a joint there: fingertips, toes, the top of the head."""
     name: str = ""
 
     def __repr__(self) -> str:
@@ -113,9 +113,9 @@ class Skeleton:
         limits = read_only(self.limits if len(self.limits) else unlimited, (count, 3, 2), "Joint limits", finite=False)
         _check_limits(limits, names)
         ends = tuple(self.ends)
-        known = set(names)
+        joint_names = set(names)
         for end in ends:
-            if end.joint not in known:
+            if end.joint not in joint_names:
                 raise SkeletonError(f"End point `{end.name}` is on joint `{end.joint}`, which does not exist")
         values = {
             "names": names, "kinds": kinds, "parents": parents, "offsets": offsets,
@@ -136,14 +136,14 @@ class Skeleton:
     @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each joint."""
-        found: list[list[int]] = [[] for _ in self.names]
+        children: list[list[int]] = [[] for _ in self.names]
         for joint, parent in enumerate(self.parents[1:], start=1):
-            found[parent].append(joint)
-        return tuple(tuple(joints) for joints in found)
+            children[parent].append(joint)
+        return tuple(tuple(joints) for joints in children)
 
     @cached
     def depths(self) -> np.ndarray:
-        """(J,) how many joints stand above each; 0 for the root."""
+        """(J,) number of ancestors of each joint; 0 for the root."""
         depths = np.zeros(self.num_joints, dtype=np.intp)
         for joint, parent in enumerate(self.parents[1:], start=1):
             depths[joint] = depths[parent] + 1
@@ -158,17 +158,17 @@ class Skeleton:
 
     @cached
     def generations(self) -> tuple[tuple[slice | np.ndarray, slice | np.ndarray], ...]:
-        """The joints of each depth and their parents, for arrays over all joints: slices where they stand evenly apart,
-        as those of two limbs do, which are seen without copying."""
+        """The joints of each depth and their parents as indices: slices where the indices are evenly spaced, as for two
+        limbs, because slices need no copy."""
         return tuple((evenly(level), evenly(self.parents[level])) for level in self.levels)
 
     @cached
     def above(self) -> np.ndarray:
-        """(J, J) whether a joint, the second, carries another or is it."""
-        found = np.eye(self.num_joints, dtype=bool)
+        """(J, J) whether the second joint is the first or one of its ancestors."""
+        above = np.eye(self.num_joints, dtype=bool)
         for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
-            found[joint] |= found[parent]
-        return found
+            above[joint] |= above[parent]
+        return above
 
     @cached
     def lengths(self) -> Array:
@@ -192,8 +192,8 @@ class Skeleton:
                 return end
         if name in self.index:
             return Point(name=name, joint=name)
-        known = [*self.names, *(end.name for end in self.ends)]
-        raise UnknownNameError(f"Point `{name}` is neither a joint nor an end; {nearest_names(name, known)}")
+        choices = [*self.names, *(end.name for end in self.ends)]
+        raise UnknownNameError(f"Point `{name}` is neither a joint nor an end; {nearest_names(name, choices)}")
 
     def chain(self, joint: int) -> list[int]:
         """The joints from the root down to a joint, both included."""
@@ -204,12 +204,12 @@ class Skeleton:
         return path[::-1]
 
     def below(self, joint: int) -> np.ndarray:
-        """(J,) True for a joint and all that hang from it."""
-        found = np.zeros(self.num_joints, bool)
-        found[joint] = True
+        """(J,) True for a joint and its descendants."""
+        below = np.zeros(self.num_joints, bool)
+        below[joint] = True
         for child in range(joint + 1, self.num_joints):
-            found[child] = found[self.parents[child]]
-        return found
+            below[child] = below[self.parents[child]]
+        return below
 
     @cached
     def rest_world(self) -> tuple[Array, Array]:
@@ -229,11 +229,11 @@ class Skeleton:
         return positions[joints] + rotate(rotations[joints], np.array([end.offset for end in self.ends]).reshape(-1, 3))
 
     def pruned(self, joints: Iterable[int]) -> tuple[Skeleton, np.ndarray]:
-        """The skeleton of some joints and all above them, and which joints (N,) of this one they are."""
+        """The skeleton of some joints and their ancestors, and the numbers (N,) of its joints in this one."""
         kept = np.array(sorted({0, *(above for joint in joints for above in self.chain(joint))}), dtype=np.intp)
         place = {int(joint): i for i, joint in enumerate(kept)}
         names = tuple(self.names[j] for j in kept)
-        found = replace(
+        pruned = replace(
             self,
             names=names,
             parents=np.array([place.get(int(self.parents[j]), -1) for j in kept]),
@@ -244,14 +244,14 @@ class Skeleton:
             limits=self.limits[kept],
             ends=tuple(end for end in self.ends if end.joint in names),
         )
-        return found, kept
+        return pruned, kept
 
     def scaled(self, factor: float | ArrayLike) -> Skeleton:
         """The same character with bones of other lengths.
 
         Args:
-            factor: One number, or (J,) numbers: how much longer the bone from each joint's parent to it
-                becomes. An end point grows as the bone that leads to its joint.
+            factor: One number, or (J,) numbers that scale the bone from each joint's parent to it. An end point is
+                scaled like the bone that leads to its joint.
         """
         factors = np.broadcast_to(np.asarray(factor, float), (self.num_joints,))
         if not (np.all(np.isfinite(factors)) and np.all(factors > 0.0)):

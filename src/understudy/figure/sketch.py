@@ -1,4 +1,4 @@
-"""Small pictures of motions: a few poses side by side as vector lines, a kilobyte or two each."""
+"""Thumbnails of motions: a few poses side by side as SVG, one or two kilobytes each."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from understudy.base.quaternion import Array
 from understudy.figure.motion import Motion
 from understudy.figure.stick import LEFT, MIDDLE, PALETTES, RIGHT, Stick, hull, stick, view_of
 
-POSES = 5
-"""Poses that a picture shows, evenly over the motion."""
+NUM_POSES = 5
+"""Poses in a thumbnail, evenly spaced over the motion."""
 
 
 SIZE = (200, 64)
 """Units across and down."""
 
 
-EDGE = 3.0
+MARGIN_UNITS = 3.0
 
 
-THIN, THICK = 1.0, 4.0
-"""Units: how wide bones are drawn, at least and at most."""
+MIN_WIDTH_UNITS, MAX_WIDTH_UNITS = 1.0, 4.0
+"""Range of the drawn width of bones."""
 
 
-APART = (0.55, 0.9)
-"""Body sizes by which poses are set apart, at least and at most: near ones would hide each other, far ones be small."""
+POSE_GAP_SIZES = (0.55, 0.9)
+"""Range of the gap of neighbouring poses: close ones would overlap, distant ones would be small."""
 
 
 def thumbnail(motion: Motion) -> str:
-    """A picture of a motion as SVG: poses from the beginning to the end, seen from the side."""
-    frames = np.unique(np.linspace(0, motion.num_frames - 1, POSES).round().astype(int))
+    """A thumbnail of a motion as SVG: poses from beginning to end, seen from the side."""
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, NUM_POSES).round().astype(int))
     figure = stick(motion[frames])
     places = _laid_out(figure)
     edge = max(figure.head_radius, 0.02 * figure.size)
     low, high = places.min(axis=(0, 1)) - edge, places.max(axis=(0, 1)) + edge
-    scale = min((n - 2.0 * EDGE) / max(float(s), 1e-9) for n, s in zip(SIZE, high - low))
+    scale = min((n - 2.0 * MARGIN_UNITS) / max(float(s), 1e-9) for n, s in zip(SIZE, high - low))
     middle = 0.5 * (low + high)
     dots = (places - middle) * [scale, -scale] + 0.5 * np.array(SIZE)
     floor = float((0.0 - middle[1]) * -scale + 0.5 * SIZE[1])
@@ -51,7 +51,7 @@ def thumbnail(motion: Motion) -> str:
 
 
 def _laid_out(figure: Stick) -> Array:
-    """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, poses where they are or apart."""
+    """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, with gaps between poses limited."""
     nodes = figure.nodes
     if figure.head is not None:
         nodes = np.concatenate([nodes, figure.head[:, None]], axis=1)
@@ -60,23 +60,25 @@ def _laid_out(figure: Stick) -> Array:
     along = travelled if np.hypot(*travelled[[0, 2]]) > figure.size else mean
     flat = view_of("side", along).project(nodes)[..., :2]
     middles = flat[..., 0].mean(axis=1)
-    steps = np.clip(np.diff(middles, prepend=middles[0]), APART[0] * figure.size, APART[1] * figure.size)
+    steps = np.clip(
+        np.diff(middles, prepend=middles[0]), POSE_GAP_SIZES[0] * figure.size, POSE_GAP_SIZES[1] * figure.size
+    )
     flat = flat + (np.cumsum(steps) - middles)[:, None, None] * [1.0, 0.0]
     drawn = figure.drawn if figure.head is None else np.append(figure.drawn, flat.shape[1] - 1)
     hidden = np.setdiff1d(np.arange(flat.shape[1]), drawn)
-    # What is not drawn must not take room.
+    # Hidden nodes must not enlarge the picture.
     flat[:, hidden] = flat[:, drawn[:1]]
     return flat
 
 
 def _pose(figure: Stick, dots: Array, scale: float) -> list[str]:
-    """The strokes of one pose, those of one side and width together."""
+    """The SVG strokes of one pose, grouped by side and width."""
     if figure.rigid:
         edge = " ".join(f"{x:.1f} {y:.1f}" for x, y in hull(dots[figure.drawn]).tolist())
         return [f'<path d="M{edge}Z" stroke="{PALETTES[0].of(MIDDLE)}"/>']
     strokes: dict[tuple[int, float], list[str]] = {}
     for (a, b), side, width in zip(figure.bones, figure.sides, figure.widths):
-        wide = float(np.clip(round(width * scale), THIN, THICK))
+        wide = float(np.clip(round(width * scale), MIN_WIDTH_UNITS, MAX_WIDTH_UNITS))
         line = f"M{dots[a, 0]:.1f} {dots[a, 1]:.1f}L{dots[b, 0]:.1f} {dots[b, 1]:.1f}"
         strokes.setdefault((int(side), wide), []).append(line)
     order = {RIGHT: 0, MIDDLE: 1, LEFT: 2}
@@ -92,7 +94,7 @@ def _pose(figure: Stick, dots: Array, scale: float) -> list[str]:
 
 
 def captioned(motion: Motion, caption: str) -> str:
-    """A picture of a motion with a line below it, as HTML for notebooks."""
+    """A thumbnail of a motion with a caption, as HTML for notebooks."""
     return (
         f'<figure style="width:{3 * SIZE[0]}px">{thumbnail(motion)}<figcaption>{escape(caption)}</figcaption></figure>'
     )

@@ -1,4 +1,4 @@
-"""Surfaces carried by joints: meshes with skin weights, and linear blend skinning of them."""
+"""Meshes with skin weights, and linear blend skinning."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 
 NUMBERS_AT_ONCE = 1 << 22
-"""Coordinates of vertices worked on together, which bounds the memory besides the result."""
+"""Vertex coordinates processed at a time, which bounds the memory needed besides the result."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mesh:
-    """A surface whose vertices follow the joints of a skeleton, each by its share.
+    """A surface whose vertices follow the joints of a skeleton by weights.
 
     A vertex is at the weighted mean of `world_from_joint @ joint_from_mesh @ vertex` over its joints.
     """
 
     name: str = ""
     vertices: Array
-    """(V, 3) metres, in the world of the bind pose."""
+    """(V, 3) metres, world, in the bind pose."""
     triangles: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.intp))
     """(T, 3) vertex numbers, counterclockwise seen from outside."""
     joints: np.ndarray
     """(V, K) numbers of the skeleton's joints that carry each vertex."""
     weights: Array
-    """(V, K) shares of those joints; they are made to sum to one."""
+    """(V, K) weights of those joints, normalized to sum to one."""
     joint_from_mesh: Array
-    """(J, 4, 4) what takes the vertices into each joint's frame, metres, as they were bound to it."""
+    """(J, 4, 4) bind transforms: they take vertices, metres, to each joint's frame."""
 
     def __post_init__(self) -> None:
         what = f"Mesh `{self.name}`"
@@ -66,12 +66,12 @@ class Mesh:
 
     @property
     def num_joints(self) -> int:
-        """The joints of the skeleton that the mesh is for, whether or not they carry any of it."""
+        """Number of joints of the skeleton that the mesh is for."""
         return len(self.joint_from_mesh)
 
 
 def binds_of_rest(skeleton: Skeleton) -> Array:
-    """(J, 4, 4) the bind transforms of a mesh that was bound in the skeleton's rest pose, in world metres."""
+    """(J, 4, 4) the bind transforms of a mesh bound in the skeleton's rest pose, metres."""
     positions, rotations = skeleton.rest_world
     inverse = conjugate(rotations)
     out = np.zeros((skeleton.num_joints, 4, 4))
@@ -82,18 +82,18 @@ def binds_of_rest(skeleton: Skeleton) -> Array:
 
 
 def rest_pose(skeleton: Skeleton) -> Pose:
-    """The rest pose as the only frame of a pose."""
+    """The rest pose as a pose of one frame."""
     positions, rotations = skeleton.rest_world
     return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None])
 
 
 def skinned(mesh: Mesh, posed: Pose | Motion | Skeleton, frames: slice | np.ndarray | None = None) -> Array:
-    """Linear blend skinning: where a mesh's vertices are, all frames at once.
+    """Linear blend skinning: the vertices of a mesh at all frames.
 
     Args:
         mesh: The surface.
-        posed: A motion, a pose worked out before, or a skeleton for its rest pose.
-        frames: Which frames, as numpy counts them; all if not given.
+        posed: A motion, a computed pose, or a skeleton for its rest pose.
+        frames: A slice or indices of frames; all frames if not given.
 
     Returns:
         (F, V, 3) metres, world.
@@ -120,7 +120,7 @@ def skinned(mesh: Mesh, posed: Pose | Motion | Skeleton, frames: slice | np.ndar
 
 
 def _spread(mesh: Mesh) -> tuple[Array, np.ndarray]:
-    """A sparse matrix (V, 4 U) of each vertex by each of its joints, weighted, and which U joints carry any."""
+    """A sparse matrix (V, 4 U) of the weighted vertices by joint, and the U joints that have weight."""
     from scipy.sparse import csr_array
 
     vertices, slots = np.nonzero(mesh.weights)
@@ -144,7 +144,7 @@ def _chosen(posed: Pose | Motion | Skeleton, frames: slice | np.ndarray) -> tupl
 
 
 def _numbers(value: np.ndarray, shape: tuple[int, ...], count: int, what: str) -> np.ndarray:
-    """Whole numbers from 0 to below a count, read-only."""
+    """A read-only array of integers from 0 to below a count, or an error."""
     array = np.asarray(value)
     if array.shape != shape:
         raise SkeletonError(f"{what}: expected shape {shape}, got {array.shape}")

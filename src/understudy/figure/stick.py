@@ -1,4 +1,4 @@
-"""What of a character is drawn: its bones with their sides and widths, its head, the paths of its feet and hands."""
+"""Stick figures: the bones of a motion with sides and widths, its head, the paths of feet and hands."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.symmetry import partners
 
 VIEWS = ("side", "front", "top")
-"""Every view: seen from the character's right, so that walking goes from left to right; at its face; from above."""
+"""Every view: from the character's right, so that it walks from left to right; from its front; from above."""
 
 _UP = np.array([0.0, 1.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Viewpoint:
-    """A drawing plane: what of a world place goes right, up and towards the reader."""
+    """A drawing plane: the world directions right, up and towards the reader."""
 
     name: str
     page_from_world: Array
     """(3, 3) rows: right on the page, up on the page, out of the page towards the reader."""
 
     def project(self, places: ArrayLike) -> Array:
-        """World places (..., 3) as page places (..., 3): right, up, nearness; metres."""
+        """Project world positions (..., 3) to the page (..., 3): right, up, towards the reader; metres."""
         return np.asarray(places, float) @ self.page_from_world.T
 
     @property
     def upright(self) -> bool:
-        """Whether up in the world is up on the page, so that a floor is a line."""
+        """Whether up in the world is up on the page, so that the floor is a line."""
         return self.name != "top"
 
 
@@ -59,7 +59,7 @@ def view_of(name: str, facing: ArrayLike) -> Viewpoint:
 
 
 def check_views(views: str | Sequence[str]) -> tuple[str, ...]:
-    """Views given as names or as one text with commas, each once, in the order given."""
+    """View names, from a sequence or from one text with commas, without duplicates, in the given order."""
     names = views.split(",") if isinstance(views, str) else list(views)
     chosen = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
     if not chosen:
@@ -73,18 +73,18 @@ LEFT, MIDDLE, RIGHT = -1, 0, 1
 
 _SIDES = {"left": LEFT, "right": RIGHT}
 
-_WIDTH = 0.047
-"""Width of a bone that carries the whole body, as a share of the body's size."""
+_TRUNK_WIDTH_SIZES = 0.047
+"""Width of a bone that carries the whole body, in body sizes."""
 
-_MOST_TRACES = 8
+_MAX_TRACES = 8
 
-SPECK = 0.1
-"""Metres: the size given to a body that has none, such as a single joint."""
+MIN_SIZE_METRES = 0.1
+"""Size used for a body of no extent, such as a single joint."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trace:
-    """The path of a foot, a hand or another point worth following."""
+    """The path of a foot, a hand or another point."""
 
     name: str
     side: int
@@ -95,32 +95,32 @@ class Trace:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stick:
-    """A motion as a stick figure: everything that is drawn of it, for all frames."""
+    """A motion as a stick figure, for all frames."""
 
     name: str
     fps: float
     nodes: Array
-    """(F, N, 3) metres, world: the joints, then the ends."""
+    """(F, N, 3) metres, world: positions of the joints, then of the ends."""
     bones: np.ndarray
-    """(B, 2) nodes that a bone joins."""
+    """(B, 2) the two nodes of each bone."""
     sides: np.ndarray
     """(B,) LEFT, MIDDLE or RIGHT."""
     widths: Array
     """(B,) metres."""
     head: Array | None
-    """(F, 3) centre of the head, where the character has one that is drawn as a ball."""
+    """(F, 3) centre of the head's ball; None if the character has none."""
     head_radius: float
     rigid: bool
     """Whether the body is one piece, drawn as its outline."""
     traces: tuple[Trace, ...]
     facing: Array
-    """(F, 3) horizontal."""
+    """(F, 3) horizontal direction."""
     size: float
-    """Greatest extent of the body in its middle pose, metres."""
+    """Median diagonal of the body's bounding box over the frames, metres."""
 
     @property
     def drawn(self) -> np.ndarray:
-        """The nodes that a bone touches; all of them for a rigid body and for one without bones."""
+        """The nodes on bones; all nodes for a rigid body or a body without bones."""
         return np.unique(self.bones) if len(self.bones) and not self.rigid else np.arange(self.nodes.shape[1])
 
 
@@ -128,12 +128,12 @@ def stick(motion: Motion, name: str = "") -> Stick:
     """The stick figure of a motion."""
     skeleton, pose = motion.skeleton, fk(motion)
     nodes = np.concatenate([pose.positions, pose.ends()], axis=1) if skeleton.ends else pose.positions
-    found = roles(skeleton)
-    sides = joint_sides(skeleton, found)
+    joint_of = roles(skeleton)
+    sides = joint_sides(skeleton, joint_of)
     spread = np.ptp(nodes, axis=1)
-    size = float(np.median(np.linalg.norm(spread, axis=-1))) or SPECK
-    ball = _head(skeleton, pose, found, size)
-    bones = _bones(skeleton, nodes, found, hidden_below=found.get("head") if ball is not None else None)
+    size = float(np.median(np.linalg.norm(spread, axis=-1))) or MIN_SIZE_METRES
+    ball = _head(skeleton, pose, joint_of, size)
+    bones = _bones(skeleton, nodes, joint_of, hidden_below=joint_of.get("head") if ball is not None else None)
     return Stick(
         name=name or motion.name or skeleton.name,
         fps=motion.fps,
@@ -144,16 +144,16 @@ def stick(motion: Motion, name: str = "") -> Stick:
         head=None if ball is None else ball[0],
         head_radius=0.0 if ball is None else ball[1],
         rigid=len(bones) == 0 or (skeleton.num_joints == 1 and len(skeleton.ends) > 2),
-        traces=_traces(skeleton, pose, sides, found, size),
+        traces=_traces(skeleton, pose, sides, joint_of, size),
         facing=facing(motion),
         size=size,
     )
 
 
-def joint_sides(skeleton: Skeleton, found: dict[str, int]) -> np.ndarray:
-    """(J,) the side of each joint: as its role or name says, else its place beside a partner, else its parent's."""
+def joint_sides(skeleton: Skeleton, joint_of: dict[str, int]) -> np.ndarray:
+    """(J,) the side of each joint: from its role or name, else from its partner's position, else from its parent."""
     sides = np.array([_SIDES.get(side(name), MIDDLE) for name in skeleton.names], np.intp)
-    for role, joint in found.items():
+    for role, joint in joint_of.items():
         sides[joint] = _SIDES.get(role.partition("_")[0], sides[joint])
     if not sides.any():
         pair, across = partners(skeleton), skeleton.rest_world[0][:, 0]
@@ -163,14 +163,14 @@ def joint_sides(skeleton: Skeleton, found: dict[str, int]) -> np.ndarray:
     return sides
 
 
-def _bones(skeleton: Skeleton, nodes: Array, found: dict[str, int], hidden_below: int | None) -> np.ndarray:
-    """(B, 2) bones worth drawing: with a length, not above the hips, not inside the head's ball."""
+def _bones(skeleton: Skeleton, nodes: Array, joint_of: dict[str, int], hidden_below: int | None) -> np.ndarray:
+    """(B, 2) bones to draw: longer than zero, not above the hips, not inside the head's ball."""
     count = skeleton.num_joints
     pairs = [(int(parent), joint) for joint, parent in enumerate(skeleton.parents) if parent >= 0]
     pairs += [(skeleton.index[end.joint], count + i) for i, end in enumerate(skeleton.ends)]
     hidden = np.zeros(count, bool) if hidden_below is None else skeleton.below(hidden_below)
     above = np.zeros(count, bool)
-    above[skeleton.chain(found.get("hips", 0))[:-1]] = True
+    above[skeleton.chain(joint_of.get("hips", 0))[:-1]] = True
     lengths = np.linalg.norm(np.diff(nodes[:, np.array(pairs, np.intp).reshape(-1, 2)], axis=2)[:, :, 0], axis=-1)
     long = lengths.max(axis=0, initial=0.0) > 1e-6
     kept = [pair for pair, drawn in zip(pairs, long) if drawn and not hidden[pair[0]] and not above[pair[0]]]
@@ -178,19 +178,19 @@ def _bones(skeleton: Skeleton, nodes: Array, found: dict[str, int], hidden_below
 
 
 def _bone_sides(skeleton: Skeleton, bones: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """(B,) a limb's bones are of its side; those that carry it from the trunk are the trunk's."""
+    """(B,) sides of the bones: that of the limb; a bone from the trunk to a limb belongs to the trunk."""
     count = skeleton.num_joints
-    found = []
+    bone_sides = []
     for parent, child in bones:
-        own = sides[parent]
+        bone_side = sides[parent]
         if child >= count:
-            own = own or _SIDES.get(side(skeleton.ends[child - count].name), MIDDLE)
-        found.append(own)
-    return np.array(found, np.intp)
+            bone_side = bone_side or _SIDES.get(side(skeleton.ends[child - count].name), MIDDLE)
+        bone_sides.append(bone_side)
+    return np.array(bone_sides, np.intp)
 
 
 def _widths(skeleton: Skeleton, nodes: Array, bones: np.ndarray, size: float) -> Array:
-    """(B,) metres: a bone is as thick as what hangs from it is long, as a tree's branches are."""
+    """(B,) metres: the width grows with the total length of the bones below, as in a tree."""
     above = np.array([*skeleton.parents, *(skeleton.index[end.joint] for end in skeleton.ends)], np.intp)
     middle = nodes[len(nodes) // 2]
     carried = np.linalg.norm(middle - middle[above], axis=-1)
@@ -198,14 +198,14 @@ def _widths(skeleton: Skeleton, nodes: Array, bones: np.ndarray, size: float) ->
     total = max(float(carried.sum()), 1e-9)
     for node in reversed(range(1, len(carried))):
         carried[above[node]] += carried[node]
-    return _WIDTH * size * np.sqrt(np.clip(carried[bones[:, 1]] / total, 0.03, 1.0))
+    return _TRUNK_WIDTH_SIZES * size * np.sqrt(np.clip(carried[bones[:, 1]] / total, 0.03, 1.0))
 
 
-def _head(skeleton: Skeleton, pose: Pose, found: dict[str, int], size: float) -> tuple[Array, float] | None:
-    """The centre (F, 3) and radius of the head's ball: around the head's bone, where there is one."""
-    if "head" not in found or skeleton.num_joints < 4:
+def _head(skeleton: Skeleton, pose: Pose, joint_of: dict[str, int], size: float) -> tuple[Array, float] | None:
+    """The centre (F, 3) and radius of the head's ball around the head's bone; None if there is no head."""
+    if "head" not in joint_of or skeleton.num_joints < 4:
         return None
-    head = found["head"]
+    head = joint_of["head"]
     below = skeleton.below(head)
     tips = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     places = [pose.positions[:, joint] for joint in np.flatnonzero(below) if joint != head]
@@ -217,7 +217,7 @@ def _head(skeleton: Skeleton, pose: Pose, found: dict[str, int], size: float) ->
     if places:
         reach = [float(np.median(np.linalg.norm(place - base, axis=-1))) for place in places]
         length = max(reach)
-        # Halfway between the neck's and the farthest bone's direction: a jaw or a nose alone would pull it forward.
+        # Halfway between the directions of neck and farthest bone: a jaw or nose alone would pull it forward.
         along = _unit(up + _unit(places[int(np.argmax(reach))] - base))
     length = length if length > 0.02 * size else 0.1 * size
     radius = float(np.clip(0.5 * length, 0.035 * size, 0.065 * size))
@@ -228,17 +228,19 @@ def _unit(vectors: Array) -> Array:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-9)
 
 
-def _traces(skeleton: Skeleton, pose: Pose, sides: np.ndarray, found: dict[str, int], size: float) -> tuple[Trace, ...]:
-    """Paths of feet and hands; of the ends, or of the root, where a body has neither."""
-    ankles = [found[role] for role in ("left_foot", "right_foot") if role in found]
+def _traces(
+    skeleton: Skeleton, pose: Pose, sides: np.ndarray, joint_of: dict[str, int], size: float
+) -> tuple[Trace, ...]:
+    """Paths of feet and hands, else of the ends, else of the root."""
+    ankles = [joint_of[role] for role in ("left_foot", "right_foot") if role in joint_of]
     soles = [skeleton.point(skeleton.names[joint]) for joint in ankles] or _one_each(skeleton, feet(skeleton))
-    chosen = [(point, True) for point in soles[:_MOST_TRACES]]
+    chosen = [(point, True) for point in soles[:_MAX_TRACES]]
     chosen += [(point, False) for point in hands(skeleton)]
     if not chosen:
-        ends = skeleton.ends if 0 < len(skeleton.ends) <= _MOST_TRACES else ()
+        ends = skeleton.ends if 0 < len(skeleton.ends) <= _MAX_TRACES else ()
         chosen = [(point, False) for point in ends] or [(Point(name="root", joint=skeleton.names[0]), False)]
     places = pose.points([point for point, _ in chosen])
-    # What no name calls a foot is one if it comes down to the floor: the lowest fin of a fish does not.
+    # A foot not identified by name must come down to the floor: the lowest fin of a fish does not.
     low = places[..., 1].min(axis=0) < 0.08 * size
     return tuple(
         Trace(
@@ -252,7 +254,7 @@ def _traces(skeleton: Skeleton, pose: Pose, sides: np.ndarray, found: dict[str, 
 
 
 def _one_each(skeleton: Skeleton, points: Sequence[Point]) -> list[Point]:
-    """Points of different limbs only: the first of those on one joint or below each other."""
+    """One point per limb: the first of those on one chain of joints."""
     kept: list[Point] = []
     for point in points:
         chain = {skeleton.names[joint] for joint in skeleton.chain(skeleton.index[point.joint])}
@@ -278,7 +280,7 @@ PALETTES = (
     Palette("#00916a", "#5a5046", "#aa3377"),
     Palette("#3f8fb5", "#4d4d4d", "#997700"),
 )
-"""Blue and vermilion, green and purple, sky and ochre: told apart by colour-blind eyes too."""
+"""Blue and vermilion, green and purple, sky and ochre: distinguishable for colour-blind readers."""
 
 
 def hull(points: ArrayLike) -> Array:

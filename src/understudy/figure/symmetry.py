@@ -1,4 +1,4 @@
-"""Left and right: which joints are partners, and the mirror image of a motion."""
+"""Left-right symmetry: pairs of joints, and the mirror image of a motion."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from understudy.figure.motion import Motion
 from understudy.figure.naming import mirrored, side, words
 from understudy.figure.skeleton import Skeleton
 
-ACROSS_X = np.array([0.0, 1.0, 0.0, 0.0])
-"""A mirror at x = 0 is this half turn about X with every direction reversed."""
+HALF_TURN_ABOUT_X = np.array([0.0, 1.0, 0.0, 0.0])
+"""The reflection at x = 0 is this half turn about X followed by a point reflection."""
 
-SYMMETRIC = 0.05
-"""How far, in body sizes, joints may lie from their partners' mirror image in a rest pose that counts as symmetric."""
+MAX_ASYMMETRY_SIZES = 0.05
+"""Greatest distance, in body sizes, of joints from the mirror images of their partners in a symmetric rest pose."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Symmetry:
-    """How a body is its own mirror image."""
+    """The mirror symmetry of a body."""
 
     partners: np.ndarray
-    """(J,) the joint on the other side; a joint on neither side is its own."""
+    """(J,) the joint on the other side; a joint in the middle is its own partner."""
     turns: Array
-    """(J, 4) a mirrored joint's frame is its partner's turned by this, with every direction reversed."""
+    """(J, 4) rotation from a partner's frame to the mirrored frame, up to a point reflection."""
 
 
 @lru_cache(maxsize=64)
 def partners(skeleton: Skeleton) -> np.ndarray:
-    """(J,) each joint's partner on the other side, from names, else from where the joints lie in the rest pose."""
-    found = np.arange(skeleton.num_joints)
+    """(J,) each joint's partner on the other side, from names, else from positions in the rest pose."""
+    partner = np.arange(skeleton.num_joints)
     by_words: dict[tuple[str, ...], list[int]] = {}
     for joint, name in enumerate(skeleton.names):
         by_words.setdefault(words(name), []).append(joint)
     for joint, name in enumerate(skeleton.names):
         others = by_words.get(mirrored(name), []) if side(name) else []
-        # Rigs double a bone as `__UpLeg_L` and `UpLeg_L`: the marks between words tell them apart.
+        # Some rigs have both `__UpLeg_L` and `UpLeg_L`: the number of underscores distinguishes them.
         others = sorted(others, key=lambda j: abs(skeleton.names[j].count("_") - name.count("_")))
         if others:
-            found[joint] = others[0]
-    if np.all(found == np.arange(skeleton.num_joints)):
-        found = _partners_by_place(skeleton)
-    # A partner must hang from its partner: parents stand first, so one pass settles it.
+            partner[joint] = others[0]
+    if np.all(partner == np.arange(skeleton.num_joints)):
+        partner = _partners_by_place(skeleton)
+    # The parents of partners must be partners. Parents come first, so one pass is enough.
     for joint, parent in enumerate(skeleton.parents):
-        other = found[joint]
-        fits = found[other] == joint and (parent < 0 or skeleton.parents[other] == found[parent])
+        other = partner[joint]
+        fits = partner[other] == joint and (parent < 0 or skeleton.parents[other] == partner[parent])
         if not fits:
-            found[joint] = joint
-            if found[other] == joint:
-                found[other] = other
-    found.setflags(write=False)
-    return found
+            partner[joint] = joint
+            if partner[other] == joint:
+                partner[other] = other
+    partner.setflags(write=False)
+    return partner
 
 
 def symmetry(motion: Motion) -> Symmetry:
-    """How the body of a motion is its own mirror image.
+    """The mirror symmetry of the body of a motion.
 
-    A symmetric rest pose tells by itself. Where zero rotations are no symmetric pose, the joints' own axes are
-    tried, and those kept under which the left side moves, over the clip, most like the mirrored right.
+    A symmetric rest pose defines it. Otherwise each axis of a joint's frame is tried as the mirror normal, and the one
+    is kept under which the left side moves most like the mirrored right side over the clip.
     """
     skeleton = motion.skeleton
     pair = partners(skeleton)
@@ -82,18 +82,18 @@ def symmetry(motion: Motion) -> Symmetry:
 
 
 def mirror(motion: Motion, how: Symmetry | None = None) -> Motion:
-    """The mirror image of a motion at the plane x = 0, done by the same body: its left does what its right did.
+    """The mirror image of a motion at the plane x = 0, on the same body: left and right sides are exchanged.
 
     Args:
         motion: Any motion of a body with two sides.
-        how: The body's symmetry, if it is known; found from the motion otherwise.
+        how: The body's symmetry; computed from the motion if not given.
     """
     how = how or symmetry(motion)
     pair, turns = how.partners, how.turns
     parents = motion.skeleton.parents
     rotations = multiply(motion.rotations[:, pair], turns)
     rotations[:, 1:] = multiply(conjugate(turns[parents[1:]]), rotations[:, 1:])
-    rotations[:, 0] = multiply(ACROSS_X, rotations[:, 0])
+    rotations[:, 0] = multiply(HALF_TURN_ABOUT_X, rotations[:, 0])
     offsets = None
     if motion.offsets is not None:
         offsets = motion.offsets[:, pair].copy()
@@ -106,10 +106,10 @@ def _half_turn(normal: Array) -> Array:
 
 
 def _partners_by_place(skeleton: Skeleton) -> np.ndarray:
-    """Partners as the joints nearest to each other's mirror image at the root's x, of one depth."""
-    found = np.arange(skeleton.num_joints)
+    """Partners by position: joints of the same depth that are nearest to each other's mirror image at the root's x."""
+    joints = np.arange(skeleton.num_joints)
     if skeleton.num_joints > 2000:
-        return found
+        return joints
     places = skeleton.rest_world[0] - skeleton.rest_world[0][0]
     size = max(float(np.ptp(places, axis=0).max()), 1e-9)
     apart = np.linalg.norm(places[:, None] * [-1.0, 1.0, 1.0] - places[None], axis=-1)
@@ -118,15 +118,14 @@ def _partners_by_place(skeleton: Skeleton) -> np.ndarray:
     apart[middle] = np.inf
     apart[:, middle] = np.inf
     nearest = np.argmin(apart, axis=1)
-    mutual = (nearest[nearest] == found) & (apart[found, nearest] < SYMMETRIC * size)
-    return np.where(mutual, nearest, found)
+    mutual = (nearest[nearest] == joints) & (apart[joints, nearest] < MAX_ASYMMETRY_SIZES * size)
+    return np.where(mutual, nearest, joints)
 
 
 def _rest_normal(skeleton: Skeleton, pair: np.ndarray) -> Array | None:
-    """(3,) the normal of the plane about which the rest pose is symmetric, or None if it is not.
+    """(3,) the normal of the plane about which the rest pose is symmetric, or None if it is not symmetric.
 
-    Both where the joints lie and which way the two sides bend must fit: a skeleton whose bones all point one
-    way is symmetric in place only.
+    The pose must also be upright and not flat: a skeleton whose bones all point one way is symmetric by position only.
     """
     places = skeleton.rest_world[0] - skeleton.rest_world[0][0]
     sided = np.flatnonzero(pair != np.arange(len(pair)))
@@ -140,11 +139,11 @@ def _rest_normal(skeleton: Skeleton, pair: np.ndarray) -> Array | None:
     image = places[pair] - 2.0 * np.outer(places[pair] @ normal, normal)
     off = np.linalg.norm(image - places, axis=-1)
     upright = abs(normal[1]) < 0.3 and float(np.ptp(places[:, 1])) > 0.25 * size
-    return normal if np.median(off) < SYMMETRIC * size and upright else None
+    return normal if np.median(off) < MAX_ASYMMETRY_SIZES * size and upright else None
 
 
 def _turns_by_movement(motion: Motion, pair: np.ndarray) -> Array:
-    """(J, 4) per joint the mirror of its own axes under which partners move most alike over the clip."""
+    """(J, 4) for each joint the mirror of its axes under which partners move most alike over the clip."""
     skeleton = motion.skeleton
     step = max(motion.num_frames // 200, 1)
     pose = fk(motion[::step])
@@ -164,7 +163,7 @@ def _turns_by_movement(motion: Motion, pair: np.ndarray) -> Array:
 
 
 def _bone_mismatch(skeleton: Skeleton, pair: np.ndarray, mirrors: list[Array]) -> Array:
-    """(J, C) how far each candidate is from taking a joint's bones to its partner's, in bone lengths."""
+    """(J, C) error of each candidate mirror in taking a joint's bones to its partner's, in bone lengths."""
     out = np.zeros((skeleton.num_joints, len(mirrors)))
     for joint, children in enumerate(skeleton.children):
         for child in children:

@@ -1,6 +1,6 @@
-"""Characters and motions made by our own code, with exactly known contacts: nothing has to be downloaded.
+"""Sample characters and motions, computed by formula with exactly known contacts: nothing has to be downloaded.
 
-A module of this folder that ends in `CHARACTERS = (...)` or `MOTIONS = (...)` is found by itself.
+A folder scan finds every module with `CHARACTERS = (...)` or `MOTIONS = (...)`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def character(name: str) -> Skeleton:
 
 
 def motion(name: str, *, fps: float = 30.0, seconds: float | None = None) -> Scene:
-    """A sample motion at a frame rate (frames per second) and length (seconds; its own if not given)."""
+    """A sample motion at a frame rate (frames per second) and length (seconds; the sample's default if not given)."""
     if name not in motions():
         raise UnknownNameError(f"There is no sample motion `{name}`; {nearest_names(name, motions())}")
     sample = motions()[name]

@@ -1,4 +1,4 @@
-"""Legs of many segments placed by formula: every joint below the hip turns about one common axis."""
+"""Building blocks for sample animals: skeletons from drawn joints, steady gaits, and legs of many segments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Z: Vector = (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class BodySegment:
-    """A joint as it is drawn in the rest pose, where every joint's frame is the world's."""
+    """A joint in the rest pose, where every joint's frame is aligned with the world."""
 
     name: str
     parent: str
@@ -36,23 +36,23 @@ class BodySegment:
     kind: JointKind = JointKind.BALL
     axes: tuple[Vector, ...] = (X, Y, Z)
     limits: tuple[tuple[float, float], ...] = ()
-    """Least and greatest angle about each axis, degrees from the rest pose; none if empty."""
+    """Least and greatest angle about each axis, degrees from the rest pose; empty: no limits."""
 
 
 def ball(name: str, parent: str, place: Vector, *limits: float) -> BodySegment:
-    """A joint that turns any way, each axis by its limit (degrees) to both sides: pitch X, yaw Y, roll Z."""
+    """A ball joint with a limit (degrees) to both sides for each axis: pitch X, yaw Y, roll Z."""
     return BodySegment(name=name, parent=parent, place=place, limits=tuple((-limit, limit) for limit in limits))
 
 
 def hinge(name: str, parent: str, place: Vector, low: float, high: float, axis: Vector = X) -> BodySegment:
-    """A joint that turns about one axis between two angles (degrees)."""
+    """A hinge about one axis between two angles (degrees)."""
     return BodySegment(name=name, parent=parent, place=place, kind=JointKind.HINGE, axes=(axis,), limits=((low, high),))
 
 
 def universal(
     name: str, parent: str, place: Vector, first: float, second: float, axes: tuple[Vector, Vector]
 ) -> BodySegment:
-    """A joint that turns about two axes, each by its limit (degrees) to both sides."""
+    """A universal joint about two axes, each with a limit (degrees) to both sides."""
     limits = ((-first, first), (-second, second))
     return BodySegment(name=name, parent=parent, place=place, kind=JointKind.UNIVERSAL, axes=axes, limits=limits)
 
@@ -60,9 +60,9 @@ def universal(
 def both_sides(parts: Sequence[BodySegment]) -> list[BodySegment]:
     """The left parts (names with `Left`, x above zero) and their mirror images on the right.
 
-    A mirror at x = 0 keeps the sense of turns about X and reverses those about Y and Z, so the axis of a hinge or
-    universal joint is mirrored by reversing its Y and Z: the angles and limits of both sides are then the same
-    numbers. Balls, whose limits are even to both sides, keep their axes.
+    A mirror at x = 0 keeps the sense of rotations about X and reverses those about Y and Z. The axes of a hinge or
+    universal joint are mirrored by reversing their Y and Z, so that both sides have the same angles and limits. Ball
+    joints, whose limits are symmetric, keep their axes.
     """
     right = [
         replace(
@@ -86,7 +86,7 @@ def both_ends(ends: Mapping[str, tuple[str, Vector]]) -> dict[str, tuple[str, Ve
 def assemble(
     name: str, root: BodySegment, parts: Sequence[BodySegment], ends: Mapping[str, tuple[str, Vector]]
 ) -> Skeleton:
-    """The skeleton of a body drawn in the rest pose.
+    """Assemble a skeleton from joints in the rest pose.
 
     Args:
         name: The character's name.
@@ -122,7 +122,7 @@ def _right(name: str) -> str:
 
 
 def frame_times(fps: float, seconds: float) -> Array:
-    """(F,) seconds of the frames of a motion of that length, both ends included."""
+    """(F,) times of the frames of a motion, seconds, both ends included."""
     if not (np.isfinite(fps) and fps > 0.0):
         raise OptionError(f"Expected frames per second above zero, got {fps}")
     if not (np.isfinite(seconds) and seconds >= 0.0):
@@ -131,13 +131,13 @@ def frame_times(fps: float, seconds: float) -> Array:
 
 
 def smooth(share: ArrayLike) -> Array:
-    """A step from 0 to 1 over shares 0 to 1 whose speed and acceleration are zero at both ends."""
+    """A step from 0 to 1 for shares from 0 to 1, with zero speed and acceleration at both ends."""
     s = np.clip(np.asarray(share, float), 0.0, 1.0)
     return s**3 * (10.0 + s * (6.0 * s - 15.0))
 
 
 def arch(share: ArrayLike) -> Array:
-    """A rise from 0 to 1 and back over shares 0 to 1 whose speed and acceleration are zero at both ends."""
+    """From 0 up to 1 and back for shares from 0 to 1, with zero speed and acceleration at both ends."""
     s = np.clip(np.asarray(share, float), 0.0, 1.0)
     return 64.0 * (s * (1.0 - s)) ** 3
 
@@ -161,21 +161,21 @@ def ramps(phase: Array, *parts: tuple[float, float, float]) -> Array:
     """
     total = np.zeros(phase.shape)
     for start, end, rise in parts:
-        # The second term is the same step begun a cycle ago, which may still be under way.
+        # The second term is the same step of the previous cycle, which may not have ended.
         total += rise * (smooth((phase - start) / (end - start)) + smooth((phase + 1.0 - start) / (end - start)))
     return total
 
 
 @dataclass(frozen=True, kw_only=True)
 class FootfallPattern:
-    """A steady way of going along +Z."""
+    """A steady gait along +Z."""
 
     cycle: float
     """Seconds from one footfall to the next of the same foot."""
     stride: float
-    """Metres covered in a cycle."""
+    """Metres travelled in a cycle."""
     duty: float
-    """Share of the cycle that a foot stands."""
+    """Share of the cycle in which a foot stands."""
 
     @property
     def speed(self) -> float:
@@ -183,11 +183,11 @@ class FootfallPattern:
         return self.stride / self.cycle
 
     def phase(self, part: float) -> float:
-        """The share of a foot's cycle at a part of it: 0 to 1 is standing, 1 to 2 is swinging."""
+        """The share of the cycle at a part of it: 0 to 1 is stance, 1 to 2 is swing."""
         return self.duty * part if part < 1.0 else self.duty + (part - 1.0) * (1.0 - self.duty)
 
     def keys(self, values: Mapping[float, float]) -> dict[float, float]:
-        """Values keyed by parts (0 to 1 standing, 1 to 2 swinging), keyed by shares of the cycle."""
+        """Convert the keys of values from parts (0 to 1 stance, 1 to 2 swing) to shares of the cycle."""
         return {self.phase(part): value for part, value in values.items()}
 
 
@@ -197,16 +197,16 @@ class AnimalFoot:
 
     gait: FootfallPattern
     offset: float
-    """When it falls, as a share of the cycle."""
+    """When it touches, as a share of the cycle."""
     x: float
     """Metres, to the side."""
     z: float
-    """Metres ahead of the moving body's middle where it passes at half its stand."""
+    """Metres ahead of the moving body's middle at mid-stance."""
     lift: float
-    """Metres, how high it is swung."""
+    """Metres, height of the swing."""
 
     def count(self, times: Array) -> tuple[Array, Array]:
-        """Which step it is at (F,) and the share of that step that has gone, in [0, 1)."""
+        """The number of the step (F,) and the share of that step that has passed, in [0, 1)."""
         cycles = times / self.gait.cycle - self.offset
         step = np.floor(cycles)
         return step, cycles - step
@@ -219,11 +219,11 @@ class AnimalFoot:
         return np.stack([np.full(step.shape, self.x), np.zeros(step.shape), z], -1)
 
     def swing(self, phase: Array) -> Array:
-        """(F,) the share of the swing that has gone: 0 while standing."""
+        """(F,) the share of the swing that has passed; 0 in stance."""
         return np.clip((phase - self.gait.duty) / (1.0 - self.gait.duty), 0.0, 1.0)
 
     def path(self, times: Array) -> Array:
-        """(F, 3) metres, world: the point that stands, lifts, swings and stands again."""
+        """(F, 3) metres, world: the path of the foot."""
         step, phase = self.count(times)
         swing = self.swing(phase)
         out = self.place(step)
@@ -232,33 +232,33 @@ class AnimalFoot:
         return out
 
     def contacts(self, point: Point, offset: ArrayLike, times: Array, first: float, last: float) -> list[Contact]:
-        """The stands of a point of the foot within the motion.
+        """The contacts of a point of the foot within the motion.
 
         Args:
             point: The point that stands.
             offset: (3,) metres from the foot's place to where the point stands.
             times: (F,) seconds of the frames.
-            first: When in the step it comes down, as a share of the cycle.
+            first: When the point comes down, as a share of the cycle.
             last: When it leaves.
         """
-        found = []
+        contacts = []
         begin, end = float(times[0]), float(times[-1])
         for step in range(int(np.floor(begin / self.gait.cycle - self.offset)) - 1, int(end / self.gait.cycle) + 2):
             start, stop = (self.gait.cycle * (step + self.offset + share) for share in (first, last))
             start, stop = max(start, begin), min(stop, end)
             if start <= stop:
                 place = self.place(step) + np.asarray(offset, float)
-                found.append(Contact(point=point, start=start, end=stop, place=place))
-        return found
+                contacts.append(Contact(point=point, start=start, end=stop, place=place))
+        return contacts
 
 
-STRETCH = 0.999
-"""Share of a limb's whole length that its target may be away: straighter, the middle joint would snap."""
+MAX_STRETCH = 0.999
+"""Greatest distance of a limb's target, as a share of the limb's length: closer to straight, the joint would snap."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leg:
-    """A leg whose first two bones reach for where its last bones have been put."""
+    """A leg whose first two bones reach for the start of its distal bones."""
 
     upper: str
     """The thigh or upper arm: a ball, or in a plane figure a hinge."""
@@ -267,7 +267,7 @@ class Leg:
     distal: tuple[str, ...]
     """The joints below, from the ankle down to the foot."""
     tip: str
-    """The end point that is led along a path."""
+    """The end point that follows a path."""
     bend_to: float
     """+1 where the middle joint points forward (a knee), -1 where it points back (an elbow)."""
 
@@ -276,7 +276,7 @@ def bend_inside(start: Array, goal: Array, upper: float, lower: float, pole: Arr
     """The middle joint (F, 3) of a two-bone limb, or an error where the goal is out of its reach."""
     reach = np.linalg.norm(goal - start, axis=-1)
     worst = int(np.argmax(reach))
-    if reach[worst] > STRETCH * (upper + lower) or np.min(reach) < abs(upper - lower) / STRETCH:
+    if reach[worst] > MAX_STRETCH * (upper + lower) or np.min(reach) < abs(upper - lower) / MAX_STRETCH:
         raise MotionError(
             f"`{what}` cannot reach its goal: it is {reach.min():.4f} to {reach.max():.4f} m away (farthest at frame "
             f"{worst}), and the limb spans {abs(upper - lower):.4f} to {upper + lower:.4f} m"
@@ -287,34 +287,33 @@ def bend_inside(start: Array, goal: Array, upper: float, lower: float, pole: Arr
 def place_leg(skeleton: Skeleton, leg: Leg, hip: Array, tip: Array, turns: Sequence[Array]) -> dict[str, Array]:
     """World orientations of a leg's joints that put its tip on a path.
 
-    The leg lies in the plane through the hip, the tip and the way it goes (+Z); all hinges turn about its normal.
+    The leg lies in the plane through the hip and the tip that contains +Z; all hinges rotate about its normal.
 
     Args:
         skeleton: The character; the leg's joints and tip share one x in the rest pose.
-        leg: Which joints.
-        hip: (F, 3) metres, world, where the leg begins.
+        leg: The joints.
+        hip: (F, 3) metres, world.
         tip: (F, 3) metres, world.
-        turns: (F,) radians for each distal joint: how far it is turned about the normal from the rest pose, in
-            the world.
+        turns: (F,) radians for each distal joint: its world rotation about the normal from the rest pose.
     """
     across = unit(cross(hip - tip, Z))
     plane = turned(Z, X, np.broadcast_to(Z, across.shape), across)
-    found = {}
+    orientations = {}
     at, below = tip, skeleton.point(leg.tip).offset
     for name, turn in zip(reversed(leg.distal), reversed(turns), strict=True):
-        found[name] = multiply(plane, from_axis_angle(X, turn))
-        at = at - rotate(found[name], below)
+        orientations[name] = multiply(plane, from_axis_angle(X, turn))
+        at = at - rotate(orientations[name], below)
         below = skeleton.offsets[skeleton.joint(name)]
     thigh, shin = (skeleton.offsets[skeleton.joint(name)] for name in (leg.lower, leg.distal[0]))
     pole = np.broadcast_to(np.array([0.0, 0.0, leg.bend_to]), hip.shape)
     middle = bend_inside(hip, at, float(np.linalg.norm(thigh)), float(np.linalg.norm(shin)), pole, leg.upper)
-    found[leg.upper] = turned(thigh, X, middle - hip, across)
-    found[leg.lower] = turned(shin, X, at - middle, across)
-    return found
+    orientations[leg.upper] = turned(thigh, X, middle - hip, across)
+    orientations[leg.lower] = turned(shin, X, at - middle, across)
+    return orientations
 
 
 class Puppet:
-    """A character being posed: local rotations for all frames, set joint by joint from the root down."""
+    """A character while it is posed: local rotations for all frames, set joint by joint from the root down."""
 
     def __init__(self, skeleton: Skeleton, root: Array) -> None:
         self.skeleton = skeleton
@@ -326,23 +325,23 @@ class Puppet:
         self.rotations[:, self.skeleton.joint(joint)] = rotation
 
     def world(self, joint: str) -> tuple[Array, Array]:
-        """Where a joint is (F, 3) and how it is turned (F, 4), as posed so far."""
+        """World position (F, 3) and orientation (F, 4) of a joint, as posed so far."""
         positions, rotations = forward(self.skeleton, self.root, self.rotations)
         number = self.skeleton.joint(joint)
         return positions[:, number], rotations[:, number]
 
     def aim(self, joint: str, rotation: Array) -> None:
-        """Set a joint so that its world orientation is (F, 4), under its parent as posed so far."""
+        """Set the world orientation (F, 4) of a joint whose parent is posed."""
         parent = self.skeleton.names[self.skeleton.parents[self.skeleton.joint(joint)]]
         self.turn(joint, local(self.world(parent)[1], rotation))
 
     def step(self, leg: Leg, tip: Array, turns: Sequence[Array]) -> None:
-        """Put a leg's tip on a path (F, 3), its distal joints turned as given (see `place_leg`)."""
-        found = place_leg(self.skeleton, leg, self.world(leg.upper)[0], tip, turns)
+        """Put a leg's tip on a path (F, 3), with rotations of its distal joints (see `place_leg`)."""
+        orientations = place_leg(self.skeleton, leg, self.world(leg.upper)[0], tip, turns)
         above = self.world(self.skeleton.names[self.skeleton.parents[self.skeleton.joint(leg.upper)]])[1]
         for joint in (leg.upper, leg.lower, *leg.distal):
-            self.turn(joint, local(above, found[joint]))
-            above = found[joint]
+            self.turn(joint, local(above, orientations[joint]))
+            above = orientations[joint]
 
     def motion(self, fps: float, name: str) -> Motion:
         """The motion as posed."""

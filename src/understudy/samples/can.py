@@ -1,4 +1,4 @@
-"""A soda can: one rigid body, the character with the fewest freedoms that can still walk."""
+"""A soda can: one rigid body, the character with the fewest degrees of freedom that can still walk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RADIUS = HEIGHT * 0.066 / 0.122 / 2.0
 """Metres: the proportions of a real can."""
 
 SLANT = RADIUS * 0.5**0.5
-"""Metres along and across to the rim halfway between the other points: solvers keep only points off the floor."""
+"""Metres along X and Z to the diagonal points of the rim. They exist because solvers keep only points off the floor."""
 
 
 def make_can() -> Skeleton:

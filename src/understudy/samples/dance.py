@@ -28,20 +28,20 @@ from understudy.samples.humans import adult
 from understudy.samples.limbs import unit
 from understudy.samples.scene import MotionSample, Scene
 
-BEAT = 0.44
-"""Seconds from count to count."""
+BEAT_SECONDS = 0.44
+"""Time from one count to the next."""
 
-BEFORE = 0.5
-"""Counts before the first step at time zero."""
+LEAD_IN_COUNTS = 0.5
+"""Counts from time zero to the first step."""
 
-WIDTH, SIDE, ROCK = 0.09, 0.13, 0.2
-"""Half the distance between the feet; how far they step to the side and back; in leg lengths."""
+HALF_WIDTH_LEGS, SIDE_STEP_LEGS, BACK_STEP_LEGS = 0.09, 0.13, 0.2
+"""Half the distance between the feet; lengths of the steps to the side and back."""
 
-TURN = ((0.85, 0.0), (1.75, 0.16), (3.85, 0.84), (4.75, 1.0))
-"""At which counts the follower has done how much of the turn."""
+TURN_COUNTS = ((0.85, 0.0), (1.75, 0.16), (3.85, 0.84), (4.75, 1.0))
+"""Pairs of a count and the share of the turn that the follower has done by then."""
 
-STEPS, QUICK, STAND = 6, 0.66, 0.92
-"""How many steps a turn takes, counts from one to the next, and counts that each stands."""
+TURN_STEPS, TURN_STEP_COUNTS, TURN_STANCE_COUNTS = 6, 0.66, 0.92
+"""Number of steps in a turn, counts from one step to the next, and counts of each stance."""
 
 
 def turns(pattern: int) -> bool:
@@ -50,25 +50,25 @@ def turns(pattern: int) -> bool:
 
 
 def when(pattern: int, count: float) -> float:
-    """Seconds at which a count (from 1) of a pattern (from 0) falls."""
-    return BEAT * (6 * pattern + count - 1.0 + BEFORE)
+    """Time of a count (from 1) of a pattern (from 0), seconds."""
+    return BEAT_SECONDS * (6 * pattern + count - 1.0 + LEAD_IN_COUNTS)
 
 
 def patterns(seconds: float) -> range:
-    """The patterns that so many seconds can meet, and one more on either side."""
-    return range(-1, int(np.ceil(seconds / (6.0 * BEAT))) + 2)
+    """The patterns within a time (seconds), and one more at each end."""
+    return range(-1, int(np.ceil(seconds / (6.0 * BEAT_SECONDS))) + 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dancer:
-    """One of the two: body, place in the room, and which way is forward."""
+    """One of the two dancers: body, position in the room, and forward direction."""
 
     skeleton: Skeleton
     leads: bool
     away: float
-    """How far from the middle of the room the dancer stands, metres."""
+    """Distance of the dancer from the middle of the room, metres."""
     closer: float
-    """How much nearer to it in the turn, metres."""
+    """How much nearer to the middle the dancer is in the turn, metres."""
 
     @property
     def facing(self) -> float:
@@ -77,23 +77,23 @@ class Dancer:
 
     @property
     def feet(self) -> tuple[str, str]:
-        """The foot on the +X side of the room, which begins, and the other one."""
+        """The sides of the foot on the +X side of the room, which steps first, and of the other foot."""
         return ("Left", "Right") if self.leads else ("Right", "Left")
 
     def spot(self, x: float, forward: float) -> Array:
-        """(3,) a place on the floor, x along the room and so far in front of where the dancer stands, metres."""
+        """(3,) metres, world: a place on the floor at x, `forward` of where the dancer stands."""
         return np.array([x, 0.0, self.facing * (forward - self.away)])
 
     def yaw(self, pattern: int) -> float:
-        """Heading at the start of a pattern; it has no jumps, so every turn done before counts."""
+        """Heading at the start of a pattern, radians; continuous, so it includes all earlier turns."""
         return 0.0 if self.leads else np.pi - 2.0 * np.pi * ((pattern + 1) // 3)
 
     def heading(self, times: Array, seconds: float) -> Array:
         """(F,) heading of the hips, radians."""
         knots, values = [], []
         for n in patterns(seconds):
-            knots += [when(n, count) for count, _ in TURN]
-            values += [self.yaw(n) + share * (self.yaw(n + 1) - self.yaw(n)) for _, share in TURN]
+            knots += [when(n, count) for count, _ in TURN_COUNTS]
+            values += [self.yaw(n) + share * (self.yaw(n + 1) - self.yaw(n)) for _, share in TURN_COUNTS]
         return through(times, knots, values)
 
 
@@ -105,16 +105,16 @@ def _plant(dancer: Dancer, place: Array, yaw: float, span: tuple[float, float], 
 
 
 def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float]) -> Footfall:
-    """A foot of the turning follower: set down on the ball, on which it turns with the body."""
+    """A footfall of the turning follower: on the ball of the foot, which turns with the body."""
     leg = Measures.of(dancer.skeleton).leg
     side = dancer.feet[role]
-    own = 1.0 if side == "Left" else -1.0
+    sign = 1.0 if side == "Left" else -1.0
     span = (when(pattern, counts[0]), when(pattern, counts[1]))
     start, middle, end = dancer.heading(np.array([span[0] + 0.1, np.mean(span), span[1] - 0.05]), span[1])
     ball = dancer.skeleton.offsets[dancer.skeleton.joint(f"{side}ToeBase")] * [1.0, 0.0, 1.0]
     axis = dancer.spot(0.0, dancer.closer)
-    rests = axis + rotate(heading(middle), np.array([own * 0.13 * leg, 0.0, 0.3 * ball[2]]))
-    yaw = start + own * np.radians(6.0)
+    rests = axis + rotate(heading(middle), np.array([sign * 0.13 * leg, 0.0, 0.3 * ball[2]]))
+    yaw = start + sign * np.radians(6.0)
     return _plant(
         dancer, rests - rotate(heading(yaw), ball), yaw, span, turn=end - start,
         touch_pitch=np.radians(20.0), stand_pitch=np.radians(16.0), leave_pitch=np.radians(28.0),
@@ -122,39 +122,45 @@ def _pivot(dancer: Dancer, role: int, pattern: int, counts: tuple[float, float])
 
 
 def _pattern(dancer: Dancer, n: int) -> list[tuple[int, Footfall]]:
-    """The plants of a pattern, each with its role: 0 for the foot that begins, 1 for the other."""
+    """The footfalls of a pattern, each with its role: 0 for the foot that steps first, 1 for the other."""
     leg = Measures.of(dancer.skeleton).leg
     spin, next_spin = turns(n) and not dancer.leads, turns(n + 1) and not dancer.leads
     closer = dancer.closer if turns(n) else 0.0
     out = [np.radians(8.0) * (1.0 if side == "Left" else -1.0) for side in dancer.feet]
     yaw, after = dancer.yaw(n), dancer.yaw(n + 1)
-    w, side = WIDTH * leg, SIDE * leg
+    w, side = HALF_WIDTH_LEGS * leg, SIDE_STEP_LEGS * leg
     if spin:
-        found = [(k % 2, _pivot(dancer, k % 2, n, (1.0 + QUICK * k, 1.0 + QUICK * k + STAND))) for k in range(STEPS)]
+        plants = [
+            (
+                k % 2,
+                _pivot(dancer, k % 2, n, (1.0 + TURN_STEP_COUNTS * k, 1.0 + TURN_STEP_COUNTS * k + TURN_STANCE_COUNTS)),
+            )
+            for k in range(TURN_STEPS)
+        ]
     else:
-        found = [
+        plants = [
             (0, _plant(dancer, dancer.spot(w + side, closer), yaw + out[0], (when(n, 1), when(n, 4.5)))),
             (1, _plant(dancer, dancer.spot(-w - 0.5 * side, closer), yaw + out[1], (when(n, 3), when(n, 5.5)))),
         ]
     back = _plant(
-        dancer, dancer.spot(0.5 * w, -ROCK * leg), after + out[0], (when(n, 5), when(n, 6.5)),
+        dancer, dancer.spot(0.5 * w, -BACK_STEP_LEGS * leg), after + out[0], (when(n, 5), when(n, 6.5)),
         touch_pitch=np.radians(30.0), stand_pitch=np.radians(20.0), leave_pitch=np.radians(30.0),
     )  # fmt: skip
     until = when(n + 1, 1.35 if next_spin else 2.5)
-    return [*found, (0, back), (1, _plant(dancer, dancer.spot(-w, 0.0), after + out[1], (when(n, 6), until)))]
+    return [*plants, (0, back), (1, _plant(dancer, dancer.spot(-w, 0.0), after + out[1], (when(n, 6), until)))]
 
 
 def footsteps(dancer: Dancer, seconds: float) -> dict[str, list[Footfall]]:
-    """Every plant of both feet that so many seconds can meet."""
-    found: dict[str, list[Footfall]] = {side: [] for side in dancer.feet}
+    """All footfalls of both feet within a time (seconds)."""
+    plants: dict[str, list[Footfall]] = {side: [] for side in dancer.feet}
     for n in patterns(seconds):
         for role, plant in _pattern(dancer, n):
-            found[dancer.feet[role]].append(plant)
-    return found
+            plants[dancer.feet[role]].append(plant)
+    return plants
 
 
 def hips(dancer: Dancer, times: Array, seconds: float) -> Array:
-    """(F, 3) the way of the root, its height only as it pulses with the beat."""
+    """(F, 3) the path of the root; its height is only the bounce with the beat."""
     leg = Measures.of(dancer.skeleton).leg
     knots, along, forward = [], [], []
     for n in patterns(seconds):
@@ -165,36 +171,39 @@ def hips(dancer: Dancer, times: Array, seconds: float) -> Array:
         along += [0.0, -0.035]
         forward += [0.9 * closer, closer, closer, 0.9 * closer, -0.07, 0.0]
     x, ahead = leg * through(times, knots, np.array([along, forward]).T).T
-    pulse = np.cos(2.0 * np.pi * (times / BEAT - BEFORE))
+    pulse = np.cos(2.0 * np.pi * (times / BEAT_SECONDS - LEAD_IN_COUNTS))
     return np.stack([x, -0.012 * leg * pulse, dancer.facing * (ahead - dancer.away)], -1)
 
 
 ABOUT = "A swing dance for two with joined hands; the follower turns once under the raised arm"
 
-SMALLER = 0.93
-"""The follower's size against the leader's."""
+FOLLOWER_SCALE = 0.93
+"""Size of the follower relative to the leader."""
 
-RAISE, LOWER = (0.1, 1.35), (4.2, 5.3)
-"""From which to which count the joined hands go up before a turn, and down after it."""
+RAISE_COUNTS, LOWER_COUNTS = (0.1, 1.35), (4.2, 5.3)
+"""First and last count in which the joined hands go up before a turn, and down after it."""
 
-RELEASE, CATCH = (0.6, 1.4), (4.4, 5.3)
-"""From which to which count the other hands let go and fall, and rise and meet again."""
+RELEASE_COUNTS, CATCH_COUNTS = (0.6, 1.4), (4.4, 5.3)
+"""First and last count in which the other hands let go and fall, and rise and meet again."""
 
 
 def dance(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """Two human characters dance, at a rate (frames per second), for so many seconds.
+    """Two human characters dance.
 
     Args:
-        skeleton: The leader; the follower is a smaller one of the same build.
+        skeleton: The leader; the follower is a smaller copy.
         fps: Frames per second.
-        seconds: Length.
+        seconds: Length of the motion.
     """
     measures = Measures.of(skeleton)
     room = {"away": 0.74 * measures.arm, "closer": 0.17 * measures.arm}
     lead = Dancer(skeleton=skeleton, leads=True, **room)
-    other = Dancer(skeleton=replace(skeleton.scaled(SMALLER), name="follow"), leads=False, **room)
+    other = Dancer(skeleton=replace(skeleton.scaled(FOLLOWER_SCALE), name="follow"), leads=False, **room)
     times = frame_times(fps, seconds)
-    raised, apart = _during(times, seconds, RAISE, LOWER), _during(times, seconds, RELEASE, CATCH)
+    raised, apart = (
+        _during(times, seconds, RAISE_COUNTS, LOWER_COUNTS),
+        _during(times, seconds, RELEASE_COUNTS, CATCH_COUNTS),
+    )
     figures = {"lead": _body(lead, times, seconds, raised), "follow": _body(other, times, seconds, raised)}
     palms = _joined(figures["lead"], figures["follow"], raised)
     for dancer, figure in zip((lead, other), figures.values()):
@@ -215,7 +224,7 @@ def dance(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
 
 
 def _during(times: Array, seconds: float, begin: tuple[float, float], end: tuple[float, float]) -> Array:
-    """(F,) 1 in the turns, 0 otherwise, changing over given counts."""
+    """(F,) 1 in the turns and 0 otherwise, changing over the counts `begin` and `end`."""
     knots, values = [when(-1, 0.0)], [0.0]
     for n in patterns(seconds):
         if turns(n):
@@ -230,7 +239,7 @@ def _feet(dancer: Dancer, times: Array, seconds: float) -> dict[str, FootPath]:
 
 
 def _way(dancer: Dancer, times: Array, seconds: float) -> tuple[Array, Array]:
-    """The root's path, its height only as it pulses, and its orientations."""
+    """The path (F, 3) of the root, with only the bounce as its height, and its orientations (F, 4)."""
     path = hips(dancer, times, seconds)
     roll = -0.6 * dancer.facing * path[:, 0]
     angles = np.stack([dancer.heading(times, seconds), np.full(len(times), np.radians(4.0)), roll], -1)
@@ -239,14 +248,14 @@ def _way(dancer: Dancer, times: Array, seconds: float) -> tuple[Array, Array]:
 
 def _height(dancer: Dancer) -> float:
     """The greatest mean height of the hips at which both legs reach their feet in all patterns."""
-    seconds = 18.0 * BEAT
+    seconds = 18.0 * BEAT_SECONDS
     grid = np.linspace(0.0, seconds, 1081)
     path, orientation = _way(dancer, grid, seconds)
     return float(np.min(highest_hips(dancer.skeleton, path, orientation, _feet(dancer, grid, seconds)) - path[:, 1]))
 
 
 def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> HumanPose:
-    """A dancer but for the arms."""
+    """The pose of a dancer except the arms."""
     path, orientation = _way(dancer, times, seconds)
     path[:, 1] += _height(dancer)
     yaw = dancer.heading(times, seconds)
@@ -261,7 +270,7 @@ def _body(dancer: Dancer, times: Array, seconds: float, raised: Array) -> HumanP
 
 
 def _joined(lead: HumanPose, other: HumanPose, raised: Array) -> tuple[Array, Array]:
-    """(F, 3) where the palms meet, on either side; the first goes up above the follower's head."""
+    """(F, 3) where the palms meet, for both pairs of hands; the first goes up above the follower's head."""
     measures = Measures.of(lead.skeleton)
     middle = 0.5 * (lead.hips + other.hips)
     low = measures.leg + measures.pelvis + measures.shoulder - 0.745 * measures.arm
@@ -270,20 +279,20 @@ def _joined(lead: HumanPose, other: HumanPose, raised: Array) -> tuple[Array, Ar
         for sign in (1.0, -1.0)
     )
     above = other.point("HeadTop") + measures.leg * np.array([0.0, 0.1, -0.07])
-    # On its way the hand swings out past the follower's shoulder and face.
+    # On its way up the hand swings out past the follower's shoulder and face.
     around = (4.0 * raised * (1.0 - raised))[:, None] * measures.leg * np.array([0.2, 0.0, -0.06])
     return first + raised[:, None] * (above - first) + around, second
 
 
 def _facing(side: str, fingers: tuple[float, float, float], palm: tuple[float, float, float]) -> Array:
-    """A hand's orientation in the body's own heading; x counts inwards."""
+    """Orientation of a hand relative to the body's heading; x points inwards."""
     inward = -1.0 if side == "Left" else 1.0
     mirror = np.array([inward, 1.0, 1.0])
     return palm_facing(side, unit(mirror * fingers), mirror * palm)
 
 
 def _first_arm(dancer: Dancer, figure: HumanPose, palm: Array, raised: Array, yaw: Array) -> None:
-    """The arm that leads the turn, or is led."""
+    """Pose the arm that leads the turn, or is led."""
     side = dancer.feet[0]
     sign = 1.0 if side == "Left" else -1.0
     if dancer.leads:
@@ -299,7 +308,7 @@ def _first_arm(dancer: Dancer, figure: HumanPose, palm: Array, raised: Array, ya
 
 
 def _other_arm(dancer: Dancer, figure: HumanPose, palm: Array, apart: Array, yaw: Array) -> None:
-    """The arm that lets go in the turn and is held before the waist."""
+    """Pose the arm that lets go in the turn and is then held before the waist."""
     side = dancer.feet[1]
     sign = 1.0 if side == "Left" else -1.0
     measures = Measures.of(dancer.skeleton)
@@ -315,13 +324,13 @@ def _other_arm(dancer: Dancer, figure: HumanPose, palm: Array, apart: Array, yaw
 
 
 def _holds(lead: Dancer, other: Dancer, seconds: float) -> list[Contact]:
-    """The hands that hold each other, and when."""
+    """The contacts of the hands that hold each other."""
     spans = [(0, 0.0, seconds)]
     since = 0.0
     for n in patterns(seconds):
-        if turns(n) and when(n, CATCH[1]) > 0.0:
-            spans.append((1, since, min(when(n, RELEASE[0]), seconds)))
-            since = when(n, CATCH[1])
+        if turns(n) and when(n, CATCH_COUNTS[1]) > 0.0:
+            spans.append((1, since, min(when(n, RELEASE_COUNTS[0]), seconds)))
+            since = when(n, CATCH_COUNTS[1])
     spans.append((1, since, seconds))
     return [
         Contact(

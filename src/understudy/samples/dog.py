@@ -1,4 +1,4 @@
-"""A dog walks and trots: paws planted exactly, back, head and tail moving with the steps."""
+"""A dog walks and trots: paws are planted exactly; back, head and tail move with the steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SPINE = ("Spine", "Spine1", "Spine2", "Chest")
 TAIL = ("Tail", "Tail1", "Tail2", "Tail3", "Tail4")
 
 FORE_X, HIND_X = 0.075, 0.070
-"""Metres from the middle to where the fore and hind legs stand: each leg's joints lie in one upright plane."""
+"""Metres from the middle to the fore and hind legs; the joints of a leg lie in one upright plane."""
 
 
 def make_dog() -> Skeleton:
@@ -117,33 +117,33 @@ LEGS = {
     "RightFore": _leg("Right", "Fore", "UpperArm", "Forearm", "Metacarpus", -1.0),
 }
 
-PAD_OFF = 0.62
-"""Part of the stand after which the pad rises and the paw rolls over its toes."""
+PAD_OFF_PART = 0.62
+"""Part of stance after which the pad rises and the paw rolls over its toes."""
 
-# Degrees from the rest pose about the leg's axis, in the world, keyed by parts of the step: 0 to 1 standing, 1 to 2
-# swinging. Positive turns a hanging bone backward.
-METATARSUS = {0.0: -32.0, 0.3: -20.0, 0.65: 5.0, 1.0: 36.0, 1.25: 40.0, 1.55: 2.0, 1.85: -32.0}
+# World angles from the rest pose about the leg's axis, keyed by parts of the step: 0 to 1 is stance, 1 to 2 is swing.
+# A positive angle turns a hanging bone backward.
+METATARSUS_DEGREES = {0.0: -32.0, 0.3: -20.0, 0.65: 5.0, 1.0: 36.0, 1.25: 40.0, 1.55: 2.0, 1.85: -32.0}
 
-METACARPUS = {0.0: -16.0, 0.3: -6.0, 0.6: 2.0, 1.0: 40.0, 1.25: 78.0, 1.52: 54.0, 1.86: -6.0}
+METACARPUS_DEGREES = {0.0: -16.0, 0.3: -6.0, 0.6: 2.0, 1.0: 40.0, 1.25: 78.0, 1.52: 54.0, 1.86: -6.0}
 
-SCAPULA = {0.0: -22.0, 0.5: 2.0, 1.0: 16.0, 1.45: 0.0, 1.85: -19.0}
+SCAPULA_DEGREES = {0.0: -22.0, 0.5: 2.0, 1.0: 16.0, 1.45: 0.0, 1.85: -19.0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How a dog goes."""
+    """The parameters of a dog's gait."""
 
     name: str
     about: str
     gait: FootfallPattern
     falls: dict[str, float]
-    """When each foot falls, as a share of the cycle."""
+    """When each foot touches, as a share of the cycle."""
     height: float
     """Metres, the hips' mean height."""
     bob: float
     """Metres, up and down, twice a cycle."""
     bob_at: float
-    """Share of the cycle when the hips are highest."""
+    """Share of the cycle at which the hips are highest."""
     sway: float
     """Metres, side to side, once a cycle."""
     turn: float
@@ -197,7 +197,7 @@ def make_gait(style: Style, fps: float, seconds: float) -> Scene:
         _step(puppet, leg, name, foot, times)
         toe, pad = skeleton.point(leg.tip), skeleton.point(leg.tip.replace("Toe", "Pad"))
         contacts += foot.contacts(toe, np.zeros(3), times, 0.0, style.gait.duty)
-        contacts += foot.contacts(pad, pad.offset - toe.offset, times, 0.0, style.gait.phase(PAD_OFF))
+        contacts += foot.contacts(pad, pad.offset - toe.offset, times, 0.0, style.gait.phase(PAD_OFF_PART))
     return Scene(
         name=style.name,
         actors={"dog": puppet.motion(fps, style.name)},
@@ -208,7 +208,7 @@ def make_gait(style: Style, fps: float, seconds: float) -> Scene:
 
 
 def _foot(style: Style, name: str) -> AnimalFoot:
-    """The track of a foot: the toe stands where the leg hangs from the body, a little inside of the shoulders."""
+    """The track of a foot: the toe stands below the start of the leg, a little inside of the shoulders."""
     fore = name.endswith("Fore")
     side = 1.0 if name.startswith("Left") else -1.0
     return AnimalFoot(
@@ -221,23 +221,25 @@ def _foot(style: Style, name: str) -> AnimalFoot:
 
 
 def _step(puppet: Puppet, leg: Leg, name: str, foot: AnimalFoot, times: Array) -> None:
-    """Put one leg on its track, its lower bones turned by the step."""
+    """Pose one leg on its track, with its lower bones rotated by the phase of the step."""
     gait, phase = foot.gait, foot.count(times)[1]
     flip = np.radians(90.0 if name.endswith("Fore") else 70.0)
     roll = ramps(
         phase,
-        (gait.phase(PAD_OFF), gait.phase(1.35), flip),
+        (gait.phase(PAD_OFF_PART), gait.phase(1.35), flip),
         (gait.phase(1.1), gait.phase(1.97), -flip),
     )
     if name.endswith("Fore"):
-        scapula = np.radians(cycle_curve(gait.keys(SCAPULA), phase))
+        scapula = np.radians(cycle_curve(gait.keys(SCAPULA_DEGREES), phase))
         puppet.turn(name.replace("Fore", "Scapula"), from_axis_angle(X, scapula))
-    cannon = np.radians(cycle_curve(gait.keys(METACARPUS if name.endswith("Fore") else METATARSUS), phase))
+    cannon = np.radians(
+        cycle_curve(gait.keys(METACARPUS_DEGREES if name.endswith("Fore") else METATARSUS_DEGREES), phase)
+    )
     puppet.step(leg, foot.path(times), [cannon, roll])
 
 
 def _hips(style: Style, times: Array) -> Array:
-    """(F, 3) the hips: forward, up and down twice a cycle, over the standing hind foot once a cycle."""
+    """(F, 3) path of the hips: forward, up and down twice a cycle, towards the standing hind foot once a cycle."""
     share = times / style.gait.cycle
     standing = style.falls["LeftHind"] + 0.5 * style.gait.duty
     out = np.zeros((len(times), 3))
@@ -248,7 +250,7 @@ def _hips(style: Style, times: Array) -> Array:
 
 
 def _pose_trunk(puppet: Puppet, style: Style, cycle: Array) -> None:
-    """Hips and chest turn against each other, the head looks ahead and nods, the tail follows."""
+    """Pose the trunk: hips and chest turn against each other, the head looks ahead and nods, the tail follows."""
     lead = 2.0 * np.pi * style.falls["LeftFore"]
     turn, after = style.turn, cycle - lead
     hips = np.stack([0.02 * np.cos(2.0 * cycle - 0.6), -turn * np.cos(cycle), -0.5 * turn * np.sin(cycle)], -1)

@@ -1,8 +1,8 @@
 """The plane figure of Gleicher's first example, and its walk seen from the side [Gleicher98, fig. 2 and sec. 7.1].
 
-It has 14 freedoms: 2 for position and 12 angles, which are the trunk's turn, head, shoulders, elbows, hips, knees
-and ankles. All turns are about X and all joints lie in the plane x = 0. The root is a free joint, as every root
-here; a motion of the figure uses three of its six freedoms (y, z and the turn about X).
+It has 14 degrees of freedom: 2 for position and 12 angles, which are those of trunk, head, shoulders, elbows, hips,
+knees and ankles. All rotations are about X and all joints lie in the plane x = 0. The root is a free joint, as in all
+samples; a motion of the figure uses three of its six degrees of freedom (y, z and the rotation about X).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GAIT = FootfallPattern(cycle=1.1, stride=1.34, duty=0.61)
 """A brisk walk: 1.22 m/s, 109 steps a minute."""
 
 FLAT, HEEL_OFF = 0.11, 0.265
-"""Shares of the cycle when the toe comes down and when the heel leaves; the toe leaves at the gait's duty."""
+"""Shares of the cycle at which the toe comes down and the heel leaves; the toe leaves at the gait's duty."""
 
 LEGS = {
     side: Leg(upper=f"{side}Thigh", lower=f"{side}Shin", distal=(f"{side}Foot",), tip=f"{side}Heel", bend_to=1.0)
@@ -92,7 +92,7 @@ def make_walk2d(fps: float, seconds: float) -> Scene:
 
 
 def _hips(times: Array) -> Array:
-    """(F, 3) the hips: highest over the standing leg, a little quicker when falling off it."""
+    """(F, 3) path of the hips: highest over the standing leg, a little faster after it."""
     cycle = times / GAIT.cycle
     out = np.zeros((len(times), 3))
     out[:, 1] = 0.904 + 0.013 * np.cos(4.0 * np.pi * (cycle - 0.235))
@@ -101,10 +101,10 @@ def _hips(times: Array) -> Array:
 
 
 def _roll(skeleton: Skeleton, side: str, foot: AnimalFoot, times: Array) -> tuple[Array, Array]:
-    """The heel's path (F, 3) and the foot's turn (F,): about the heel, flat, then about the toe.
+    """The heel's path (F, 3) and the foot's angle (F,): it rotates about the heel, is flat, then rotates about the toe.
 
-    While the foot turns about its toe the heel follows from the toe's place; in the swing it leaves that circle
-    smoothly for the next heel strike, so that heel and toe stand exactly and every speed is continuous.
+    While the foot rotates about its toe, the heel moves on a circle about the toe. In swing it leaves that circle
+    smoothly for the next heel strike, so that heel and toe stand exactly and all speeds are continuous.
     """
     step, phase = foot.count(times)
     turn = ramps(phase, (HEEL_OFF, 0.74, 1.15), (0.64, 0.93, -1.45), (0.93, 1.0 + FLAT, 0.30))
@@ -120,7 +120,7 @@ def _roll(skeleton: Skeleton, side: str, foot: AnimalFoot, times: Array) -> tupl
 
 
 def _swing_arm(puppet: Puppet, side: str, phase: Array) -> None:
-    """Arms against the legs: back when the foot of their side strikes, the elbow bent more in front."""
+    """Swing an arm against the leg of its side: back at that foot's strike, with the elbow bent more in front."""
     arm = cycle_curve({0.0: 0.42, 0.25: 0.10, 0.5: -0.38, 0.75: -0.02}, phase)
     elbow = cycle_curve({0.05: -0.22, 0.30: -0.34, 0.55: -0.62, 0.80: -0.40}, phase)
     puppet.turn(f"{side}Arm", from_axis_angle(X, arm))

@@ -1,4 +1,4 @@
-"""Gaits by formula: walking, running, marching and sneaking, with every footfall exactly known."""
+"""Gaits: walking, running, marching and sneaking; all footfalls are exactly known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from understudy.samples.scene import MotionSample, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Gait:
-    """A way of going. Lengths are in leg lengths, times in shares of a stride (two steps), angles in degrees.
+    """The parameters of a gait. Lengths are in leg lengths, times in shares of a stride (two steps), angles in degrees.
 
     A stride begins as the left foot touches the floor.
     """
@@ -38,41 +38,41 @@ class Gait:
     cadence: float
     """Steps per second of an adult."""
     stance: float
-    """How long a foot stays on the floor."""
+    """Duration of stance."""
     flat: float
-    """When its sole is down."""
+    """When the sole is down."""
     lift: float
-    """When its heel comes up."""
+    """When the heel comes up."""
     under: float
     """When the hips pass over the ankle."""
     touch_pitch: float
     """Heel up is positive."""
     stand_pitch: float = 0.0
-    """Above zero: on the toes throughout."""
+    """Above zero: the foot stands on its toes."""
     leave_pitch: float
     push: float = 1.35
-    """How much faster than on average the heel comes up as the foot leaves."""
+    """Speed of the rising heel as the foot leaves, relative to its mean speed."""
     rise: float
-    """How much the ankle is lifted in its swing, and forward how much more it is moved."""
+    """Lift of the ankle in swing; `advance` is its extra movement forward."""
     advance: float = 0.0
     peak: float = 0.45
     brake: float = 0.0
-    """How hard a foot is slowed down as it touches, m/s2."""
+    """Deceleration of a foot as it touches, m/s2."""
     width: float = 0.055
     """Half the distance between the feet."""
     toe_out: float = 6.0
     crouch: float = 0.0
     bob: float = 0.02
-    """Hips up and down, each way; below zero they are low in mid-stance."""
+    """Amplitude of the hips up and down; below zero they are low in mid-stance."""
     sway: float = 0.022
     pelvis_turn: float = 5.0
     pelvis_drop: float = 3.5
     pelvis_tilt: float = 3.0
-    """Forward lean of the pelvis, then of the trunk on it, and how far it turns against the pelvis."""
+    """Forward lean of the pelvis; `lean` is that of the trunk on it, `chest_turn` its yaw against the pelvis."""
     lean: float = 3.0
     chest_turn: float = 4.5
     arm: float = 0.0
-    """Upper arms' mean forward angle, and swing each way; their spread to the side."""
+    """Mean forward angle of the upper arms; `arm_swing` is its amplitude, `arm_out` their spread to the side."""
     arm_swing: float = 22.0
     arm_out: float = 8.0
     arm_in: float = 0.0
@@ -112,15 +112,15 @@ SNEAK = Gait(
 
 
 def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[Footfall]]:
-    """Every plant of both feet that so many seconds can meet, and one more on either side."""
+    """All footfalls of both feet within a time (seconds), and some more at each end."""
     measures = Measures.of(skeleton)
     leg, stride = measures.leg, 2.0 * measures.pace / gait.cadence
-    found: dict[str, list[Footfall]] = {side: [] for side in SIDES}
+    plants: dict[str, list[Footfall]] = {side: [] for side in SIDES}
     for side, sign, late in (("Left", 1.0, 0.0), ("Right", -1.0, 0.5)):
         for k in range(-2, int(np.ceil(seconds / stride)) + 3):
             start = (k + late) * stride - _offset(gait, stride)
             place = np.array([sign * gait.width * leg, 0.0, 2.0 * gait.step * leg * (k + late)])
-            found[side].append(
+            plants[side].append(
                 Footfall(
                     place=place,
                     yaw=sign * np.radians(gait.toe_out),
@@ -138,16 +138,16 @@ def footsteps(skeleton: Skeleton, gait: Gait, seconds: float) -> dict[str, list[
                     brake=gait.brake,
                 )
             )
-    return found
+    return plants
 
 
 def _offset(gait: Gait, stride: float) -> float:
-    """Time zero is when the hips pass over the left ankle."""
+    """Seconds from the left foot's touch to time zero, when the hips pass over the left ankle."""
     return gait.under * stride
 
 
 def _hips(skeleton: Skeleton, gait: Gait, times: Array) -> tuple[Array, Array, Array]:
-    """Path (F, 3) of the root with its height's swing only, its orientations, and the strides passed (F,)."""
+    """Path (F, 3) of the root, with only the bob as its height, its orientations (F, 4), and the stride angle (F,)."""
     measures = Measures.of(skeleton)
     stride = 2.0 * measures.pace / gait.cadence
     passed = (times + _offset(gait, stride)) / stride
@@ -168,7 +168,7 @@ def _hips(skeleton: Skeleton, gait: Gait, times: Array) -> tuple[Array, Array, A
 
 
 def _height(skeleton: Skeleton, gait: Gait) -> float:
-    """The greatest mean height of the hips at which both legs reach their feet all through a stride."""
+    """The greatest mean height of the hips at which both legs reach their feet in the whole stride."""
     stride = 2.0 * Measures.of(skeleton).pace / gait.cadence
     times = np.linspace(0.0, stride, 481)
     hips, orientation, _ = _hips(skeleton, gait, times)
@@ -181,7 +181,7 @@ def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -
 
 
 def perform(gait: Gait, skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A gait of a human character at a rate (frames per second) for so many seconds."""
+    """A human character performs a gait; a rate in frames per second and a length in seconds."""
     times = frame_times(fps, seconds)
     plants = footsteps(skeleton, gait, seconds)
     feet = _feet(skeleton, plants, times)
@@ -203,7 +203,7 @@ def perform(gait: Gait, skeleton: Skeleton, fps: float, seconds: float) -> Scene
 
 
 def _upper_body(figure: HumanPose, gait: Gait, turn: Array) -> None:
-    """The trunk turns against the pelvis, the arms swing against the legs, the head stays steady."""
+    """Pose the upper body: the trunk turns against the pelvis, the arms swing against the legs, the head is steady."""
     radians = np.radians
     figure.lean(
         radians(gait.lean),
@@ -226,22 +226,22 @@ def _upper_body(figure: HumanPose, gait: Gait, turn: Array) -> None:
 
 
 def walk(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character walks, at a rate (frames per second), for so many seconds."""
+    """A human character walks; a rate in frames per second and a length in seconds."""
     return perform(WALK, skeleton, fps, seconds)
 
 
 def run(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character runs, at a rate (frames per second), for so many seconds."""
+    """A human character runs; a rate in frames per second and a length in seconds."""
     return perform(RUN, skeleton, fps, seconds)
 
 
 def march(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character marches, at a rate (frames per second), for so many seconds."""
+    """A human character marches; a rate in frames per second and a length in seconds."""
     return perform(MARCH, skeleton, fps, seconds)
 
 
 def sneak(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character sneaks on tiptoe, at a rate (frames per second), for so many seconds."""
+    """A human character sneaks on tiptoe; a rate in frames per second and a length in seconds."""
     return perform(SNEAK, skeleton, fps, seconds)
 
 

@@ -1,4 +1,4 @@
-"""A human's pose, built from the hips outwards for all times at once; limbs are placed by what they must reach."""
+"""Poses of the sample humans, from the hips outwards for all frames; limbs reach for targets by inverse kinematics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from understudy.samples.limbs import local as local_from_parent
 
 
 def frame_times(fps: float, seconds: float) -> Array:
-    """(F,) the times of the frames of so many seconds, both ends included."""
+    """(F,) times of the frames of a motion, seconds, both ends included."""
     if not (np.isfinite(fps) and fps > 0.0 and np.isfinite(seconds) and seconds >= 0.0):
         raise OptionError(
             f"Expected frames per second above zero and seconds of at least zero; got {fps} frames per second "
@@ -29,18 +29,18 @@ def frame_times(fps: float, seconds: float) -> Array:
 
 
 def ease(share: ArrayLike) -> Array:
-    """From 0 to 1 with speed and acceleration zero at both ends; held outside of 0 to 1."""
+    """A step from 0 to 1 for shares from 0 to 1, with zero speed and acceleration at both ends; constant outside."""
     s = np.clip(np.asarray(share, float), 0.0, 1.0)
     return s**3 * (10.0 + s * (-15.0 + 6.0 * s))
 
 
 def share_of(times: Array, start: float, end: float) -> Array:
-    """From 0 before a start to 1 after an end, smoothly."""
+    """A smooth step from 0 before the start to 1 after the end."""
     return ease((times - start) / (end - start))
 
 
 def hump(share: ArrayLike, peak: float = 0.5) -> Array:
-    """From 0 up to 1 at a peak and back to 0, with speed and acceleration zero at both ends."""
+    """From 0 up to 1 at a peak and back to 0, with zero speed and acceleration at both ends."""
     s = np.clip(np.asarray(share, float), 0.0, 1.0)
     rise, fall = (3.0, 3.0 * (1.0 - peak) / peak) if peak <= 0.5 else (3.0 * peak / (1.0 - peak), 3.0)
     top = peak**rise * (1.0 - peak) ** fall
@@ -51,8 +51,8 @@ def between(share: ArrayLike, span: float, start: tuple[ArrayLike, ...], end: tu
     """A fifth-degree path (N, ...) between two states, each (value, speed, acceleration).
 
     Args:
-        share: (N,) how much of the way's time has passed, 0 to 1.
-        span: The way's time, seconds.
+        share: (N,) share of the time that has passed, 0 to 1.
+        span: Duration, seconds.
         start: State at share 0, values of any one shape.
         end: State at share 1.
     """
@@ -68,13 +68,13 @@ def between(share: ArrayLike, span: float, start: tuple[ArrayLike, ...], end: tu
 
 
 def through(times: ArrayLike, knots: ArrayLike, values: ArrayLike, rates: ArrayLike | None = None) -> Array:
-    """A curve (N, ...) through values at knots, twice continuously differentiable, held before and after.
+    """A curve (N, ...) through values at knots, twice continuously differentiable, constant before and after.
 
     Args:
         times: (N,) seconds.
         knots: (K,) seconds, rising.
-        values: (K, ...) what is passed at the knots.
-        rates: (K, ...) speeds there; if not given, such that nothing overshoots: zero at tops and holds.
+        values: (K, ...) values at the knots.
+        rates: (K, ...) speeds at the knots; if not given, chosen without overshoot: zero at extremes and holds.
     """
     t, knots, values = np.asarray(times, float), np.asarray(knots, float), np.asarray(values, float)
     rates = _calm_rates(knots, values) if rates is None else np.asarray(rates, float)
@@ -110,14 +110,13 @@ ACROSS = np.array([1.0, 0.0, 0.0])
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Footfall:
-    """One foot on the ground, from touch to leave: heel first, then flat, then the ball alone.
+    """The stance of one foot, from touch to leave: heel first, then flat, then the ball alone.
 
-    Pitch is positive with the heel up. While the foot stands on its heel the heel stays where it is; from
-    `flat` on the ball and the toes do.
+    Pitch is positive with the heel up. The heel is fixed until `flat`, the ball and the toes from then on.
     """
 
     place: Array
-    """(3,) metres, world: what lies below the ankle when the foot is flat."""
+    """(3,) metres, world: the point below the ankle when the foot is flat."""
     touch: float
     """Seconds."""
     flat: float
@@ -128,23 +127,23 @@ class Footfall:
     yaw: float = 0.0
     """Heading, radians, 0 towards +Z, positive towards +X."""
     turn: float = 0.0
-    """How far the foot turns about its ball while it stands; it then stands on the ball alone."""
+    """Yaw of the foot about its ball during stance, radians; if not zero, it stands on the ball alone."""
     touch_pitch: float = 0.0
     stand_pitch: float = 0.0
-    """Pitch while it stands; above zero it stands on the ball alone."""
+    """Pitch in mid-stance; above zero the foot stands on the ball alone."""
     leave_pitch: float = 0.0
     push: float = 1.35
-    """How much faster the heel comes up as the foot leaves than on average; more makes it come up late."""
+    """Speed of the rising heel as the foot leaves, relative to its mean speed; larger values lift the heel later."""
     rise: float = 0.0
-    """How much the ankle is lifted above its way through the air before this plant, metres."""
+    """Lift of the ankle above its path in the swing before this stance, metres."""
     advance: float = 0.0
-    """How much it is moved forward of that way, metres."""
+    """Displacement forward from that path, metres."""
     aside: float = 0.0
-    """How much it is moved towards +X of that way, metres."""
+    """Displacement towards +X from that path, metres."""
     peak: float = 0.5
-    """When in that swing the most of it comes."""
+    """Share of the swing at which these displacements are greatest."""
     brake: float = 0.0
-    """How hard the foot is slowed down as it touches, m/s2: a foot in flight keeps up with the hips for longer."""
+    """Deceleration of the foot as it touches, m/s2: it then keeps up with the hips for longer."""
     on: str = "floor"
 
     @property
@@ -152,17 +151,17 @@ class Footfall:
         return self.stand_pitch > 0.0 or self.turn != 0.0 or self.on != "floor"
 
     def touch_rate(self) -> float:
-        """Speed of pitching at touch."""
+        """Pitch rate at touch."""
         return 0.6 * (self.stand_pitch - self.touch_pitch) / max(self.flat - self.touch, 1e-6)
 
     def leave_rate(self) -> float:
-        """Speed of pitching as it leaves."""
+        """Pitch rate as the foot leaves."""
         return self.push * (self.leave_pitch - self.stand_pitch) / max(self.leave - self.lift, 1e-6)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Foot:
-    """The measures of a foot, in its own frame from the ankle, metres."""
+    """Heel and ball of a foot, in its frame from the ankle, metres."""
 
     heel: Array
     ball: Array
@@ -175,7 +174,7 @@ class Foot:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FootPath:
-    """A foot over time."""
+    """The path of a foot."""
 
     ankle: Array
     """(F, 3) metres, world."""
@@ -188,23 +187,23 @@ class FootPath:
 
 
 def heading(yaw: float | Array) -> Array:
-    """Orientations that face a heading."""
+    """Orientations (..., 4) with a heading."""
     return from_axis_angle(UP, yaw)
 
 
 def unit_heading(yaw: float | Array) -> Array:
-    """Directions (..., 3) on the floor of a heading."""
+    """Horizontal unit vectors (..., 3) of a heading."""
     yaw = np.asarray(yaw, float)
     return np.stack([np.sin(yaw), np.zeros_like(yaw), np.cos(yaw)], -1)
 
 
 def pivot(plant: Footfall, local: Array) -> Array:
-    """Where a point (3,) of the flat foot's frame is, in the world."""
+    """World position of a point (3,) in the frame of the flat foot."""
     return plant.place + rotate(heading(plant.yaw), local - local[1] * UP)
 
 
 def follow(plants: Sequence[Footfall], foot: Foot, times: Array) -> FootPath:
-    """The path of a foot through its plants; before the first and after the last it stands."""
+    """The path of a foot through its footfalls; before the first and after the last it stands."""
     pitch, toes = _pitch(plants, times), _toes(plants, times)
     yaw = through(
         times,
@@ -237,7 +236,7 @@ def _swing(before: Footfall, after: Footfall, foot: Foot, times: Array) -> Array
 
 
 def _state(plant: Footfall, local: Array, yaw: float, pitch: float, rate: float) -> tuple[Array, Array, Array]:
-    """Place, speed and acceleration of the ankle of a foot that pitches about a point."""
+    """Position, velocity and acceleration of the ankle of a foot that pitches about a point."""
     c, s = np.cos(pitch), np.sin(pitch)
     arm = np.array([local[0], local[1] * c - local[2] * s, local[1] * s + local[2] * c])
     speed = rate * np.array([0.0, -arm[2], arm[1]])
@@ -256,7 +255,7 @@ def _pitch(plants: Sequence[Footfall], times: Array) -> Array:
 
 
 def _toes(plants: Sequence[Footfall], times: Array) -> Array:
-    """The toes lie flat while the ball stands, follow the foot on its heel, and straighten in the swing."""
+    """(F,) angles of the toes: flat while the ball stands, in line with a foot on its heel, straight in swing."""
     knots, values, rates = [], [], []
     for k, p in enumerate(plants):
         flat = -1.0 if p.ball_only else 0.0
@@ -274,9 +273,9 @@ def _toes(plants: Sequence[Footfall], times: Array) -> Array:
 def foot_contacts(
     skeleton: Skeleton, side: str, plants: Iterable[Footfall], seconds: float, actor: str = ""
 ) -> list[Contact]:
-    """What a foot touches within so many seconds, exactly as `follow` places it."""
+    """The contacts of a foot within a time (seconds), exactly as `follow` places it."""
     foot = Foot.of(skeleton, side)
-    found = []
+    contacts = []
     for p in plants:
         spans = {"ToeBase": (p.touch if p.ball_only else p.flat, p.leave, foot.ball)}
         if not p.ball_only:
@@ -286,7 +285,7 @@ def foot_contacts(
             spans["ToeTip"] = (*spans["ToeBase"][:2], tip)
         for name, (start, end, local) in spans.items():
             if end > 0.0 and start < seconds:
-                found.append(
+                contacts.append(
                     Contact(
                         point=skeleton.point(side + name),
                         start=max(start, 0.0),
@@ -296,16 +295,16 @@ def foot_contacts(
                         on=p.on,
                     )
                 )
-    return found
+    return contacts
 
 
-REACH = 0.995
-"""How much of a leg's full length is used at most, so that the knee never snaps straight."""
+MAX_LEG_SHARE = 0.995
+"""Greatest share of a leg's length that is used, so that the knee never snaps straight."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """The sizes that movements are scaled by, metres."""
+    """The measures of a body by which movements are scaled, metres."""
 
     leg: float
     """Height of the hip joints above the floor when standing."""
@@ -344,23 +343,23 @@ class Measures:
         )
 
     def upright(self, width: float) -> float:
-        """Height of the root of a body that stands on straight legs with its ankles twice a width apart."""
-        length = REACH * (self.thigh + self.shin)
+        """Height of the root of a body on straight legs whose ankles are twice a width apart, metres."""
+        length = MAX_LEG_SHARE * (self.thigh + self.shin)
         return float(self.pelvis + self.ankle + np.sqrt(length**2 - (width - self.hip) ** 2))
 
     @property
     def clearance(self) -> float:
-        """How much higher feet are lifted that are longer for their legs than an adult's: toes must clear the floor."""
+        """Extra lift of feet that are long for their legs, metres, so that the toes clear the floor."""
         return 0.25 * max(self.foot - 0.22 * self.leg, 0.0)
 
     @property
     def pace(self) -> float:
-        """How much slower a body of this size moves than an adult of 0.93 m legs: as pendulums do."""
+        """Time scale relative to an adult with legs of 0.93 m; it grows with size as for a pendulum."""
         return float(np.sqrt(self.leg / 0.93))
 
 
 class HumanPose:
-    """A human being posed: joints are turned parents first, and each then has a place and orientation."""
+    """A human while it is posed: joints are rotated parents first, and then have a position and orientation."""
 
     def __init__(self, skeleton: Skeleton, hips: Array, orientation: Array) -> None:
         self.skeleton = skeleton
@@ -370,7 +369,7 @@ class HumanPose:
         self.rotations[:, 0] = orientation
 
     def place(self, joint: str) -> Array:
-        """(F, 3) where a joint is whose parent has been turned."""
+        """(F, 3) world position of a joint whose parent is posed."""
         number = self.skeleton.joint(joint)
         if number == 0:
             return self.hips
@@ -378,12 +377,12 @@ class HumanPose:
         return self.place(parent) + rotate(self.orientations[parent], self.skeleton.offsets[number])
 
     def point(self, name: str) -> Array:
-        """(F, 3) where a point is whose joint has been turned."""
+        """(F, 3) world position of a point whose joint is posed."""
         point = self.skeleton.point(name)
         return self.place(point.joint) + rotate(self.orientations[point.joint], point.offset)
 
     def turn(self, joint: str, *angles: ArrayLike) -> None:
-        """Turn a joint by angles (F,), radians, about its own axes in their order."""
+        """Rotate a joint by angles (F,), radians, about its axes in their order."""
         number = self.skeleton.joint(joint)
         rotation = np.tile(self.skeleton.rest[number], (len(self.rotations), 1))
         for axis, angle in zip(self.skeleton.axes[number], angles):
@@ -391,17 +390,17 @@ class HumanPose:
         self._set(joint, rotation)
 
     def face(self, joint: str, orientation: Array) -> None:
-        """Turn a joint to a world orientation (F, 4)."""
+        """Rotate a joint to a world orientation (F, 4)."""
         self._set(joint, local_from_parent(self._parent(joint), orientation))
 
     def look(self, orientation: Array) -> None:
-        """Turn neck and head, half of the way each, so that the head has a world orientation."""
+        """Rotate neck and head by equal shares, so that the head has a world orientation."""
         half = exp(0.5 * log(local_from_parent(self._parent("Neck"), orientation)))
         self._set("Neck", half)
         self._set("Head", half)
 
     def lean(self, pitch: ArrayLike = 0.0, yaw: ArrayLike = 0.0, roll: ArrayLike = 0.0) -> None:
-        """Bend the trunk by angles in all, shared by its three joints."""
+        """Bend the trunk by total angles, shared by its three joints."""
         for joint, share in (("LowerBack", 0.36), ("Spine", 0.34), ("Spine1", 0.30)):
             self.turn(joint, share * np.asarray(pitch), share * np.asarray(yaw), share * np.asarray(roll))
 
@@ -410,8 +409,8 @@ class HumanPose:
 
         Args:
             side: "Left" or "Right".
-            path: Where the foot goes.
-            outward: How far the knee opens to the outside, radians.
+            path: The path of the foot.
+            outward: Outward angle of the knee, radians.
             knee_yaw: (F,) heading of the pelvis, radians.
         """
         sign = 1.0 if side == "Left" else -1.0
@@ -422,25 +421,25 @@ class HumanPose:
         self.turn(f"{side}ToeBase", path.toes)
 
     def arm(self, side: str, forward: ArrayLike, out: ArrayLike, elbow: ArrayLike, inward: ArrayLike = 0.0) -> None:
-        """Hang an arm by angles: swung forward, spread outwards, bent, and turned inwards about itself."""
+        """Pose an arm by angles: forward swing, outward spread, elbow, and inward twist; radians."""
         sign = 1.0 if side == "Left" else -1.0
         forward, inward = np.asarray(forward), np.asarray(inward)
         self.turn(f"{side}Arm", -forward, -sign * inward, sign * (np.asarray(out) - 0.5 * np.pi))
         self.turn(f"{side}ForeArm", elbow)
 
     def hand(self, side: str, curl: float = 0.12) -> None:
-        """Let a hand hang from its forearm, slightly curled."""
+        """Pose a hand in line with its forearm, slightly curled."""
         sign = 1.0 if side == "Left" else -1.0
         self.turn(f"{side}Hand", 0.0, 0.0, -sign * curl)
 
     def reach(self, side: str, palm: Array, orientation: Array, pole: Array) -> None:
-        """Bring a palm to a place with the hand in a world orientation, the elbow towards the pole."""
+        """Bring a palm to a position, with a world orientation of the hand and the elbow towards the pole."""
         wrist = palm - rotate(orientation, self.skeleton.point(f"{side}Palm").offset)
         self._fold(side, ("Arm", "ForeArm", "Hand"), wrist, pole)
         self.face(f"{side}Hand", orientation)
 
     def motion(self, fps: float, name: str) -> Motion:
-        """What has been posed, as a motion."""
+        """The motion as posed."""
         rotations = continuous(self.rotations)
         return Motion(skeleton=self.skeleton, fps=fps, root=self.hips, rotations=rotations, name=name)
 
@@ -463,7 +462,7 @@ class HumanPose:
 
 
 def palm_facing(side: str, fingers: ArrayLike, palm: ArrayLike) -> Array:
-    """World orientations (..., 4) of a hand whose fingers and palm point in given directions."""
+    """World orientations (..., 4) of a hand from the directions of its fingers and palm."""
     sign = 1.0 if side == "Left" else -1.0
     return turned((sign, 0.0, 0.0), (0.0, -1.0, 0.0), fingers, palm)
 
@@ -473,7 +472,7 @@ def standing(width: float, toe_out: float) -> dict[str, list[Footfall]]:
 
     Args:
         width: Half the distance between the ankles, metres.
-        toe_out: How far the feet turn out, radians.
+        toe_out: Outward angle of the feet, radians.
     """
     return {
         side: [
@@ -487,20 +486,20 @@ def standing(width: float, toe_out: float) -> dict[str, list[Footfall]]:
 
 
 def highest_hips(skeleton: Skeleton, hips: Array, orientation: Array, feet: dict[str, FootPath]) -> Array:
-    """(F,) how high the root can be, given where it is otherwise, for both legs to reach their feet.
+    """(F,) greatest height of the root at which both legs reach their feet.
 
     Args:
         skeleton: The character.
-        hips: (F, 3) metres; heights are not used.
+        hips: (F, 3) metres, world; the height is ignored.
         orientation: (F, 4) of the hips.
         feet: The path of each side's foot.
     """
     measures = Measures.of(skeleton)
-    length = REACH * (measures.thigh + measures.shin)
-    found = np.full(len(hips), np.inf)
+    length = MAX_LEG_SHARE * (measures.thigh + measures.shin)
+    heights = np.full(len(hips), np.inf)
     for side, path in feet.items():
         joint = rotate(orientation, skeleton.offsets[skeleton.joint(f"{side}UpLeg")])
         flat = (path.ankle - hips - joint)[:, [0, 2]]
         room = np.maximum(length**2 - np.einsum("fi,fi->f", flat, flat), 0.0)
-        found = np.minimum(found, path.ankle[:, 1] + np.sqrt(room) - joint[:, 1])
-    return found
+        heights = np.minimum(heights, path.ankle[:, 1] + np.sqrt(room) - joint[:, 1])
+    return heights

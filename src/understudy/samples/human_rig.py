@@ -1,4 +1,4 @@
-"""A humanoid as game engines rig them: other names, an A-pose, frames along the bones, more spine, twist bones."""
+"""A humanoid as in game engines: other names, an A-pose, frames along the bones, more spine joints, twist bones."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from understudy.samples.humans import FLEXION_FIRST, LIMB_LIMITS, SWING_FIRST, T
 from understudy.samples.limbs import frame
 from understudy.samples.scene import CharacterSample
 
-ARM_DROP = 45.0
-"""Degrees by which the arms of the A-pose hang below a T-pose's."""
+ARM_DROP_DEGREES = 45.0
+"""Angle of the arms in the A-pose below those of a T-pose."""
 
-ELBOW_BEND = 10.0
-"""Degrees by which the elbows of the A-pose are bent."""
+ELBOW_BEND_DEGREES = 10.0
+"""Angle of the elbows in the A-pose."""
 
 X, Y, Z = np.eye(3)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RigBone:
-    """A joint as it stands in the rest pose, in the world."""
+    """A joint in the rest pose, in world coordinates."""
 
     name: str
     parent: str
     place: Array
     """(3,) metres."""
     along: Array
-    """(3,) where its bone points."""
+    """(3,) direction of its bone."""
     flexion: Array
-    """(3,) the axis it flexes about."""
+    """(3,) flexion axis."""
     kind: JointKind = JointKind.BALL
     axes: Array
-    """(A, 3) the axes that its angles count about, in order."""
+    """(A, 3) axes of its angles, in order."""
     limits: Array
     """(A, 2) degrees."""
     backwards: bool = False
-    """Its own frame points against the bone, as on the mirrored side of a game rig."""
+    """Whether its frame points against the bone, as on the mirrored side of a game rig."""
 
     @property
     def frame(self) -> Array:
-        """(3, 3) its frame in columns: along the bone, then across, then the flexion axis."""
+        """(3, 3) its frame in columns: along the bone, across it, and the flexion axis."""
         first, third, _ = frame(-self.along if self.backwards else self.along, self.flexion).T
         return np.stack([first, np.cross(third, first), third], -1)
 
 
 def _trunk() -> list[RigBone]:
     none = np.full((3, 2), np.nan)
-    found = [
+    bones = [
         RigBone(name="root", parent="", place=np.zeros(3), along=X, flexion=Z, kind=JointKind.FREE,
              axes=np.eye(3), limits=none),
         RigBone(name="pelvis", parent="root", place=np.array([0.0, 1.02, 0.0]), along=Y, flexion=X,
@@ -64,11 +64,11 @@ def _trunk() -> list[RigBone]:
     for k, name in enumerate(names):
         after = places[k + 1] if k + 1 < len(places) else places[k] + Y
         limits = np.array(TRUNK_LIMITS["Neck" if k > 4 else "Spine"], float) * (1.0 if k > 4 else 0.6)
-        found.append(
-            RigBone(name=name, parent=found[-1].name, place=places[k], along=after - places[k], flexion=X,
+        bones.append(
+            RigBone(name=name, parent=bones[-1].name, place=places[k], along=after - places[k], flexion=X,
                  axes=np.array(SWING_FIRST, float), limits=limits)
         )  # fmt: skip
-    return found
+    return bones
 
 
 def _leg(side: str, sign: float) -> list[RigBone]:
@@ -80,10 +80,10 @@ def _leg(side: str, sign: float) -> list[RigBone]:
         ("foot", "calf", "Foot"),
         ("ball", "foot", "ToeBase"),
     )
-    found = []
+    bones = []
     for k, (name, parent, part) in enumerate(chain):
         hinge = part in ("Leg", "ToeBase")
-        found.append(
+        bones.append(
             RigBone(
                 name=f"{name}_{side}", parent=parent if k == 0 else f"{parent}_{side}", place=places[k],
                 along=places[k + 1] - places[k] if k < 3 else Z, flexion=X,
@@ -92,19 +92,19 @@ def _leg(side: str, sign: float) -> list[RigBone]:
                 limits=_sided(LIMB_LIMITS[part], sign), backwards=sign < 0.0,
             )
         )  # fmt: skip
-    return found
+    return bones
 
 
 def _arm(side: str, sign: float) -> list[RigBone]:
-    drop = from_axis_angle(Z, -sign * np.radians(ARM_DROP))
-    bend = multiply(drop, from_axis_angle(-sign * Y, np.radians(ELBOW_BEND)))
+    drop = from_axis_angle(Z, -sign * np.radians(ARM_DROP_DEGREES))
+    bend = multiply(drop, from_axis_angle(-sign * Y, np.radians(ELBOW_BEND_DEGREES)))
     upper, fore = rotate(drop, sign * X), rotate(bend, sign * X)
     hinge = rotate(drop, -sign * Y)
     inner, shoulder = np.array([0.03 * sign, 1.49, 0.01]), np.array([0.19 * sign, 1.48, -0.01])
     elbow = shoulder + 0.30 * upper
     wrist = elbow + 0.27 * fore
     arm_limits = _sided(LIMB_LIMITS["Arm"], sign)
-    arm_limits[2] += sign * ARM_DROP
+    arm_limits[2] += sign * ARM_DROP_DEGREES
     turned = rotate(bend, np.eye(3))
     back = sign < 0.0
     twist = np.array([[-110.0, 110.0]])
@@ -114,7 +114,7 @@ def _arm(side: str, sign: float) -> list[RigBone]:
         RigBone(name=f"upperarm_{side}", parent=f"clavicle_{side}", place=shoulder, along=upper, flexion=hinge,
              axes=np.eye(3), limits=arm_limits, backwards=back),
         RigBone(name=f"lowerarm_{side}", parent=f"upperarm_{side}", place=elbow, along=fore, flexion=hinge,
-             kind=JointKind.HINGE, axes=hinge[None], limits=np.array(LIMB_LIMITS["ForeArm"]) - ELBOW_BEND,
+             kind=JointKind.HINGE, axes=hinge[None], limits=np.array(LIMB_LIMITS["ForeArm"]) - ELBOW_BEND_DEGREES,
              backwards=back),
         RigBone(name=f"lowerarm_twist_01_{side}", parent=f"lowerarm_{side}", place=elbow + 0.16 * fore, along=fore,
              flexion=hinge, kind=JointKind.HINGE, axes=fore[None], limits=twist, backwards=back),
@@ -124,11 +124,11 @@ def _arm(side: str, sign: float) -> list[RigBone]:
 
 
 def _sided(limits: tuple[tuple[float, float], ...], sign: float) -> Array:
-    """Limits of the left side as they are, or mirrored: turning about X is the same on both sides."""
-    found = np.array(limits, float)
-    if sign < 0.0 and len(found) == 3:
-        found[1:] = -found[1:, ::-1]
-    return found
+    """Limits of the left side (sign 1), or mirrored (sign -1): rotation about X is the same on both sides."""
+    ranges = np.array(limits, float)
+    if sign < 0.0 and len(ranges) == 3:
+        ranges[1:] = -ranges[1:, ::-1]
+    return ranges
 
 
 def _ends(bones: dict[str, RigBone]) -> tuple[Point, ...]:
@@ -147,7 +147,7 @@ def _ends(bones: dict[str, RigBone]) -> tuple[Point, ...]:
 
 @cache
 def other() -> Skeleton:
-    """A game character of 1.82 m with its own names, rest pose and joint frames."""
+    """A game character of 1.82 m with other names, rest pose and joint frames."""
     bones = _trunk()
     for side, sign in (("l", 1.0), ("r", -1.0)):
         bones += _leg(side, sign) + _arm(side, sign)

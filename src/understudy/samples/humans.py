@@ -1,4 +1,4 @@
-"""Human characters of one structure and several builds: adult, child, giant, and a long body on short limbs."""
+"""Human characters of one structure and several builds: adult, child, giant, and a long body with short limbs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from understudy.samples.scene import CharacterSample
 SIDES = ("Left", "Right")
 
 FLEXION_FIRST = ((1, 0, 0), (0, 0, 1), (0, 1, 0))
-"""Axes of a leg's balls: forwards and back, sideways, and the twist about the bone last."""
+"""Axes of the ball joints of a leg: forwards and back, sideways, and the twist about the bone last."""
 
 SWING_FIRST = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-"""Axes of trunk and arms; an arm that hangs is turned by -90 degrees about the last, far from gimbal lock."""
+"""Axes of trunk and arms; a hanging arm is rotated by -90 degrees about the last, far from gimbal lock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ LIMB_LIMITS = {
 
 
 def human(name: str, build: Build) -> Skeleton:
-    """A human of a build: stands in a T-pose on the floor, faces +Z, joint frames along the world's axes."""
+    """A human of a build: in a T-pose on the floor, facing +Z, with joint frames aligned with the world."""
     names, parents, offsets = ["Hips"], [-1], [(0.0, build.ankle + build.shin + build.thigh + build.pelvis, 0.0)]
 
     def add(joint: str, parent: str, x: float, y: float, z: float) -> None:

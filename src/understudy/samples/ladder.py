@@ -1,4 +1,4 @@
-"""Climbing a vertical ladder: a hand and the opposite foot at a time, each hold exact."""
+"""Climbing a vertical ladder: a hand and the opposite foot at a time; all holds are exact."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from understudy.samples.scene import MotionSample, Prop, Scene
 
 ABOUT = "Climbs a ladder, a hand and the opposite foot at a time"
 
-THICK = 0.032
-"""Of rungs and rails, in leg lengths."""
+THICKNESS_LEGS = 0.032
+"""Thickness of rungs and rails."""
 
-HANDS = 0.83
-"""How far apart the hands hold, in breadths of the shoulders."""
+HAND_SPREAD_BREADTHS = 0.83
+"""Distance between the hands, in shoulder breadths."""
 
-BEAT = 0.8
-"""Seconds from one move to the next, for an adult."""
+BEAT_SECONDS = 0.8
+"""Time from one move of an adult to the next."""
 
-START = 0.5
-"""Seconds before the first move."""
+START_SECONDS = 0.5
+"""Time before the first move."""
 
-FOOT_MOVE, HAND_MOVE = (0.06, 0.72), (0.12, 0.86)
-"""From which to which share of a beat a foot and a hand move."""
+FOOT_MOVE_SHARES, HAND_MOVE_SHARES = (0.06, 0.72), (0.12, 0.86)
+"""Start and end of the move of a foot and of a hand, in shares of a beat."""
 
 Hold = tuple[float, float, int]
-"""From when until when, seconds of an adult, and on which rung; 0 is the floor."""
+"""Start and end, seconds of an adult, and number of the rung; 0 is the floor."""
 
 
 def _rung(measures: Measures) -> float:
-    """Distance between rungs, metres, within reach of legs and arms: each climbs two at a time."""
+    """Distance between rungs, metres; each limb must reach two rungs up."""
     return min(0.27 * measures.leg, 0.45 * measures.arm)
 
 
 def _back(measures: Measures) -> float:
-    """How far the hips stay behind the rungs, metres: the trunk leans in, and the arms are half bent."""
+    """Distance of the hips behind the rungs, metres: the trunk leans in, and the arms are half bent."""
     return 0.745 * measures.arm + 0.045 * measures.shoulder
 
 
@@ -68,15 +68,15 @@ def climb(first: int, rung: int, until: float, move: tuple[float, float], floor_
 
     Args:
         first: The beat of its first move, 0 or 1.
-        rung: Where it is at first.
-        until: Seconds that must be covered.
-        move: From which to which share of a beat it moves.
-        floor_first: It stands on the floor at first, so that its first move is to rung 1 or 2.
+        rung: Its first rung.
+        until: Seconds to cover.
+        move: Start and end of its move, in shares of a beat.
+        floor_first: Whether it starts on the floor, so that its first move is to rung 1 or 2.
     """
     since, holds = -2.0, []
-    for beat in range(first, int(np.ceil(max(until - START, 0.0) / BEAT)) + 3, 2):
-        holds.append((since, START + BEAT * (beat + move[0]), rung))
-        since = START + BEAT * (beat + move[1])
+    for beat in range(first, int(np.ceil(max(until - START_SECONDS, 0.0) / BEAT_SECONDS)) + 3, 2):
+        holds.append((since, START_SECONDS + BEAT_SECONDS * (beat + move[0]), rung))
+        since = START_SECONDS + BEAT_SECONDS * (beat + move[1])
         rung = first + 1 if floor_first and rung == 0 else rung + 2
     return [*holds, (since, since + 10.0, rung)]
 
@@ -87,10 +87,10 @@ def _footholds(skeleton: Skeleton, side: str, until: float) -> list[Footfall]:
     sign, first = (1.0, 1) if side == "Left" else (-1.0, 0)
     ball = skeleton.offsets[skeleton.joint(f"{side}ToeBase")][2]
     plants = []
-    for since, until_, rung in climb(first, 0, until, FOOT_MOVE, floor_first=True):
+    for since, until_, rung in climb(first, 0, until, FOOT_MOVE_SHARES, floor_first=True):
         stands = rung == 0
-        height = 0.0 if stands else _rung(measures) * rung + 0.5 * THICK * leg
-        # On a rung it is the ball that rests at z = 0; on the floor the whole foot stays in front of the ladder.
+        height = 0.0 if stands else _rung(measures) * rung + 0.5 * THICKNESS_LEGS * leg
+        # On a rung the ball of the foot rests at z = 0; on the floor the whole foot is in front of the ladder.
         far = -ball * np.cos(np.radians(8.0)) - (0.1 * leg if stands else 0.0)
         plants.append(
             Footfall(
@@ -114,47 +114,49 @@ def _grip(skeleton: Skeleton, side: str, rung: int) -> Array:
     """(3,) where the palm holds a rung."""
     measures = Measures.of(skeleton)
     sign = 1.0 if side == "Left" else -1.0
-    return np.array([sign * HANDS * measures.breadth, _rung(measures) * rung, -0.5 * THICK * measures.leg])
+    return np.array(
+        [sign * HAND_SPREAD_BREADTHS * measures.breadth, _rung(measures) * rung, -0.5 * THICKNESS_LEGS * measures.leg]
+    )
 
 
 def _first_rung(skeleton: Skeleton) -> int:
-    """The rung that is a little below the shoulders of someone who stands on the floor."""
+    """The rung a little below the shoulders of a body that stands on the floor."""
     measures = Measures.of(skeleton)
     return int(np.floor((_standing(skeleton) + measures.shoulder) / _rung(measures) - 0.25))
 
 
 def _handholds(skeleton: Skeleton, side: str, until: float) -> list[Hold]:
     first = 0 if side == "Left" else 1
-    return climb(first, _first_rung(skeleton) + first, until, HAND_MOVE, floor_first=False)
+    return climb(first, _first_rung(skeleton) + first, until, HAND_MOVE_SHARES, floor_first=False)
 
 
 def _palm(skeleton: Skeleton, side: str, holds: list[Hold], times: Array) -> Array:
-    """(F, 3) the way of a palm from hold to hold, out and over the rungs in between."""
+    """(F, 3) the path of a palm from hold to hold, out and over the rungs in between."""
     measures = Measures.of(skeleton)
     t = times / measures.pace
     places = np.array([_grip(skeleton, side, rung) for _, _, rung in holds])
-    found = np.tile(places[0], (len(times), 1))
+    path = np.tile(places[0], (len(times), 1))
     away = measures.leg * np.array([0.0, 0.05, -0.11])
     for k, (_, leaves, _) in enumerate(holds[:-1]):
         share = (t - leaves) / (holds[k + 1][0] - leaves)
-        found += ease(share)[:, None] * (places[k + 1] - places[k]) + hump(share)[:, None] * away
-    # Sums of steps round; while it holds on, the palm is exactly on its rung.
+        path += ease(share)[:, None] * (places[k + 1] - places[k]) + hump(share)[:, None] * away
+    # The sum of steps has rounding errors; during a hold the palm is set exactly on its rung.
     for (since, until, _), place in zip(holds, places):
-        found[(t >= since) & (t <= until)] = place
-    return found
+        path[(t >= since) & (t <= until)] = place
+    return path
 
 
 def _hips(skeleton: Skeleton, times: Array) -> tuple[Array, Array]:
-    """(F, 3) the root's path: it rises by a rung in every beat but the first; and (F,) -1 to 1, the side it is on."""
+    """The root's path (F, 3), one rung up in every beat but the first, and its side (F,) from -1 to 1."""
     measures = Measures.of(skeleton)
     t, leg = times / measures.pace, measures.leg
-    beats = int(np.ceil(max(t[-1] - START, 0.0) / BEAT)) + 3
-    knots, heights, shifts, sides = [0.0], [0.0], [0.0, 0.3 * START], [0.0, 0.0]
+    beats = int(np.ceil(max(t[-1] - START_SECONDS, 0.0) / BEAT_SECONDS)) + 3
+    knots, heights, shifts, sides = [0.0], [0.0], [0.0, 0.3 * START_SECONDS], [0.0, 0.0]
     for beat in range(beats):
-        begin = START + BEAT * beat
-        knots += [begin + 0.06 * BEAT, begin + 0.96 * BEAT]
+        begin = START_SECONDS + BEAT_SECONDS * beat
+        knots += [begin + 0.06 * BEAT_SECONDS, begin + 0.96 * BEAT_SECONDS]
         heights += [float(max(beat - 1, 0)), float(beat)]
-        shifts.append(begin + 0.4 * BEAT)
+        shifts.append(begin + 0.4 * BEAT_SECONDS)
         sides.append(1.0 if beat % 2 == 0 else -1.0)
     side = through(t, shifts, sides)
     hips = np.stack(
@@ -169,7 +171,7 @@ def _hips(skeleton: Skeleton, times: Array) -> tuple[Array, Array]:
 
 
 def ladder(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character climbs a ladder, at a rate (frames per second), for so many seconds."""
+    """A human character climbs a ladder; a rate in frames per second and a length in seconds."""
     measures = Measures.of(skeleton)
     times, until = frame_times(fps, seconds), seconds / measures.pace
     hips, side_on = _hips(skeleton, times)
@@ -206,10 +208,12 @@ def _prop(skeleton: Skeleton, until: float) -> Prop:
     """The ladder: its rungs, then its two rails."""
     measures = Measures.of(skeleton)
     leg, rung = measures.leg, _rung(measures)
-    half = HANDS * measures.breadth + 0.07 * leg
+    half = HAND_SPREAD_BREADTHS * measures.breadth + 0.07 * leg
     count = max(hold[2] for side in SIDES for hold in _handholds(skeleton, side, until)) + 2
     tall = rung * (count + 0.5)
-    sizes = [[2.0 * half, THICK * leg, THICK * leg]] * count + [[THICK * leg, tall, THICK * leg]] * 2
+    sizes = [[2.0 * half, THICKNESS_LEGS * leg, THICKNESS_LEGS * leg]] * count + [
+        [THICKNESS_LEGS * leg, tall, THICKNESS_LEGS * leg]
+    ] * 2
     places = [[0.0, rung * (k + 1), 0.0] for k in range(count)]
     places += [[sign * half, 0.5 * tall, 0.0] for sign in (1.0, -1.0)]
     return Prop(name="ladder", sizes=np.array(sizes), positions=np.array(places), rotations=identity(count + 2))

@@ -1,4 +1,4 @@
-"""Placing limbs by formula: the two-bone chain, and frames that put a bone and a hinge where they belong."""
+"""Closed-form placement of limbs: two-bone inverse kinematics, and frames from a bone and a hinge axis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def unit(v: ArrayLike) -> Array:
 
 
 def bend(start: ArrayLike, goal: ArrayLike, upper: float, lower: float, pole: ArrayLike) -> tuple[Array, Array]:
-    """The middle joint (..., 3) of a two-bone limb from start that reaches for the goal, and where it ends.
+    """Two-bone inverse kinematics: the middle joint (..., 3) of a limb that reaches for a goal, and its end.
 
     Args:
         start: (..., 3) metres, the hip or shoulder.
@@ -40,7 +40,7 @@ def bend(start: ArrayLike, goal: ArrayLike, upper: float, lower: float, pole: Ar
 
 
 def frame(bone: ArrayLike, hinge: ArrayLike) -> Array:
-    """Matrices (..., 3, 3) whose columns are the bone's direction, the hinge made square to it, and their product."""
+    """Matrices (..., 3, 3) whose columns are the bone's direction, the hinge square to it, and their product."""
     first = unit(bone)
     hinge = np.asarray(hinge, float)
     second = unit(hinge - first * np.einsum("...i,...i->...", hinge, first)[..., None])
@@ -48,12 +48,12 @@ def frame(bone: ArrayLike, hinge: ArrayLike) -> Array:
 
 
 def turned(local_bone: ArrayLike, local_hinge: ArrayLike, bone: ArrayLike, hinge: ArrayLike) -> Array:
-    """World orientations (..., 4) that take a joint's own bone direction and hinge axis to the given world ones."""
+    """World orientations (..., 4) that take a bone direction and hinge axis of a joint's frame to world directions."""
     return from_matrix(frame(bone, hinge) @ np.swapaxes(frame(local_bone, local_hinge), -1, -2))
 
 
 def local(parent: ArrayLike, child: ArrayLike) -> Array:
-    """The local rotation of a child whose world orientation is given, under its parent's."""
+    """The local rotation of a child from the world orientations of its parent and itself."""
     return multiply(conjugate(parent), child)
 
 
@@ -65,19 +65,19 @@ def folded(
     pole: ArrayLike,
     what: str = "limb",
 ) -> tuple[Array, Array]:
-    """A limb whose middle joint is a pure hinge, folded so that it ends exactly at the goal.
+    """Inverse kinematics of a limb whose middle joint is a hinge; it ends exactly at the goal.
 
     Args:
         start: (..., 3) metres, the hip or shoulder.
         goal: (..., 3) metres, where the ankle or wrist is; it must be within reach.
-        upper: The first bone (3,) and the hinge's axis (3,), in the upper joint's own frame; the limb is straight,
-            and the axis square to it, at angle zero.
+        upper: The first bone (3,) and the hinge's axis (3,), in the upper joint's frame; at angle zero the limb is
+            straight and the axis is at right angles to it.
         lower: Length of the second bone, metres.
         pole: (..., 3) direction towards which the middle joint points.
-        what: Its name, for the error.
+        what: The name of the limb, for the error message.
 
     Returns:
-        World orientations (..., 4) of the upper joint and angles (...) of the hinge, radians, none below zero.
+        World orientations (..., 4) of the upper joint and angles (...) of the hinge, radians, at least zero.
     """
     bone, axis = np.asarray(upper[0], float), np.asarray(upper[1], float)
     first = float(np.linalg.norm(bone))

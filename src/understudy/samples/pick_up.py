@@ -30,16 +30,16 @@ from understudy.samples.scene import MotionSample, Prop, Scene
 
 ABOUT = "Walks up to a box, crouches, takes it by its sides and carries it away"
 
-WIDTH = 0.085
-"""Half the distance between the ankles, in leg lengths."""
+HALF_WIDTH_LEGS = 0.085
+"""Half the distance between the ankles."""
 
 STOP, GRIP, LIFT, RISEN, GO = 2.45, 3.5, 3.6, 4.7, 4.85
-"""Seconds of an adult: feet together; hands on the box; box leaves the floor; upright again; the first step away."""
+"""Times of an adult, seconds: feet together; hands on the box; box off the floor; upright; first step away."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkStep:
-    """A foot set down: when it leaves, when it touches, and how far it has then gone, leg lengths."""
+    """A step: when the foot leaves and touches, seconds, and how far ahead it then is, leg lengths."""
 
     side: str
     leave: float
@@ -48,8 +48,8 @@ class WalkStep:
 
 
 def steps(until: float) -> list[WalkStep]:
-    """Every step of an adult, in order, up to a time (seconds) and a few beyond."""
-    found = [
+    """The steps of an adult in order, up to a time (seconds) and a few more."""
+    plan = [
         WalkStep(side="Left", leave=0.35, touch=0.78, far=0.55),
         WalkStep(side="Right", leave=0.9, touch=1.33, far=1.2),
         WalkStep(side="Left", leave=1.45, touch=1.88, far=1.62),
@@ -57,28 +57,28 @@ def steps(until: float) -> list[WalkStep]:
     ]
     far, leave, side = 2.05, GO, "Left"
     while leave < until + 2.0:
-        found.append(WalkStep(side=side, leave=leave, touch=leave + 0.43, far=far))
+        plan.append(WalkStep(side=side, leave=leave, touch=leave + 0.43, far=far))
         far, leave, side = far + 0.62, leave + 0.58, "Right" if side == "Left" else "Left"
-    return found
+    return plan
 
 
 def footsteps(skeleton: Skeleton, plan: list[WalkStep]) -> dict[str, list[Footfall]]:
-    """The plants of both feet that a plan of steps gives."""
+    """The footfalls of both feet for a plan of steps."""
     measures = Measures.of(skeleton)
     leg, pace = measures.leg, measures.pace
-    found: dict[str, list[Footfall]] = {}
+    plants: dict[str, list[Footfall]] = {}
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
-        own = [step for step in plan if step.side == side]
-        touches = [-2.0] + [step.touch for step in own]
-        leaves = [step.leave for step in own] + [own[-1].touch + 10.0]
-        fars = [0.0] + [step.far for step in own]
-        found[side] = []
+        side_steps = [step for step in plan if step.side == side]
+        touches = [-2.0] + [step.touch for step in side_steps]
+        leaves = [step.leave for step in side_steps] + [side_steps[-1].touch + 10.0]
+        fars = [0.0] + [step.far for step in side_steps]
+        plants[side] = []
         for k, (touch, leave, far) in enumerate(zip(touches, leaves, fars)):
             stride = far - fars[k - 1] if k else 0.0
             follows = fars[k + 1] - far if k + 1 < len(fars) else 0.0
-            found[side].append(
+            plants[side].append(
                 Footfall(
-                    place=leg * np.array([sign * WIDTH, 0.0, far]),
+                    place=leg * np.array([sign * HALF_WIDTH_LEGS, 0.0, far]),
                     yaw=sign * np.radians(7.0),
                     touch=pace * touch,
                     flat=pace * (touch + 0.11),
@@ -91,11 +91,11 @@ def footsteps(skeleton: Skeleton, plan: list[WalkStep]) -> dict[str, list[Footfa
                     brake=8.0 if stride > 1.0 else 0.0,
                 )
             )
-    return found
+    return plants
 
 
 def _walked(skeleton: Skeleton, plan: list[WalkStep], times: Array) -> Array:
-    """(F, 3) the root's way with the height left at zero: between the feet, and over the one that stands."""
+    """(F, 3) the root's path with zero height: between the feet, shifted over the standing foot."""
     measures = Measures.of(skeleton)
     far = dict.fromkeys(SIDES, 0.0)
     knots, ahead, middles, sides = [-1.0], [0.0], [-1.0, plan[0].leave - 0.3], [0.0, 0.0]
@@ -105,7 +105,7 @@ def _walked(skeleton: Skeleton, plan: list[WalkStep], times: Array) -> Array:
         knots.append(step.touch + 0.03)
         ahead.append(0.5 * (far[step.side] + far[other]))
         middles.append(0.5 * (step.leave + step.touch))
-        sides.append(0.5 * WIDTH * (1.0 if other == "Left" else -1.0))
+        sides.append(0.5 * HALF_WIDTH_LEGS * (1.0 if other == "Left" else -1.0))
         if step.touch == STOP:
             knots += [STOP + 0.25, GO - 0.15]
             ahead += [far["Left"] + 0.015] * 2
@@ -119,7 +119,7 @@ def _walked(skeleton: Skeleton, plan: list[WalkStep], times: Array) -> Array:
 
 
 def _bob(plan: list[WalkStep], times: Array) -> Array:
-    """(F,) how far the hips sink below standing, leg lengths: most as a foot touches."""
+    """(F,) drop of the hips below standing, leg lengths; greatest as a foot touches."""
     knots, values = [plan[0].leave - 0.3], [0.0]
     for step in plan:
         knots += [0.5 * (step.leave + step.touch) - 0.02, step.touch + 0.05]
@@ -150,7 +150,9 @@ def _hips(skeleton: Skeleton, plan: list[WalkStep], times: Array, stoop: float) 
     t, leg = times / measures.pace, measures.leg
     crouch = _crouch(t)
     hips = _walked(skeleton, plan, times)
-    hips[:, 1] = measures.upright(WIDTH * leg) - leg * (0.012 + _bob(plan, t) + (0.46 + 0.06 * stoop) * crouch)
+    hips[:, 1] = measures.upright(HALF_WIDTH_LEGS * leg) - leg * (
+        0.012 + _bob(plan, t) + (0.46 + 0.06 * stoop) * crouch
+    )
     hips[:, 2] -= 0.2 * leg * crouch
     angles = [np.radians(4.0) * _swing(plan, t), np.radians(3.0 + (28.0 + 20.0 * stoop) * crouch), 0.0 * t]
     return hips, from_euler(np.stack(angles, -1), "YXZ")
@@ -161,15 +163,15 @@ class Bow:
     """How a body bends down to the box."""
 
     stoop: float
-    """How much deeper than an adult, 0 to 1."""
+    """How much deeper than an adult it bends, 0 to 1."""
     shoulders: float
-    """How far forward the shoulders then are, metres."""
+    """Forward position of the shoulders when bent, metres."""
     neck: Array
-    """(3,) where the neck then is, metres."""
+    """(3,) position of the neck when bent, metres."""
 
 
 def _bow(skeleton: Skeleton, plan: list[WalkStep]) -> Bow:
-    """The least deep bow from which the hands get down to the box."""
+    """The shallowest bow in which the hands reach the box."""
     measures = Measures.of(skeleton)
     wrist = 0.56 * _size(measures)[1] + 0.86 * skeleton.point("LeftPalm").offset[0]
     stoop = 0.0
@@ -184,7 +186,7 @@ def _bow(skeleton: Skeleton, plan: list[WalkStep]) -> Bow:
 
 
 def _size(measures: Measures) -> Array:
-    """(3,) the edges of a box that suits the arms, metres."""
+    """(3,) edge lengths of a box that suits the arms, metres."""
     return np.array([0.36, 0.30, 0.28]) * measures.arm / 0.56
 
 
@@ -201,7 +203,7 @@ def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -
 
 
 def pick_up(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character picks up a box, at a rate (frames per second), for so many seconds."""
+    """A human character picks up a box; a rate in frames per second and a length in seconds."""
     measures = Measures.of(skeleton)
     times = frame_times(fps, seconds)
     plan = steps(max(seconds / measures.pace, 8.0))
@@ -237,15 +239,15 @@ def pick_up(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
 
 
 def _gaze(times: Array) -> Array:
-    """(F,) how far the eyes are on the box."""
+    """(F,) how much the eyes look at the box, 0 to 1."""
     return through(times, [0.3, 1.8, LIFT, GO], [0.3, 1.0, 1.0, 0.2])
 
 
 def _box(figure: HumanPose, plan: list[WalkStep], bow: Bow, times: Array) -> Array:
-    """(F, 3) the middle of the box: on the floor, then lifted, then carried before the body.
+    """(F, 3) centre of the box: on the floor, then lifted, then carried before the body.
 
-    It is lifted straight up, except by those who must bow so deep that their arms only reach what moves with
-    their shoulders.
+    It is lifted straight up, unless the body must bow so deep that the box has to move with the shoulders to stay in
+    reach.
     """
     measures = Measures.of(figure.skeleton)
     stop = next(step.far for step in plan if step.touch == STOP) * measures.leg
@@ -264,7 +266,7 @@ def _box(figure: HumanPose, plan: list[WalkStep], bow: Bow, times: Array) -> Arr
 
 
 def _arms(figure: HumanPose, size: Array, box: Array, times: Array, swing: Array, carried: Array) -> None:
-    """The arms swing, reach for the box's sides, and hold on."""
+    """Pose the arms: they swing, reach for the sides of the box, and hold it."""
     held = share_of(times, STOP + 0.4, GRIP)
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         figure.turn(f"{side}Shoulder", 0.0, -sign * 0.25 * held * (1.0 - 0.6 * carried), 0.0)

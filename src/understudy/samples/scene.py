@@ -1,4 +1,4 @@
-"""A sample: who moves, what stands around, and what touches what."""
+"""Samples: scenes of actors, props and contacts, and the makers of characters and motions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from understudy.figure.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prop:
-    """A thing in the scene, as boxes: a carried box is one, a ladder is several."""
+    """A thing in the scene, made of boxes: a carried box is one box, a ladder is several."""
 
     name: str
     sizes: Array
-    """(B, 3) metres, full edge lengths of each box."""
+    """(B, 3) metres, edge lengths of each box."""
     positions: Array
-    """(B, 3) metres, world, centres; or (F, B, 3) where it moves."""
+    """(B, 3) metres, world, centres; (F, B, 3) if it moves."""
     rotations: Array
-    """(B, 4), or (F, B, 4) where it moves."""
+    """(B, 4), or (F, B, 4) if it moves."""
 
     def __repr__(self) -> str:
         return f"<Prop {self.name}>"
@@ -38,7 +38,7 @@ class Scene:
     floor: float = 0.0
     """Height of the floor, metres."""
     about: str = ""
-    """What it shows, in a sentence."""
+    """A one-sentence description."""
     tags: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Scene:
 
 @dataclass(frozen=True, kw_only=True)
 class CharacterSample:
-    """A character that can be made by name."""
+    """A sample character and its maker."""
 
     name: str
     about: str
@@ -65,11 +65,11 @@ class CharacterSample:
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSample:
-    """A motion that can be made by name, at any rate and length."""
+    """A sample motion and its maker, for any rate and length."""
 
     name: str
     about: str
     seconds: float
-    """How long it is if nobody says."""
+    """Default length."""
     make: Callable[[float, float], Scene]
     """Takes frames per second and seconds."""

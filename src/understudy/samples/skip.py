@@ -1,4 +1,4 @@
-"""Skipping by formula: a step, then a hop on the same foot, left and right in turn, every footfall exactly known."""
+"""Skipping: a step, then a hop on the same foot, left and right in turn; all footfalls are exactly known."""
 
 from __future__ import annotations
 
@@ -24,45 +24,51 @@ from understudy.samples.scene import MotionSample, Scene
 
 ABOUT = "Skips along: a step and a hop on the left, a step and a hop on the right"
 
-PERIOD = 0.7
-"""Seconds from the left foot's step to the right's, for an adult: a step and a hop."""
+PERIOD_SECONDS = 0.7
+"""Time of a step and a hop of an adult: from the step of one foot to the step of the other."""
 
-TRAVEL = 1.05
-"""Leg lengths gone in that time."""
+TRAVEL_LEGS = 1.05
+"""Distance travelled in that time."""
 
-STEP = (0.0, 0.06, 0.14, 0.3)
-"""When a step's foot touches, is flat, lifts its heel and leaves, in shares of the period; then it is in the air."""
+STEP_SHARES = (0.0, 0.06, 0.14, 0.3)
+"""When the foot of a step touches, is flat, lifts its heel and leaves, in shares of the period."""
 
-HOP = (0.58, 0.64, 0.82, 1.06)
-"""The same for the landing of the hop; the other foot has stepped a moment before it leaves."""
+HOP_SHARES = (0.58, 0.64, 0.82, 1.06)
+"""The same for the landing of the hop; the other foot touches shortly before this one leaves."""
 
-FLIGHT = 0.5 * (STEP[3] + HOP[0])
-"""The middle of the flight, when the body is highest."""
+FLIGHT_SHARE = 0.5 * (STEP_SHARES[3] + HOP_SHARES[0])
+"""Middle of the flight, when the body is highest, in shares of the period."""
 
-WIDTH, BOB, SWAY = 0.05, 0.055, 0.014
-"""Half the distance between the feet, the hips' rise and fall, and their sway to the side, each way, leg lengths."""
+HALF_WIDTH_LEGS, BOB_LEGS, SWAY_LEGS = 0.05, 0.055, 0.014
+"""Half the distance between the feet; amplitudes of the hips up and down, and to the sides."""
 
-BENT = 0.02
-"""Leg lengths by which the hips stay below where a leg would be straight."""
+KNEE_MARGIN_LEGS = 0.02
+"""Distance of the hips below the height at which a leg would be straight."""
 
-LEAN, PELVIS_TURN, PELVIS_DROP, CHEST_TURN, ARM_SWING, ELBOW = 4.0, 6.0, 3.0, 8.0, 42.0, 55.0
-"""Degrees."""
+LEAN_DEGREES, PELVIS_TURN_DEGREES, PELVIS_DROP_DEGREES, CHEST_TURN_DEGREES = 4.0, 6.0, 3.0, 8.0
+"""Angles of the trunk."""
+
+ARM_SWING_DEGREES, ELBOW_DEGREES = 42.0, 55.0
+"""Amplitude of the arms, and mean angle of the elbows."""
 
 
 def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Footfall]]:
-    """Every plant of both feet that so many seconds can meet, and some more on either side."""
+    """All footfalls of both feet within a time (seconds), and some more at each end."""
     measures = Measures.of(skeleton)
-    leg, period = measures.leg, PERIOD * measures.pace
-    found: dict[str, list[Footfall]] = {side: [] for side in SIDES}
+    leg, period = measures.leg, PERIOD_SECONDS * measures.pace
+    plants: dict[str, list[Footfall]] = {side: [] for side in SIDES}
     for k in range(-3, int(np.ceil(seconds / period)) + 4):
         side, sign = ("Left", 1.0) if k % 2 == 0 else ("Right", -1.0)
-        for shares, pitches, rise, peak in ((STEP, (-6.0, 26.0), 0.22, 0.5), (HOP, (-3.0, 40.0), 0.12, 0.45)):
+        for shares, pitches, rise, peak in (
+            (STEP_SHARES, (-6.0, 26.0), 0.22, 0.5),
+            (HOP_SHARES, (-3.0, 40.0), 0.12, 0.45),
+        ):
             touch, flat, lift, leave = ((k + share) * period for share in shares)
             # The hips pass over a foot a little before the middle of its stance, so that no leg has to reach far ahead.
-            along = TRAVEL * leg * (k + 0.5 * (shares[0] + shares[3]) - 0.05)
-            found[side].append(
+            along = TRAVEL_LEGS * leg * (k + 0.5 * (shares[0] + shares[3]) - 0.05)
+            plants[side].append(
                 Footfall(
-                    place=np.array([sign * WIDTH * leg, 0.0, along]),
+                    place=np.array([sign * HALF_WIDTH_LEGS * leg, 0.0, along]),
                     yaw=sign * np.radians(5.0),
                     touch=touch,
                     flat=flat,
@@ -71,24 +77,24 @@ def footfalls(skeleton: Skeleton, seconds: float) -> dict[str, list[Footfall]]:
                     touch_pitch=np.radians(pitches[0]),
                     leave_pitch=np.radians(pitches[1]),
                     rise=rise * leg + measures.clearance,
-                    advance=0.1 * leg if shares is STEP else 0.0,
+                    advance=0.1 * leg if shares is STEP_SHARES else 0.0,
                     peak=peak,
                     brake=30.0,
                 )
             )
-    return found
+    return plants
 
 
 def _hips(skeleton: Skeleton, times: Array) -> tuple[Array, Array, Array]:
-    """Path (F, 3) of the root with its height's swing only, its orientations, and the angle (F,) of the cycle."""
+    """Path (F, 3) of the root, with only the bob as its height, its orientations (F, 4), and the cycle angle (F,)."""
     measures = Measures.of(skeleton)
-    passed = times / (PERIOD * measures.pace)
+    passed = times / (PERIOD_SECONDS * measures.pace)
     turn = np.pi * passed
-    over = turn - np.pi * FLIGHT
-    bob = BOB * np.cos(2.0 * over)
-    hips = measures.leg * np.stack([SWAY * np.cos(over), bob, TRAVEL * passed], -1)
+    over = turn - np.pi * FLIGHT_SHARE
+    bob = BOB_LEGS * np.cos(2.0 * over)
+    hips = measures.leg * np.stack([SWAY_LEGS * np.cos(over), bob, TRAVEL_LEGS * passed], -1)
     angles = np.stack(
-        [-PELVIS_TURN * np.cos(turn), np.full(len(times), LEAN), PELVIS_DROP * np.cos(over)],
+        [-PELVIS_TURN_DEGREES * np.cos(turn), np.full(len(times), LEAN_DEGREES), PELVIS_DROP_DEGREES * np.cos(over)],
         -1,
     )
     return hips, from_euler(np.radians(angles), "YXZ"), turn
@@ -99,23 +105,23 @@ def _feet(skeleton: Skeleton, plants: dict[str, list[Footfall]], times: Array) -
 
 
 def _height(skeleton: Skeleton) -> float:
-    """The mean height of the hips: both legs reach their feet all through a cycle, and land with their knees bent."""
-    cycle = 2.0 * PERIOD * Measures.of(skeleton).pace
+    """Mean height of the hips at which both legs reach their feet in the whole cycle, with bent knees."""
+    cycle = 2.0 * PERIOD_SECONDS * Measures.of(skeleton).pace
     times = np.linspace(0.0, cycle, 481)
     hips, orientation, _ = _hips(skeleton, times)
     room = highest_hips(skeleton, hips, orientation, _feet(skeleton, footfalls(skeleton, cycle), times))
-    return float(np.min(room - hips[:, 1])) - BENT * Measures.of(skeleton).leg
+    return float(np.min(room - hips[:, 1])) - KNEE_MARGIN_LEGS * Measures.of(skeleton).leg
 
 
 def skip(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """A human character skips, at a rate (frames per second), for so many seconds."""
+    """A human character skips; a rate in frames per second and a length in seconds."""
     times = frame_times(fps, seconds)
     plants = footfalls(skeleton, seconds)
     hips, orientation, turn = _hips(skeleton, times)
     hips[:, 1] += _height(skeleton)
     figure = HumanPose(skeleton, hips, orientation)
     for side, path in _feet(skeleton, plants, times).items():
-        figure.leg(side, path, np.radians(3.0), -np.radians(PELVIS_TURN) * np.cos(turn))
+        figure.leg(side, path, np.radians(3.0), -np.radians(PELVIS_TURN_DEGREES) * np.cos(turn))
     _upper_body(figure, turn)
     contacts = [c for side in SIDES for c in foot_contacts(skeleton, side, plants[side], seconds)]
     return Scene(
@@ -128,22 +134,22 @@ def skip(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
 
 
 def _upper_body(figure: HumanPose, turn: Array) -> None:
-    """The trunk turns against the pelvis, the arms swing high against the legs, the head stays steady."""
-    over = turn - np.pi * FLIGHT
+    """Pose the upper body: the trunk turns against the pelvis, the arms swing against the legs, the head is steady."""
+    over = turn - np.pi * FLIGHT_SHARE
     figure.lean(
-        np.radians(0.5 * LEAN),
-        np.radians(CHEST_TURN + PELVIS_TURN) * np.cos(turn),
-        -np.radians(0.8 * PELVIS_DROP) * np.cos(over),
+        np.radians(0.5 * LEAN_DEGREES),
+        np.radians(CHEST_TURN_DEGREES + PELVIS_TURN_DEGREES) * np.cos(turn),
+        -np.radians(0.8 * PELVIS_DROP_DEGREES) * np.cos(over),
     )
-    figure.look(heading(np.radians(0.15 * CHEST_TURN) * np.cos(turn)))
+    figure.look(heading(np.radians(0.15 * CHEST_TURN_DEGREES) * np.cos(turn)))
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         swing, late = -sign * np.cos(turn - 0.3), -sign * np.cos(turn - 0.7)
-        figure.turn(f"{side}Shoulder", 0.0, -sign * np.radians(0.12 * ARM_SWING) * swing, 0.0)
+        figure.turn(f"{side}Shoulder", 0.0, -sign * np.radians(0.12 * ARM_SWING_DEGREES) * swing, 0.0)
         figure.arm(
             side,
-            np.radians(10.0 + ARM_SWING * swing),
+            np.radians(10.0 + ARM_SWING_DEGREES * swing),
             np.radians(14.0),
-            np.radians(ELBOW + 0.35 * ELBOW * late),
+            np.radians(ELBOW_DEGREES + 0.35 * ELBOW_DEGREES * late),
             np.radians(6.0),
         )
         figure.hand(side, np.radians(18.0))

@@ -1,4 +1,4 @@
-"""A spider walks: four legs stand while the other four swing, tips planted exactly."""
+"""A spider walks: four legs stand while the other four swing; tips are planted exactly."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ from understudy.samples.animals import (
 from understudy.samples.limbs import bend
 from understudy.samples.scene import CharacterSample, MotionSample, Scene
 
-HEADINGS = (32.0, 68.0, 110.0, 150.0)
-"""Degrees from straight ahead that legs 1 to 4 point to."""
+HEADING_DEGREES = (32.0, 68.0, 110.0, 150.0)
+"""Directions of legs 1 to 4 from straight ahead."""
 
-SIZES = (1.10, 0.97, 0.90, 1.15)
-"""How long legs 1 to 4 are: the first and last are the longest."""
+LEG_SIZES = (1.10, 0.97, 0.90, 1.15)
+"""Relative lengths of legs 1 to 4."""
 
 COXA, FEMUR, TIBIA, TARSUS = 0.05, 0.25, 0.24, 0.20
 """Metres, lengths of the segments of a leg of size 1."""
 
-HEIGHT = 0.20
-"""Metres, the body's height in the rest pose."""
+HEIGHT_METRES = 0.20
+"""Height of the body in the rest pose."""
 
-REACH = 0.42
-"""Metres along the floor from the end of the coxa to the tip, for a leg of size 1."""
+REACH_METRES = 0.42
+"""Distance along the floor from the end of the coxa to the tip, for a leg of size 1."""
 
-TARSUS_DOWN = np.radians(72.0)
-"""How steeply the tarsus stands in the rest pose."""
+TARSUS_RADIANS = np.radians(72.0)
+"""Angle of the tarsus to the floor in the rest pose."""
 
 
 def make_spider() -> Skeleton:
     """The spider, standing: a coxa turns its leg forward and back, the other joints lift and stretch it."""
-    root = BodySegment(name="Cephalothorax", parent="", place=(0.0, HEIGHT, 0.0))
-    parts = [ball("Abdomen", "Cephalothorax", (0.0, HEIGHT + 0.02, -0.12), 30.0, 20.0, 10.0)]
+    root = BodySegment(name="Cephalothorax", parent="", place=(0.0, HEIGHT_METRES, 0.0))
+    parts = [ball("Abdomen", "Cephalothorax", (0.0, HEIGHT_METRES + 0.02, -0.12), 30.0, 20.0, 10.0)]
     ends: dict[str, tuple[str, Vector]] = {
-        "Eyes": ("Cephalothorax", (0.0, HEIGHT + 0.03, 0.15)),
-        "Spinneret": ("Abdomen", (0.0, HEIGHT + 0.03, -0.43)),
+        "Eyes": ("Cephalothorax", (0.0, HEIGHT_METRES + 0.03, 0.15)),
+        "Spinneret": ("Abdomen", (0.0, HEIGHT_METRES + 0.03, -0.43)),
     }
     left: list[BodySegment] = [
-        hinge("LeftPalp", "Cephalothorax", (0.03, HEIGHT, 0.13), -30.0, 30.0),
-        hinge("LeftPalpTip", "LeftPalp", (0.045, HEIGHT + 0.045, 0.205), -40.0, 40.0),
+        hinge("LeftPalp", "Cephalothorax", (0.03, HEIGHT_METRES, 0.13), -30.0, 30.0),
+        hinge("LeftPalpTip", "LeftPalp", (0.045, HEIGHT_METRES + 0.045, 0.205), -40.0, 40.0),
     ]
-    left_ends: dict[str, tuple[str, Vector]] = {"LeftPalpEnd": ("LeftPalpTip", (0.035, HEIGHT - 0.08, 0.255))}
+    left_ends: dict[str, tuple[str, Vector]] = {"LeftPalpEnd": ("LeftPalpTip", (0.035, HEIGHT_METRES - 0.08, 0.255))}
     for number in range(1, 5):
         joints, tip = _leg(number)
         left += joints
@@ -68,14 +68,14 @@ def make_spider() -> Skeleton:
 
 
 def _leg(number: int) -> tuple[list[BodySegment], Vector]:
-    """A left leg's joints and the place of its tip; all but the coxa lift and lower, positive downward."""
-    heading, size = np.radians(HEADINGS[number - 1]), SIZES[number - 1]
+    """A left leg's joints and the position of its tip; all joints but the coxa lower the leg at positive angles."""
+    heading, size = np.radians(HEADING_DEGREES[number - 1]), LEG_SIZES[number - 1]
     out = np.array([np.sin(heading), 0.0, np.cos(heading)])
     up = np.array(Y)
-    coxa = np.array([0.085 * np.sin(heading), HEIGHT, 0.115 * np.cos(heading)])
+    coxa = np.array([0.085 * np.sin(heading), HEIGHT_METRES, 0.115 * np.cos(heading)])
     femur = coxa + COXA * size * out
-    tip = femur + REACH * size * out - HEIGHT * up
-    tarsus = tip + TARSUS * size * (np.sin(TARSUS_DOWN) * up - np.cos(TARSUS_DOWN) * out)
+    tip = femur + REACH_METRES * size * out - HEIGHT_METRES * up
+    tarsus = tip + TARSUS * size * (np.sin(TARSUS_RADIANS) * up - np.cos(TARSUS_RADIANS) * out)
     tibia, _ = bend(femur, tarsus, FEMUR * size, TIBIA * size, up)
     across = _vector(np.cross(up, out))
     name = f"LeftLeg{number}"
@@ -100,10 +100,10 @@ SETS = (
     ("LeftLeg1", "RightLeg2", "LeftLeg3", "RightLeg4"),
     ("RightLeg1", "LeftLeg2", "RightLeg3", "LeftLeg4"),
 )
-"""The two tetrapods that take turns."""
+"""The two sets of four legs that swing in turn."""
 
-STAGGER = 0.02
-"""Share of the cycle by which a leg follows the one behind it within its set."""
+STAGGER_SHARE = 0.02
+"""Delay of a leg after the one behind it within its set, as a share of the cycle."""
 
 
 def make_spider_walk(fps: float, seconds: float) -> Scene:
@@ -134,7 +134,7 @@ def make_spider_walk(fps: float, seconds: float) -> Scene:
 
 
 def _body(times: Array) -> Array:
-    """(F, 3) the body's way: a little up and down twice a cycle, a little to the sides once."""
+    """(F, 3) path of the body: a little up and down twice a cycle, a little to the sides once."""
     share = 2.0 * np.pi * times / GAIT.cycle
     out = np.zeros((len(times), 3))
     out[:, 0] = 0.006 * np.sin(share - 0.8)
@@ -148,13 +148,13 @@ def _foot(skeleton: Skeleton, name: str, offset: float) -> AnimalFoot:
     end = next(i for i, end in enumerate(skeleton.ends) if end.name == f"{name}Tip")
     x, _, z = skeleton.rest_ends[end]
     number = int(name[-1])
-    return AnimalFoot(gait=GAIT, offset=offset + STAGGER * (4 - number), x=float(x), z=float(z), lift=0.075)
+    return AnimalFoot(gait=GAIT, offset=offset + STAGGER_SHARE * (4 - number), x=float(x), z=float(z), lift=0.075)
 
 
 def _place_leg(puppet: Puppet, name: str, foot: AnimalFoot, times: Array) -> None:
-    """Turn a leg so that its tip is on its track: the coxa towards it, the rest in the coxa's upright plane.
+    """Pose a leg so that its tip is on its track: the coxa points to it, the rest moves in the coxa's upright plane.
 
-    All is worked out in the body's frame, where every joint of the leg is a turn by a plain angle.
+    The computation is in the body's frame, where each joint of the leg rotates by a single angle.
     """
     skeleton = puppet.skeleton
     joints = [skeleton.joint(f"{name}{part}") for part in ("Coxa", "Femur", "Tibia", "Tarsus")]
@@ -165,7 +165,7 @@ def _place_leg(puppet: Puppet, name: str, foot: AnimalFoot, times: Array) -> Non
     heading = np.arctan2(tip[:, 0], tip[:, 2]) - np.arctan2(bones[1][0], bones[1][2])
     heading = (heading + np.pi) % (2.0 * np.pi) - np.pi
     puppet.turn(f"{name}Coxa", from_axis_angle(coxa, coxa[1] * heading))
-    # The tip as it would be seen with the coxa unturned: in the upright plane of the rest pose.
+    # The tip with the rotation of the coxa undone: in the upright plane of the rest pose.
     seen = rotate(from_axis_angle(np.array(Y), -heading), tip)
     out = bones[1] / np.linalg.norm(bones[1])
     rest = [_elevation(bone, out) for bone in bones[2:]]
@@ -185,7 +185,7 @@ def _place_leg(puppet: Puppet, name: str, foot: AnimalFoot, times: Array) -> Non
 
 
 def _elevation(bone: Array, out: Array) -> Array:
-    """The angle (...,) of a bone above the level, in the upright plane through `out`."""
+    """The angle (...,) of a bone above the horizontal, in the upright plane through `out`."""
     return np.arctan2(bone[..., 1], bone @ out)
 
 

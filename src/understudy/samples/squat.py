@@ -20,16 +20,16 @@ from understudy.samples.human_body import (
 from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
 
-PERIOD = 2.6
-"""Seconds from one squat to the next, for an adult."""
+PERIOD_SECONDS = 2.6
+"""Time from one squat of an adult to the next."""
 
 ABOUT = "Squats with the feet planted and the arms brought forward"
 
 
 def squat(skeleton: Skeleton, fps: float, seconds: float) -> Scene:
-    """Squats of a human character at a rate (frames per second) for so many seconds."""
+    """A human character squats; a rate in frames per second and a length in seconds."""
     measures = Measures.of(skeleton)
-    leg, period = measures.leg, PERIOD * measures.pace
+    leg, period = measures.leg, PERIOD_SECONDS * measures.pace
     times = frame_times(fps, seconds)
     plants = standing(0.15 * leg, np.radians(14.0))
     feet = {side: follow(plants[side], Foot.of(skeleton, side), times) for side in SIDES}
