@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from understudy.base.quaternion import normalize
-from understudy.constraints import Constraint, ConstraintInput, Relation, kinds
+from understudy.constraints import Constraint, ConstraintInput, PointRef, Relation, kinds
+from understudy.constraints.base import Unit
+from understudy.constraints.direction import Direction
+from understudy.constraints.function import Function
 from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.ik import Ik
 
 SEEDS = range(24)
 STEP = 1e-5
@@ -143,3 +149,70 @@ def test_no_frames_give_no_rows(kind: str) -> None:
         rows = constraint.rows(looked_at(constraint, np.random.default_rng(seed), frames=0))
         some = constraint.rows(looked_at(constraint, np.random.default_rng(seed), frames=1))
         assert rows.values.shape == (0, some.values.shape[1])
+
+
+ANGULAR = sorted(kind for kind, cls in kinds().items() if cls.unit is Unit.RADIAN)
+METRIC = sorted(kind for kind, cls in kinds().items() if cls.unit is Unit.METRE)
+
+
+def largest_change(constraint: Constraint, seed: int) -> float:
+    """The largest change of any residual when all points are scaled about the world's origin."""
+    view = looked_at(constraint, np.random.default_rng(seed))
+    before, after = (constraint.rows(replace(view, points=scale * view.points)).values for scale in (1.0, 2.5))
+    return float(np.abs(after - before).max())
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_every_kind_has_one_unit(kind: str) -> None:
+    """A `function` is the exception: its unit is the user's choice (field `angles`), metres by default."""
+    assert kinds()[kind].unit in tuple(Unit)
+    for seed in SEEDS:
+        constraint = kinds()[kind].example(np.random.default_rng(seed))
+        assert constraint.angular == (constraint.unit is Unit.RADIAN)
+
+
+@pytest.mark.parametrize("kind", ANGULAR)
+def test_residuals_in_radians_do_not_change_with_scale(kind: str) -> None:
+    for seed in SEEDS:
+        constraint = kinds()[kind].example(np.random.default_rng(seed))
+        assert constraint.point_refs() or constraint.joints()
+        assert largest_change(constraint, seed) < 1e-9
+
+
+@pytest.mark.parametrize("kind", METRIC)
+def test_residuals_in_metres_change_with_scale(kind: str) -> None:
+    """One example that changes is enough: a residual may be clipped or happen to stay the same at some points.
+
+    The library cannot check the unit of a user's `function`. Its examples are in metres, so the test applies to them.
+    """
+    examples = [kinds()[kind].example(np.random.default_rng(seed)) for seed in SEEDS]
+    assert all(constraint.point_refs() for constraint in examples)
+    assert max(largest_change(constraint, seed) for seed, constraint in enumerate(examples)) > 0.1
+
+
+def angle_at_middle(points: Any) -> Any:
+    one, two = points[:, 0] - points[:, 1], points[:, 2] - points[:, 1]
+    return np.arctan2(np.linalg.norm(np.cross(one, two), axis=-1), np.einsum("ni,ni->n", one, two)) - 1.0
+
+
+def test_function_takes_its_unit_from_the_user() -> None:
+    knee = Function(function=angle_at_middle, points=("upper", "lower", "tip"), angles=True)
+    assert knee.angular
+    assert not replace(knee, angles=False).angular
+    assert max(largest_change(knee, seed) for seed in SEEDS) < 1e-9
+
+
+def test_kind_without_a_unit_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"`height` must say the unit .* Unit\.METRE or Unit\.RADIAN"):
+        type("Height", (Constraint,), {"kind": "height"})
+
+
+def test_unmet_direction_is_reported_in_radians() -> None:
+    still = replace(make_actor(np.random.default_rng(0), "first"), moves=False)
+    tail, head = (fk(still.motion).points([name])[0, 0] for name in ("lower", "tip"))
+    opposite = Direction(
+        tail=PointRef(point="lower"), head=PointRef(point="tip"), direction=tail - head, instants=(0.0,)
+    )
+    solution = Ik().solve(Problem(actors=(still,), constraints=(opposite,)))
+    assert solution.outcomes[0].worst == pytest.approx(np.pi)
+    assert "the worst is `direction lower tip`, off by 3.14 rad at 0.00 s" in solution.result
