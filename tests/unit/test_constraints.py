@@ -383,7 +383,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "direction: turn": (lambda: Direction(tail=ROOT, head=TIP, direction=[X, -X], times=[0, 1]), "nearly opposite"),
     "direction: angle": (lambda: Direction(tail=ROOT, head=TIP, direction=X, angle=4.0), "half a turn, got 4.0"),
     "attach: nothing": (lambda: Attach(spot=TIP), "a point to attach to or the path of a prop"),
-    "attach: both": (lambda: Attach(spot=TIP, to=ROOT, grip=X), "a prop's, which needs a path"),
+    "attach: both": (lambda: Attach(spot=TIP, to=ROOT, grip=X), "describe a prop, which needs a `path`"),
     "attach: count": (
         lambda: Attach(spot=TIP, path=np.zeros((2, 3)), rotations=identity(3), times=[0, 1, 2]), "have 3 rotations",
     ),
