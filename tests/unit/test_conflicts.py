@@ -16,7 +16,7 @@ from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import MOST, Solution
+from understudy.solve.solvers.base import MAX_CONFLICTS, Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
 
@@ -50,7 +50,9 @@ def test_two_places_for_one_hand_name_each_other_and_nobody_else() -> None:
 
 def test_out_of_reach_with_nothing_in_the_way_is_the_bodys_own_size() -> None:
     found = solve(hand("moon", (0.0, 30.0, 0.0)), root_moves=False)
-    assert found.conflicts == ("`moon` cannot be reached at 1.00 s: nothing is in its way but the body's own size.",)
+    assert found.conflicts == (
+        "`moon` cannot be reached at 1.00 s: no other constraint is in the way, it is beyond the body's reach.",
+    )
 
 
 def test_what_holds_the_body_back_is_named() -> None:
@@ -131,11 +133,11 @@ def test_what_is_met_is_in_no_sentence() -> None:
     assert solve(hand("near", (0.02, 0.0, 0.0))).conflicts == ()
 
 
-@pytest.mark.parametrize("count", [MOST + 5])
+@pytest.mark.parametrize("count", [MAX_CONFLICTS + 5])
 def test_a_hopeless_case_does_not_become_a_book(count: int) -> None:
     """Many contradictions: as many sentences as anyone reads, and all of them counted in the result."""
     wild = [hand(f"w{i}", (0.3 * np.cos(i), 0.3 * np.sin(i), 0.0)) for i in range(count)]
     found = solve(*wild)
-    assert len(found.unmet) >= MOST
-    assert len(found.conflicts) == MOST
+    assert len(found.unmet) >= MAX_CONFLICTS
+    assert len(found.conflicts) == MAX_CONFLICTS
     assert found.result.startswith(f"{len(found.unmet)} of {count} constraints are not met")

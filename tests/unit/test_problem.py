@@ -22,7 +22,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.retarget.start import pulls
-from understudy.solve.coordinates import UNUSED
+from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 
@@ -150,7 +150,7 @@ def test_joints_that_never_turn_are_dearer() -> None:
         cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftFoot.0"]
         for m in (walk(), stiff)
     )
-    assert after == pytest.approx(UNUSED * before, rel=0.1)
+    assert after == pytest.approx(UNUSED_JOINT_FACTOR * before, rel=0.1)
 
 
 def test_a_body_that_never_moves_has_no_still_joints() -> None:

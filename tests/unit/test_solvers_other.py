@@ -94,9 +94,11 @@ def test_residuals_by_keys_are_finite_differences(solver: Descent, rng: np.rando
         return linear.centre(linear.layout.values(sample.evaluate(curve.values(at))))
 
     numeric = (residuals(keys + 1e-6 * way) - residuals(keys - 1e-6 * way)) / 2e-6
-    np.testing.assert_allclose(linear.push(way.ravel()), numeric, atol=1e-7)
+    np.testing.assert_allclose(linear.jacobian_product(way.ravel()), numeric, atol=1e-7)
     forces = rng.normal(size=len(linear.values))
-    assert linear.pull(forces) @ way.ravel() == pytest.approx(forces @ linear.push(way.ravel()))
+    assert linear.transpose_product(forces) @ way.ravel() == pytest.approx(
+        forces @ linear.jacobian_product(way.ravel())
+    )
 
 
 def test_linked_rows_are_from_their_mean_or_differences() -> None:
@@ -135,7 +137,7 @@ def test_all_steps_are_the_same_step() -> None:
     on = ~linear.layout.one_sided | (linear.values > 0.0)
     assert (linear.layout.one_sided & on).any(), "the floor must be broken somewhere"
     cost = np.tile(problem.metric, curve.num_keys)
-    step = DescentStep(linear=linear, on=on, residual=linear.values, cost=cost, softness=1e-5)
+    step = DescentStep(linear=linear, active=on, residual=linear.values, cost=cost, softness=1e-5)
     rows = np.stack([linear.centre(column) for column in linear.matrix.toarray().T], axis=1)[on]
     heavy = linear.weights[on] / 1e-5
     system = np.diag(cost) + rows.T @ (heavy[:, None] * rows)
@@ -143,7 +145,7 @@ def test_all_steps_are_the_same_step() -> None:
     for solver in (*STEPPERS, Keyed()):
         found, forces = solver.linear_step(step)
         np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=repr(solver))
-        np.testing.assert_allclose(linear.pull(forces), -cost * found, atol=1e-4, err_msg=repr(solver))
+        np.testing.assert_allclose(linear.transpose_product(forces), -cost * found, atol=1e-4, err_msg=repr(solver))
         assert np.all(forces[~on] == 0.0)
 
 

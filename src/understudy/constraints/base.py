@@ -72,7 +72,7 @@ class ConstraintInput:
     local_rotations: Array
     """(N, T, 4) local rotations of its joints."""
 
-    def some(self, at: slice | np.ndarray) -> ConstraintInput:
+    def at_frames(self, at: slice | np.ndarray) -> ConstraintInput:
         """The input at some of the frames."""
         return ConstraintInput(times=self.times[at], points=self.points[at], local_rotations=self.local_rotations[at])
 
