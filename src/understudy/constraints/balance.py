@@ -180,8 +180,10 @@ def _edge_rows(centre: Array, feet: Array) -> tuple[Array, Array, Array]:
     count, points = feet.shape[:2]
     edges = feet[:, None] - feet[:, :, None]
     lengths = np.linalg.norm(edges, axis=-1)
-    turned = edges[:, :, :, None, 0] * edges[:, :, None, :, 1] - edges[:, :, :, None, 1] * edges[:, :, None, :, 0]
-    outer = np.all(turned >= -1e-12, axis=-1) & (lengths > 1e-9)
+    cross_products = (
+        edges[:, :, :, None, 0] * edges[:, :, None, :, 1] - edges[:, :, :, None, 1] * edges[:, :, None, :, 0]
+    )
+    outer = np.all(cross_products >= -1e-12, axis=-1) & (lengths > 1e-9)
     # If several points lie on one edge, the farthest of them is its end.
     end = np.argmax(np.where(outer, lengths, -1.0), axis=-1)
     starts_edge = outer.any(-1)

@@ -270,7 +270,7 @@ def check_range(values: Any, shape: tuple[int, ...], where: str) -> Array:
     """Lower and upper limits of angles, radians."""
     out = np.array(np.full(shape, np.nan) if values is None else values, float)
     if out.shape != shape or np.any(np.isnan(out)):
-        raise OptionError(f"{where}: expected a least and a greatest angle each, shape {shape}; got {out.tolist()}")
+        raise OptionError(f"{where}: expected a least and a greatest angle, shape {shape}; got {out.tolist()}")
     if np.any(out[..., 0] > out[..., 1]):
         raise OptionError(f"{where}: the least angle is above the greatest: {out.tolist()}")
     return out
@@ -370,7 +370,7 @@ class JointRange(Constraint):
         index = skeleton.joint(joint)
         count = NUM_AXES[skeleton.kinds[index]]
         if count == 0 or not np.any(np.isfinite(skeleton.limits[index, :count])):
-            raise OptionError(f"Joint `{joint}` has no limits of its own", hint="`human_limits` has human limits")
+            raise OptionError(f"Joint `{joint}` has no limits of its own", hint="use `human_limits` for a human body")
         return JointRange(
             joint=PointRef(point=joint, actor=actor),
             rest=skeleton.rest[index],
@@ -503,21 +503,21 @@ class JointRange(Constraint):
         from_rest = multiply(conjugate(self.rest), rotations)
         return wrap_near(two_angles(from_rest, self.axes)[0], self._centres)
 
-    def widened(self, turns: Array, margin: float = 0.0) -> JointRange:
+    def widened(self, rotations: Array, margin: float = 0.0) -> JointRange:
         """The range widened to contain local rotations (F, 4); widened limits get an additional margin, radians."""
-        return self._widened_to(self._angles(turns), margin)
+        return self._widened_to(self._angles(rotations), margin)
 
     @staticmethod
-    def widened_all(ranges: Sequence[JointRange], turns: Sequence[Array], margin: float = 0.0) -> list[JointRange]:
+    def widened_all(ranges: Sequence[JointRange], rotations: Sequence[Array], margin: float = 0.0) -> list[JointRange]:
         """`widened` for several ranges, each with its own rotations (F, 4)."""
         out = [
-            one if one._type == SWING_AND_TWIST else one.widened(rotations, margin)
-            for one, rotations in zip(ranges, turns, strict=True)
+            one if one._type == SWING_AND_TWIST else one.widened(of_joint, margin)
+            for one, of_joint in zip(ranges, rotations, strict=True)
         ]
         swings = [number for number, one in enumerate(ranges) if one._type == SWING_AND_TWIST]
         if swings:
             reader = _make_reader(tuple(ranges[number] for number in swings))
-            angles = reader.read(np.array([turns[number].T for number in swings]))
+            angles = reader.read(np.array([rotations[number].T for number in swings]))
             # Most ranges are wide enough already.
             narrow = reader.excess_of(angles).max(axis=2).max(axis=1) > 0.0
             for index in np.flatnonzero(narrow).tolist():

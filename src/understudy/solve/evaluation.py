@@ -327,8 +327,8 @@ def _fill_derivatives(posture: Posture, frames: slice, joints: np.ndarray, offse
     `out` is zero, or holds the result for the same points at other frames.
     """
     body = posture.body
-    turned = posture.rotations[frames], posture.positions[frames], posture.local_axes[frames], body.joint_of
-    move_points(*turned, joints, offsets, posture.carries(joints), out[..., body.num_shifts :])
+    joint_state = posture.rotations[frames], posture.positions[frames], posture.local_axes[frames], body.joint_of
+    move_points(*joint_state, joints, offsets, posture.carries(joints), out[..., body.num_shifts :])
     if body.root_moves:
         out[..., :3] = np.eye(3)
 

@@ -37,7 +37,7 @@ def find_conflicts(evaluation: Evaluation, unmet: list[tuple[int, int]]) -> tupl
     """A sentence for each unmet constraint that says what prevents it from holding.
 
     At its worst frame, the gradient that would reduce its error is expressed by the gradients of the other constraints
-    at that frame. Those with the largest multipliers are named. If there are none, the target is out of reach.
+    at that frame. Those with the largest multipliers are named. If there are none, the target may be out of reach.
 
     Args:
         evaluation: All constraints at every frame of the solution.
@@ -68,7 +68,7 @@ def _explain(evaluation: Evaluation, which: int, at: int) -> str:
             if len(rows):
                 others.append((other, rows))
     if not others or np.linalg.norm(gradient) < 1e-12:
-        return f"`{label}` cannot be reached {when}: no other constraint is in the way, it is beyond the body's reach."
+        return f"`{label}` is not met {when}, but no other constraint is in the way: it may be out of reach."
     stacked = np.concatenate([rows for _, rows in others])
     multipliers = np.abs(np.linalg.lstsq(stacked.T, gradient, rcond=1e-6)[0] * np.linalg.norm(stacked, axis=1))
     ends = np.cumsum([len(rows) for _, rows in others])[:-1]
