@@ -26,7 +26,7 @@ from understudy.constraints.track import check_track_times, check_values, interp
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Constraint):
-    """A point is at every time where another point, or a given path, is; or within a distance of it."""
+    """A point coincides with another point or a path at all times, or stays within a distance of it."""
 
     kind: ClassVar[str] = "follow"
     unit: ClassVar[Unit] = Unit.METRE
