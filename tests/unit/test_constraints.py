@@ -1,4 +1,4 @@
-"""What each constraint means: known places with known residuals, which side is violation, and what errors say."""
+"""The meaning of each constraint: known inputs with known residuals, signs of violations, and error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TIP, LOWER, UPPER, ROOT = (PointRef(point=name) for name in ("tip", "lower", "up
 
 
 def view(*points: Any, turns: Any = None, times: Any = (0.0,)) -> ConstraintInput:
-    """One frame with points, or one for each time."""
+    """The input of one frame, or of one frame per time, with the same points."""
     times = np.array(times, float)
     places = np.array(points, float).reshape(-1, 3)
     return ConstraintInput(
@@ -142,8 +142,8 @@ class TestJointRange:
 class TestFollow:
     def test_path_between_its_times(self) -> None:
         path = Follow(spot=TIP, path=[[0, 0, 0], [1, 0, 0], [1, 2, 0]], times=[0.0, 1.0, 2.0], offset=[0, 0, 1])
-        found = residuals(path, [0, 0, 1], times=[-1.0, 0.5, 1.5, 9.0])
-        np.testing.assert_allclose(found, [[0, 0, 0], [-0.5, 0, 0], [-1, -1, 0], [-1, -2, 0]])
+        values = residuals(path, [0, 0, 1], times=[-1.0, 0.5, 1.5, 9.0])
+        np.testing.assert_allclose(values, [[0, 0, 0], [-0.5, 0, 0], [-1, -1, 0], [-1, -2, 0]])
         assert path.relation is Relation.EQUAL
 
     def test_another_point(self) -> None:
@@ -153,8 +153,8 @@ class TestFollow:
     def test_within_a_distance_that_shrinks(self) -> None:
         near = Follow(spot=TIP, path=[0, 0, 0], times=[0.0, 2.0], within=[0.5, 0.0])
         assert near.relation is Relation.AT_MOST
-        found = residuals(near, [0.3, 0.0, 0.0], times=[0.0, 1.0, 2.0])
-        np.testing.assert_allclose(found, [[-0.2], [0.05], [0.3]])
+        values = residuals(near, [0.3, 0.0, 0.0], times=[0.0, 1.0, 2.0])
+        np.testing.assert_allclose(values, [[-0.2], [0.05], [0.3]])
 
 
 class TestPoints:
@@ -172,29 +172,29 @@ class TestPoints:
     def test_direction_is_an_angle_and_opposite_is_half_a_turn(self) -> None:
         along = Direction(tail=LOWER, head=TIP, direction=[0, 0, 5])
         for angle in (0.0, 0.3, 2.0, 3.0, np.pi):
-            found = residuals(along, [1, 1, 1], [1 + 0.2 * np.sin(angle), 1, 1 + 0.2 * np.cos(angle)])
-            np.testing.assert_allclose(np.linalg.norm(found), angle, atol=1e-9)
+            values = residuals(along, [1, 1, 1], [1 + 0.2 * np.sin(angle), 1, 1 + 0.2 * np.cos(angle)])
+            np.testing.assert_allclose(np.linalg.norm(values), angle, atol=1e-9)
         opposite = along.rows(view([0, 0, 0], [0, 0, -1]))
         assert np.all(np.isfinite(opposite.d_points))
 
     def test_direction_that_turns(self) -> None:
         turning = Direction(tail=LOWER, head=TIP, direction=[X, Y], times=[0.0, 1.0])
-        found = residuals(turning, [0, 0, 0], X, times=[0.0, 0.5, 1.0])
-        np.testing.assert_allclose(np.linalg.norm(found, axis=-1), [0.0, np.pi / 4, np.pi / 2], atol=1e-12)
+        values = residuals(turning, [0, 0, 0], X, times=[0.0, 0.5, 1.0])
+        np.testing.assert_allclose(np.linalg.norm(values, axis=-1), [0.0, np.pi / 4, np.pi / 2], atol=1e-12)
 
     def test_level_foot(self) -> None:
         level = Direction(tail=LOWER, head=TIP, direction=Y, angle=0.5 * np.pi)
-        found = [residuals(level, [0, 0, 0], [np.cos(a), np.sin(a), 0.0])[0, 0] for a in (0.0, 0.2, -0.3)]
-        np.testing.assert_allclose(found, [0.0, -0.2, 0.3], atol=1e-12)
+        values = [residuals(level, [0, 0, 0], [np.cos(a), np.sin(a), 0.0])[0, 0] for a in (0.0, 0.2, -0.3)]
+        np.testing.assert_allclose(values, [0.0, -0.2, 0.3], atol=1e-12)
 
     def test_attached_to_a_prop_that_turns(self) -> None:
         prop = Attach(
             spot=TIP, path=[[0, 0, 0], [2, 0, 0]], rotations=[IDENTITY, from_axis_angle(Y, np.pi / 2)],
             times=[0.0, 1.0], grip=[0, 0, 1],
         )  # fmt: skip
-        found = residuals(prop, [0, 0, 0], times=[0.0, 0.5, 1.0])
+        values = residuals(prop, [0, 0, 0], times=[0.0, 0.5, 1.0])
         half = np.sqrt(0.5)
-        np.testing.assert_allclose(found, [[0, 0, -1], [-1 - half, 0, -half], [-3, 0, 0]], atol=1e-12)
+        np.testing.assert_allclose(values, [[0, 0, -1], [-1 - half, 0, -half], [-3, 0, 0]], atol=1e-12)
 
     def test_attached_to_another_actor(self) -> None:
         hands = Attach(spot=TIP, to=PointRef(point="tip", actor="second"))
@@ -254,8 +254,8 @@ class TestBalance:
         assert residuals(one, [0.05, 1, 0], [0, 0, 0]).max() < 0.0
         np.testing.assert_allclose(residuals(one, [0.5, 1, 0], [0, 0, 0]).max(), 0.4)
         two = Balance(masses=self.masses, shares=[1.0], feet=(TIP, LOWER))
-        found = [residuals(two, p, [0, 0, 0], [0, 0, 2]).max() for p in ([0, 1, 1], [0.3, 1, 1], [0, 1, 2.5])]
-        np.testing.assert_allclose(found, [0.0, 0.3, 0.5], atol=1e-12)
+        values = [residuals(two, p, [0, 0, 0], [0, 0, 2]).max() for p in ([0, 1, 1], [0.3, 1, 1], [0, 1, 2.5])]
+        np.testing.assert_allclose(values, [0.0, 0.3, 0.5], atol=1e-12)
 
     def test_of_a_body(self) -> None:
         scene = motion("squat", seconds=1.0)
@@ -299,15 +299,15 @@ class TestApart:
         ends = rng.normal(size=(4, 300, 3))
         ends[:, :50] = np.round(ends[:, :50])
         s, t = nearest(*ends)
-        found = np.linalg.norm(
+        values = np.linalg.norm(
             ends[0] + s[:, None] * (ends[1] - ends[0]) - ends[2] - t[:, None] * (ends[3] - ends[2]), axis=-1
         )
         grid = np.linspace(0, 1, 101)
         first = ends[0] + grid[:, None, None] * (ends[1] - ends[0])
         second = ends[2] + grid[:, None, None] * (ends[3] - ends[2])
         searched = np.linalg.norm(first[:, None] - second[None], axis=-1).min((0, 1))
-        assert np.all(found <= searched + 1e-9)
-        assert np.all(found >= searched - 0.1)
+        assert np.all(values <= searched + 1e-9)
+        assert np.all(values >= searched - 0.1)
 
 
 class TestPresets:
@@ -383,7 +383,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "direction: turn": (lambda: Direction(tail=ROOT, head=TIP, direction=[X, -X], times=[0, 1]), "nearly opposite"),
     "direction: angle": (lambda: Direction(tail=ROOT, head=TIP, direction=X, angle=4.0), "half a turn, got 4.0"),
     "attach: nothing": (lambda: Attach(spot=TIP), "a point to attach to or the path of a prop"),
-    "attach: both": (lambda: Attach(spot=TIP, to=ROOT, grip=X), "a prop's, which needs a path"),
+    "attach: both": (lambda: Attach(spot=TIP, to=ROOT, grip=X), "describe a prop, which needs a `path`"),
     "attach: count": (
         lambda: Attach(spot=TIP, path=np.zeros((2, 3)), rotations=identity(3), times=[0, 1, 2]), "have 3 rotations",
     ),

@@ -1,4 +1,4 @@
-"""Human joint limits: normal ranges, and wide enough for the motion itself."""
+"""Human joint limits: normal ranges, widened to contain the motion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from understudy.samples import character, motion
 
 
 def bare(skeleton: Skeleton) -> Skeleton:
-    """The same body with balls for joints and no limits."""
+    """The same body with ball joints and no limits."""
     kinds = tuple(JointKind.FREE if j == 0 else JointKind.BALL for j in range(skeleton.num_joints))
     return replace(skeleton, kinds=kinds, axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
 
@@ -28,7 +28,7 @@ def on(skeleton: Skeleton, source: Motion) -> Motion:
 
 
 def excess(limit: JointRange, turns: np.ndarray) -> np.ndarray:
-    """(F, R) how far local rotations (F, 4) are outside."""
+    """(F, R) how far local rotations (F, 4) exceed the limits."""
     return limit.rows(
         ConstraintInput(times=np.zeros(len(turns)), points=np.empty((len(turns), 0, 3)), local_rotations=turns[:, None])
     ).values
@@ -39,7 +39,7 @@ def named(limits: list[JointRange], name: str) -> JointRange:
 
 
 def turned(skeleton: Skeleton, joint: str, axis: np.ndarray, degrees: float) -> np.ndarray:
-    """(1, 4) a joint's local rotation when the world turns it about an axis from the rest pose."""
+    """(1, 4) a joint's local rotation after a rotation about a world axis from the rest pose."""
     number = skeleton.joint(joint)
     world = skeleton.rest_world[1]
     above = world[skeleton.parents[number]]
@@ -76,7 +76,7 @@ def test_normal_movements_are_allowed(joint: str, axis: np.ndarray, degrees: flo
 
 
 @pytest.mark.parametrize(("joint", "axis", "degrees"), FORBIDDEN)
-def test_impossible_movements_are_not(joint: str, axis: np.ndarray, degrees: float) -> None:
+def test_impossible_movements_are_forbidden(joint: str, axis: np.ndarray, degrees: float) -> None:
     assert excess(named(NORMAL, joint), turned(STANDING.skeleton, joint, axis, degrees)).max() > np.radians(3.0)
 
 
@@ -93,28 +93,28 @@ def test_the_same_for_a_rig_with_other_names_frames_and_rest_pose() -> None:
 def test_a_motion_keeps_to_its_own_limits(name: str) -> None:
     for source in motion(name).actors.values():
         moving = on(bare(source.skeleton), source)
-        limits, said = human_limits(moving, actor="someone")
+        limits, notes = human_limits(moving, actor="someone")
         assert len(limits) >= 18
         for limit in limits:
             assert limit.joint.actor == "someone"
             turns = moving.rotations[:, moving.skeleton.joint(str(limit.joint.point))]
-            assert excess(limit, turns).max() < 0.0, f"{limit.label}: {said}"
+            assert excess(limit, turns).max() < 0.0, f"{limit.label}: {notes}"
 
 
-def test_each_widening_is_said() -> None:
+def test_every_widening_is_reported() -> None:
     body = STANDING.skeleton
     turns = np.repeat(STANDING.rotations[:1], 20, 0)
     knee = body.joint("LeftLeg")
     turns[:, knee] = from_axis_angle(X, np.radians(np.linspace(0, 150, 20)))
-    limits, said = human_limits(replace(STANDING, root=np.zeros((20, 3)), rotations=turns))
-    assert said == ["`LeftLeg`: the normal range of turning is widened by 18 degrees: the motion itself goes there."]
+    limits, notes = human_limits(replace(STANDING, root=np.zeros((20, 3)), rotations=turns))
+    assert notes == ["`LeftLeg`: the normal range of turning is widened by 18 degrees: the motion itself goes there."]
     np.testing.assert_allclose(np.degrees(named(limits, "LeftLeg").twist), [-10.0, 153.0], atol=0.5)
     np.testing.assert_allclose(named(limits, "LeftLeg").axis, X, atol=1e-9)
 
 
 @pytest.mark.parametrize("start", [0.0, 40.0])
-def test_bending_side_is_told_from_the_motion_whatever_the_frame(start: float) -> None:
-    """A rig whose joint frames are askew, moving only between bent poses: straight is still straight."""
+def test_bending_side_follows_from_the_motion_in_any_joint_frame(start: float) -> None:
+    """The joint frames are askew and the motion stays bent; the limits still find the straight pose."""
     walk = motion("squat", seconds=2.6).motion
     body = bare(walk.skeleton)
     askew = from_axis_angle(np.array([0.48, 0.6, 0.64]), 2.0)
@@ -135,38 +135,38 @@ def test_bending_side_is_told_from_the_motion_whatever_the_frame(start: float) -
         assert (excess(limit, local).max() < 0.0) == fits, degrees
 
 
-def test_own_limits_come_first() -> None:
+def test_limits_of_the_skeleton_take_precedence() -> None:
     body = character("adult")
-    own = skeleton_limits(body)
-    assert {str(limit.joint.point) for limit in own} >= {"LeftLeg", "RightArm"}
-    assert "Hips" not in {limit.joint.point for limit in own}
-    limits, said = joint_limits(motion("walk", seconds=1.0).motion, actor="a")
-    assert (len(limits), said) == (len(own), [])
+    from_skeleton = skeleton_limits(body)
+    assert {str(limit.joint.point) for limit in from_skeleton} >= {"LeftLeg", "RightArm"}
+    assert "Hips" not in {limit.joint.point for limit in from_skeleton}
+    limits, notes = joint_limits(motion("walk", seconds=1.0).motion, actor="a")
+    assert (len(limits), notes) == (len(from_skeleton), [])
     assert limits[0].joint.actor == "a"
     assert skeleton_limits(STANDING.skeleton) == ()
     assert len(joint_limits(STANDING)[0]) == len(NORMAL)
 
 
-def test_other_bodies_get_none() -> None:
-    limits, said = human_limits(motion("spider_walk", seconds=0.5).motion)
+def test_bodies_that_are_not_human_get_no_limits() -> None:
+    limits, notes = human_limits(motion("spider_walk", seconds=0.5).motion)
     assert limits == []
-    assert said == ["The body is not a human one: no joint limits are known for it."]
+    assert notes == ["The body is not a human one: no joint limits are known for it."]
 
 
-def test_a_joint_without_a_bone_is_named() -> None:
+def test_a_joint_without_a_bone_is_reported() -> None:
     body = STANDING.skeleton
     ends = tuple(end for end in body.ends if end.joint != "LeftHand")
-    limits, said = human_limits(replace(STANDING, skeleton=replace(body, ends=ends)))
-    assert said == ["`LeftHand` has no bone to measure by: its range is left open."]
+    limits, notes = human_limits(replace(STANDING, skeleton=replace(body, ends=ends)))
+    assert notes == ["`LeftHand` has no bone to measure by: its range is left open."]
     assert "LeftHand" not in {limit.joint.point for limit in limits}
 
 
-def test_body_without_a_standing_rest_pose_is_measured_by_its_motion() -> None:
-    """All offsets along X, as some systems write them: only the motion shows how the body stands."""
+def test_body_without_a_standing_rest_pose_takes_its_limits_from_the_motion() -> None:
+    """All offsets are along X, as some systems write them; only the motion shows how the body stands."""
     walk = motion("walk", seconds=2.0).motion
     body = bare(walk.skeleton)
     count = body.num_joints
-    # Each joint's frame is turned so that what hangs from it points along its own X.
+    # Rotate each joint's frame so that its child lies along the joint's X axis.
     frames = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     for joint in range(1, count):
         if len(body.children[joint]) == 1:
@@ -179,9 +179,9 @@ def test_body_without_a_standing_rest_pose_is_measured_by_its_motion() -> None:
     ends = tuple(replace(e, offset=rotate(back[body.joint(e.joint)], e.offset)) for e in body.ends)
     strange = Motion(skeleton=replace(body, offsets=offsets, ends=ends), fps=walk.fps, root=walk.root, rotations=turns)
     np.testing.assert_allclose(fk(strange).positions, fk(walk).positions, atol=1e-9)
-    limits, said = human_limits(strange)
+    limits, notes = human_limits(strange)
     assert len(limits) == len(NORMAL)
-    assert not [sentence for sentence in said if "Leg`" in sentence], said
+    assert not [sentence for sentence in notes if "Leg`" in sentence], notes
     knee = strange.skeleton.joint("LeftLeg")
     straight = multiply(multiply(above[knee], from_axis_angle(X, np.radians(np.array([5.0, -25.0])))), frames[knee])
     beyond = excess(named(limits, "LeftLeg"), straight).max(-1)

@@ -1,4 +1,4 @@
-"""What a solver gets to see of actors and constraints: the part that matters, its cost, and derivatives."""
+"""The problem as solvers see it: pruned bodies, costs of coordinates, residuals and derivatives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.retarget.start import pulls
-from understudy.solve.coordinates import UNUSED
+from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 
@@ -39,19 +39,19 @@ def place(point: str, target: np.ndarray = ORIGIN, **options: object) -> Place:
 
 
 def posed(problem: Problem) -> tuple[ProblemAtFrames, np.ndarray]:
-    """All frames of a problem, and coordinates of no change."""
+    """A problem at all frames, and coordinates of zero displacement."""
     whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     return whole, np.zeros((len(problem.times), whole.ensemble.num_coordinates))
 
 
 def cost(problem: Problem, which: int = 0) -> dict[str, float]:
-    """What a unit of each coordinate of an actor costs, by name."""
+    """The cost of each coordinate of an actor, by name."""
     before = sum(body.num_coordinates for body in problem.bodies[:which])
     body = problem.bodies[which]
     return dict(zip(body.names, problem.metric[before : before + body.num_coordinates], strict=True))
 
 
-def test_only_what_constraints_feel_is_looked_at_and_stands_where_it_stood() -> None:
+def test_bodies_are_pruned_to_joints_that_affect_constraints_and_keep_positions() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"), place("RightHand")))
     body = problem.bodies[0]
     names = set(body.skeleton.names)
@@ -61,7 +61,7 @@ def test_only_what_constraints_feel_is_looked_at_and_stands_where_it_stood() -> 
     np.testing.assert_allclose(fk(body.motion).points(points), fk(walk()).points(points), atol=1e-12)
 
 
-def test_pruning_keeps_places_of_any_body(
+def test_pruning_keeps_positions_of_any_body(
     make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
 ) -> None:
     for morph in (False, True):
@@ -72,10 +72,10 @@ def test_pruning_keeps_places_of_any_body(
         )
 
 
-def test_derivatives_are_those_of_the_residuals(
+def test_derivatives_match_central_differences(
     make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
 ) -> None:
-    """Chained through points, turns and two actors: against central differences."""
+    """The chain rule goes through points, rotations and two actors."""
     actors = tuple(Actor(motion=make_motion(make_skeleton(rng, 8), rng, 3), name=name) for name in ("a", "b"))
     constraints = (
         Place(spot=PointRef(point="tip", actor="b"), target=rng.normal(size=3)),
@@ -85,22 +85,22 @@ def test_derivatives_are_those_of_the_residuals(
     )
     sample, zero = posed(Problem(actors=actors, constraints=constraints))
     d = zero + 0.2 * rng.normal(size=zero.shape)
-    here, step = sample.evaluate(d), 1e-6
-    for which, rows in enumerate(here.rows):
+    evaluation, step = sample.evaluate(d), 1e-6
+    for which, rows in enumerate(evaluation.rows):
         frames, count = rows.values.shape
         at, row = (grid.ravel() for grid in np.meshgrid(np.arange(frames), np.arange(count), indexing="ij"))
-        found = here.jacobian(which, (at, row))
-        expected = np.zeros_like(found)
+        jacobian = evaluation.jacobian(which, (at, row))
+        expected = np.zeros_like(jacobian)
         for k in range(d.shape[1]):
             nudge = np.zeros_like(d)
             nudge[:, k] = step
             ahead, behind = (sample.evaluate(d + sign * nudge).rows[which].values for sign in (1.0, -1.0))
             expected[:, k] = ((ahead - behind) / (2.0 * step)).ravel()
         assert np.abs(expected).max() > 0.1
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(jacobian, expected, atol=1e-6)
 
 
-def test_every_coordinate_costs_and_the_root_more_than_an_ankle() -> None:
+def test_every_coordinate_has_a_cost_and_the_root_costs_more_than_an_ankle() -> None:
     feet = tuple(place(f"{side}ToeTip") for side in ("Left", "Right"))
     costs = cost(Problem(actors=(Actor(motion=walk()),), constraints=feet))
     assert min(costs.values()) > 0.0
@@ -114,8 +114,8 @@ def test_every_coordinate_costs_and_the_root_more_than_an_ankle() -> None:
     np.testing.assert_allclose([costs[f"root.{axis}"] for axis in "xyz"], 1.0, atol=1e-9)
 
 
-def test_cost_does_not_depend_on_what_else_is_constrained() -> None:
-    """The same coordinate costs the same however much of the body takes part."""
+def test_cost_does_not_depend_on_other_constraints() -> None:
+    """A coordinate costs the same however many joints of the body take part."""
     few = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftFoot"),)))
     many = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"), place("Head"))))
     assert set(few) < set(many)
@@ -123,7 +123,7 @@ def test_cost_does_not_depend_on_what_else_is_constrained() -> None:
         assert many[name] == pytest.approx(value)
 
 
-def test_cost_of_turning_grows_with_the_square_of_the_body() -> None:
+def test_cost_of_rotations_grows_with_the_square_of_body_size() -> None:
     small, large = (
         cost(Problem(actors=(Actor(motion=replace(walk(), skeleton=body)),), constraints=(place("LeftToeTip"),)))
         for body in (walk().skeleton, walk().skeleton.scaled(10.0))
@@ -133,14 +133,14 @@ def test_cost_of_turning_grows_with_the_square_of_the_body() -> None:
         assert large[name] == pytest.approx(factor * value)
 
 
-def test_stiffness_makes_a_joint_dearer() -> None:
+def test_stiffness_multiplies_the_cost_of_a_joint() -> None:
     plain = cost(Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"),)))
     stiff = Actor(motion=walk(), stiffness={"LeftUpLeg": 7.0})
     for name, value in cost(Problem(actors=(stiff,), constraints=(place("LeftToeTip"),))).items():
         assert value == pytest.approx(plain[name] * (7.0 if name.startswith("LeftUpLeg.") else 1.0))
 
 
-def test_joints_that_never_turn_are_dearer() -> None:
+def test_joints_that_never_rotate_cost_more() -> None:
     rotations = walk().rotations.copy()
     joint = walk().skeleton.joint("LeftFoot")
     rotations[:, joint] = rotations[0, joint]
@@ -150,16 +150,16 @@ def test_joints_that_never_turn_are_dearer() -> None:
         cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftFoot.0"]
         for m in (walk(), stiff)
     )
-    assert after == pytest.approx(UNUSED * before, rel=0.1)
+    assert after == pytest.approx(UNUSED_JOINT_FACTOR * before, rel=0.1)
 
 
 def test_a_body_that_never_moves_has_no_still_joints() -> None:
-    """One pose says nothing about which joints can move."""
+    """A single pose does not show which joints can move."""
     assert walk()[:1].still_joints == set()
 
 
 def as_balls(motion: Motion) -> Motion:
-    """The same movement on a skeleton that knows nothing of hinges, as a BVH file holds it."""
+    """The same motion on a skeleton with ball joints only, as BVH files store it."""
     body = motion.skeleton
     kinds = (JointKind.FREE, *[JointKind.BALL] * (body.num_joints - 1))
     plain = replace(body, kinds=kinds, axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
@@ -169,8 +169,10 @@ def as_balls(motion: Motion) -> Motion:
 def test_knees_that_bend_about_one_axis_are_hinges_and_shoulders_are_not() -> None:
     rotations = walk().rotations.copy()
     arm = walk().skeleton.joint("RightArm")
-    t = walk().times
-    rotations[:, arm] = multiply(rotations[:1, arm], exp(np.stack([0.5 * np.sin(3.0 * t), 0.0 * t, 0.0 * t], 1)))
+    times = walk().times
+    rotations[:, arm] = multiply(
+        rotations[:1, arm], exp(np.stack([0.5 * np.sin(3.0 * times), 0.0 * times, 0.0 * times], 1))
+    )
     motion = as_balls(replace(walk(), rotations=rotations))
     points = (place("LeftToeTip"), place("RightHand"), place("LeftHand"))
     skeleton = Problem(actors=(Actor(motion=motion),), constraints=points).bodies[0].skeleton
@@ -180,8 +182,8 @@ def test_knees_that_bend_about_one_axis_are_hinges_and_shoulders_are_not() -> No
     assert kinds["LeftUpLeg"] is kinds["LeftArm"] is JointKind.BALL
     assert kinds["RightArm"] is JointKind.BALL, "a shoulder that happens to swing about one axis stays a shoulder"
     axis = skeleton.axes[skeleton.index["LeftLeg"], 0]
-    known = walk().skeleton.axes[walk().skeleton.joint("LeftLeg"), 0]
-    assert abs(axis @ known) > 0.999
+    expected = walk().skeleton.axes[walk().skeleton.joint("LeftLeg"), 0]
+    assert abs(axis @ expected) > 0.999
 
 
 def test_a_knee_that_also_twists_stays_a_ball() -> None:
@@ -195,8 +197,8 @@ def test_a_knee_that_also_twists_stays_a_ball() -> None:
     assert skeleton.kinds[skeleton.index["LeftLeg"]] is JointKind.BALL
 
 
-def test_a_hinge_found_in_the_motion_costs_what_the_bending_does() -> None:
-    """A ball taken for a hinge is no cheaper than the same knee that is one by kind."""
+def test_a_detected_hinge_costs_as_much_as_a_declared_hinge() -> None:
+    """A ball joint used as a hinge costs the same as a knee that is declared a hinge."""
     hinge, ball = (
         cost(Problem(actors=(Actor(motion=m),), constraints=(place("LeftToeTip"),)))["LeftLeg.0"]
         for m in (walk(), as_balls(walk()))
@@ -204,29 +206,29 @@ def test_a_hinge_found_in_the_motion_costs_what_the_bending_does() -> None:
     assert ball == pytest.approx(hinge, rel=0.05)
 
 
-def test_two_actors_share_one_vector_and_one_clock() -> None:
+def test_two_actors_share_one_coordinate_vector_and_the_same_frames() -> None:
     actors = (Actor(motion=walk(), name="lead"), Actor(motion=walk(), name="follow", moves=False))
     bar = Distance(
         first=PointRef(point="LeftHand", actor="lead"), second=PointRef(point="RightHand", actor="follow"), length=1.0
     )
     problem = Problem(actors=actors, constraints=(bar,))
     assert problem.bodies[0].num_coordinates > 0
-    assert problem.bodies[1].num_coordinates == 0, "one who keeps the motion has nothing to change"
+    assert problem.bodies[1].num_coordinates == 0, "an actor that keeps its motion has no coordinates"
     assert len(problem.metric) == problem.bodies[0].num_coordinates
     assert [w for w, _ in problem.points] == [0, 1]
     sample, zero = posed(problem)
-    own = [fk(m).points([p])[:, 0] for m, p in ((walk(), "LeftHand"), (walk(), "RightHand"))]
-    expected = np.linalg.norm(own[0] - own[1], axis=1) - 1.0
+    positions = [fk(m).points([p])[:, 0] for m, p in ((walk(), "LeftHand"), (walk(), "RightHand"))]
+    expected = np.linalg.norm(positions[0] - positions[1], axis=1) - 1.0
     np.testing.assert_allclose(sample.evaluate(zero).rows[0].values[:, 0], expected, atol=1e-9)
 
 
-def test_joints_and_root_that_may_not_move_are_no_coordinates() -> None:
+def test_joints_and_root_that_may_not_move_have_no_coordinates() -> None:
     actor = Actor(motion=walk(), joints=("LeftLeg", "LeftUpLeg", "RightArm"), root_moves=False)
     names = Problem(actors=(actor,), constraints=(place("LeftToeTip"),)).bodies[0].names
     assert {name.rpartition(".")[0] for name in names} == {"LeftLeg", "LeftUpLeg"}
 
 
-def test_restored_motions_differ_only_in_what_was_moved() -> None:
+def test_restored_motions_differ_only_in_moved_joints() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftToeTip"),))
     body = problem.bodies[0]
     d = np.zeros((walk().num_frames, body.num_coordinates))
@@ -239,66 +241,66 @@ def test_restored_motions_differ_only_in_what_was_moved() -> None:
     assert restored.skeleton is walk().skeleton
 
 
-def test_pulls_are_the_mean_of_what_fixed_constraints_ask() -> None:
+def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
     left, right = (fk(walk()).points([name])[:, 0] for name in ("LeftHand", "RightHand"))
     frame = 10
-    now = frame / walk().fps
+    time = frame / walk().fps
     constraints: tuple[Constraint, ...] = (
-        place("LeftHand", left[frame] + [0.2, 0.0, 0.0], instants=(now,)),
-        place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(now,)),
+        place("LeftHand", left[frame] + [0.2, 0.0, 0.0], instants=(time,)),
+        place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(time,)),
         Region(spot=PointRef(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
     )
-    found = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
-    np.testing.assert_allclose(found[frame], [0.3, 0.25, 0.0], atol=1e-12)
-    assert np.isnan(np.delete(found, frame, axis=0)).all(), "what is not said to be somewhere pulls nowhere"
+    shifts = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
+    np.testing.assert_allclose(shifts[frame], [0.3, 0.25, 0.0], atol=1e-12)
+    assert np.isnan(np.delete(shifts, frame, axis=0)).all(), "frames without a fixed position have no pull"
 
 
-def test_a_shifted_problem_is_the_problem_of_shifted_actors() -> None:
+def test_a_shifted_problem_equals_the_problem_of_shifted_actors() -> None:
     constraints = (place("LeftHand", start=0.5, end=1.0), Region(spot=PointRef(point="RightToeTip"), centre=ORIGIN))
     partner = Actor(motion=walk(), name="partner")
     problem = Problem(actors=(Actor(motion=walk(), name="lead"), partner), constraints=constraints)
     shift = np.random.default_rng(1).normal(size=(walk().num_frames, 3))
-    for known in (False, True):
-        if known:
-            # What was found out about where the body is goes along.
+    for cached in (False, True):
+        if cached:
+            # Fill the caches, which the shifted problem takes over.
             ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(walk().num_frames)).measure()
-        found = problem.shifted([shift, None])
+        shifted = problem.shifted([shift, None])
         moved = replace(problem.actors[0], motion=replace(walk(), root=walk().root + shift))
-        anew = Problem(actors=(moved, partner), constraints=constraints)
-        assert found.actors[1] is partner
-        np.testing.assert_allclose(found.actors[0].motion.root, moved.motion.root)
-        for a, b in zip(found.bodies, anew.bodies, strict=True):
+        expected = Problem(actors=(moved, partner), constraints=constraints)
+        assert shifted.actors[1] is partner
+        np.testing.assert_allclose(shifted.actors[0].motion.root, moved.motion.root)
+        for a, b in zip(shifted.bodies, expected.bodies, strict=True):
             assert a.skeleton is b.skeleton
             assert a.joints == b.joints
             np.testing.assert_allclose(a.posture.positions, b.posture.positions, atol=1e-12)
             np.testing.assert_allclose(a.posture.rotations, b.posture.rotations, atol=1e-12)
-        np.testing.assert_allclose(found.metric, anew.metric, rtol=1e-12)
+        np.testing.assert_allclose(shifted.metric, expected.metric, rtol=1e-12)
         measured = [
-            ProblemAtFrames(problem=each, bodies=each.bodies, frames=np.arange(walk().num_frames)).measure().values
-            for each in (found, anew)
+            ProblemAtFrames(problem=one, bodies=one.bodies, frames=np.arange(walk().num_frames)).measure().values
+            for one in (shifted, expected)
         ]
         np.testing.assert_allclose(*measured, atol=1e-12)
 
 
 @pytest.mark.parametrize(("joint", "same"), [("LeftArm", True), ("RightArm", False)])
-def test_a_problem_with_more_constraints_is_that_of_all(joint: str, same: bool) -> None:
+def test_an_extended_problem_equals_the_problem_of_all_constraints(joint: str, same: bool) -> None:
     first = place("LeftHand", start=0.5, end=1.0)
     more = PoseConstraint(posed=(PointRef(point=joint),), rotations=exp(np.full((1, 3), 0.1)))
-    begun = Problem(actors=(Actor(motion=walk()),), constraints=(first,))
-    before = begun.bodies
-    found, anew = begun.extended([more]), Problem(actors=(Actor(motion=walk()),), constraints=(first, more))
-    assert (found.bodies is before) == same, "a joint that nothing felt before makes another body"
-    assert found.bodies[0].skeleton.names == anew.bodies[0].skeleton.names
-    assert found.bodies[0].joints == anew.bodies[0].joints
-    assert [held.tolist() for held in found.held] == [held.tolist() for held in anew.held]
-    np.testing.assert_allclose(found.metric, anew.metric)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(first,))
+    bodies = problem.bodies
+    extended, expected = problem.extended([more]), Problem(actors=(Actor(motion=walk()),), constraints=(first, more))
+    assert (extended.bodies is bodies) == same, "a joint that affected no constraint before makes a new body"
+    assert extended.bodies[0].skeleton.names == expected.bodies[0].skeleton.names
+    assert extended.bodies[0].joints == expected.bodies[0].joints
+    assert [held.tolist() for held in extended.held] == [held.tolist() for held in expected.held]
+    np.testing.assert_allclose(extended.metric, expected.metric)
     with pytest.raises(OptionError, match="holds at no frame"):
-        begun.extended([place("Head", start=50.0, end=60.0)])
+        problem.extended([place("Head", start=50.0, end=60.0)])
     with pytest.raises(UnknownNameError, match="LeftHnd"):
-        begun.extended([place("LeftHnd")])
+        problem.extended([place("LeftHnd")])
 
 
-def test_a_sample_looks_at_its_own_frames_only() -> None:
+def test_a_problem_at_frames_evaluates_these_frames_only() -> None:
     problem = Problem(
         actors=(Actor(motion=walk()),), constraints=(place("LeftHand", start=0.5, end=1.0), place("Head"))
     )
@@ -311,12 +313,12 @@ def test_a_sample_looks_at_its_own_frames_only() -> None:
     assert [t.constraint.label for t in only.targets] == ["place Head"]
 
 
-def test_a_missing_joint_is_named_with_its_nearest() -> None:
+def test_an_unknown_joint_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match=r"Constraint `place LeftHnd`: .*nearest: `LeftHand`"):
         Problem(actors=(Actor(motion=walk()),), constraints=(place("LeftHnd"),))
 
 
-def test_a_missing_actor_is_named_with_those_there_are() -> None:
+def test_an_unknown_actor_is_reported_with_the_nearest_name() -> None:
     odd = Place(spot=PointRef(point="Head", actor="leed"), target=ORIGIN, name="nod")
     with pytest.raises(UnknownNameError, match="Constraint `nod`: no actor `leed`; nearest: `lead`"):
         Problem(actors=(Actor(motion=walk(), name="lead"),), constraints=(odd,))
@@ -329,7 +331,7 @@ def test_an_interval_outside_the_motion_is_refused(when: dict[str, object]) -> N
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"start": 1.0, "end": 0.5}, "must end after it starts; got 1.0 to 0.5 s"),
         ({"start": np.nan}, "must end after it starts; got nan"),
@@ -338,12 +340,12 @@ def test_an_interval_outside_the_motion_is_refused(when: dict[str, object]) -> N
         ({"tolerance": -1.0}, "expected a tolerance above zero, got -1.0"),
     ],
 )
-def test_numbers_that_cannot_be_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_invalid_numbers_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         Problem(actors=(Actor(motion=walk()),), constraints=(place("Head", **options),))
 
 
-def test_actors_out_of_step_are_refused() -> None:
+def test_actors_with_different_frames_or_rates_are_refused() -> None:
     for other in (walk()[:-1], replace(walk(), fps=31.0)):
         with pytest.raises(OptionError, match="same number of frames and the same rate"):
             Problem(actors=(Actor(motion=walk(), name="a"), Actor(motion=other, name="b")), constraints=())
@@ -351,8 +353,8 @@ def test_actors_out_of_step_are_refused() -> None:
         Problem(actors=(), constraints=())
 
 
-def test_a_point_of_the_users_own_is_told_from_another_on_the_same_joint() -> None:
-    """Two grips on one hand are two points, the same grip twice is one."""
+def test_points_on_the_same_joint_are_distinguished_by_offset() -> None:
+    """Two grips on one hand are two points; the same grip twice is one point."""
     hand = walk().skeleton.point("LeftHand")
     grips = [replace(hand, name="grip", offset=np.array([x, 0.0, 0.0])) for x in (0.0, 0.1, 0.1)]
     constraints = tuple(Place(spot=PointRef(point=grip), target=ORIGIN) for grip in grips)

@@ -1,4 +1,4 @@
-"""The solvers beside the default one: their derivatives, linear steps, options and characteristic faults."""
+"""The solvers other than the default: derivatives, linear steps, options and characteristic faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPPERS = [LeastSquares(accuracy=1e-12), Lmult(), Lmult(method="gradients", acc
 
 
 def limb(num_frames: int = 31) -> Motion:
-    """A shoulder that turns any way, an elbow that is a hinge, both swinging, carried forwards by the root."""
+    """A ball joint as shoulder and a hinge as elbow, both swinging, on a root that moves forwards."""
     axes = np.zeros((3, 3, 3))
     axes[:2], axes[2, 0] = np.eye(3), (0.0, 0.0, 1.0)
     skeleton = Skeleton(
@@ -53,7 +53,7 @@ def limb(num_frames: int = 31) -> Motion:
 
 
 def held(motion: Motion) -> Problem:
-    """A place, a plant anywhere and a floor: all that rows can be."""
+    """A place, plants and a floor: every type of residual row."""
     return Problem(
         actors=(Actor(motion=motion),),
         constraints=(
@@ -94,69 +94,73 @@ def test_residuals_by_keys_are_finite_differences(solver: Descent, rng: np.rando
         return linear.centre(linear.layout.values(sample.evaluate(curve.values(at))))
 
     numeric = (residuals(keys + 1e-6 * way) - residuals(keys - 1e-6 * way)) / 2e-6
-    np.testing.assert_allclose(linear.push(way.ravel()), numeric, atol=1e-7)
+    np.testing.assert_allclose(linear.jacobian_product(way.ravel()), numeric, atol=1e-7)
     forces = rng.normal(size=len(linear.values))
-    assert linear.pull(forces) @ way.ravel() == pytest.approx(forces @ linear.push(way.ravel()))
+    assert linear.transpose_product(forces) @ way.ravel() == pytest.approx(
+        forces @ linear.jacobian_product(way.ravel())
+    )
 
 
-def test_linked_rows_are_from_their_mean_or_differences() -> None:
+def test_linked_rows_are_relative_to_their_mean_or_are_differences() -> None:
     problem = held(limb())
     sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(31))
     curve = Lmult().curve(problem, sample)
     keys = np.zeros((curve.num_keys, len(problem.metric)))
     linear = LinearizedProblem.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
     tip = fk(problem.actors[0].motion).points(["tip"])[12:25, 0]
-    mine = linear.layout.constraint == 1
+    rows = linear.layout.constraint == 1
     expected = tip - tip.mean(axis=0)
-    np.testing.assert_allclose(linear.values[mine].reshape(-1, 3), expected, atol=1e-12)
-    compare = linear.differences(mine)
-    np.testing.assert_allclose((compare @ linear.values).reshape(-1, 3), np.diff(tip, axis=0), atol=1e-12)
+    np.testing.assert_allclose(linear.values[rows].reshape(-1, 3), expected, atol=1e-12)
+    selection = linear.differences(rows)
+    np.testing.assert_allclose((selection @ linear.values).reshape(-1, 3), np.diff(tip, axis=0), atol=1e-12)
 
 
 def test_conjugate_gradients_solve(rng: np.random.Generator) -> None:
     square = rng.normal(size=(12, 12))
     system, right = square @ square.T + np.diag(10.0 ** rng.uniform(-1, 3, 12)), rng.normal(size=12)
-    found = conjugate_gradients(lambda x: system @ x, right, lambda x: x / np.diag(system), accuracy=1e-13, rounds=200)
-    np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-8)
-    again = conjugate_gradients(
-        lambda x: system @ x, right, lambda x: x / np.diag(system), start=found, accuracy=1e-6, rounds=0
+    solution = conjugate_gradients(
+        lambda x: system @ x, right, lambda x: x / np.diag(system), accuracy=1e-13, rounds=200
     )
-    np.testing.assert_array_equal(again, found)
+    np.testing.assert_allclose(solution, np.linalg.solve(system, right), rtol=1e-8)
+    again = conjugate_gradients(
+        lambda x: system @ x, right, lambda x: x / np.diag(system), start=solution, accuracy=1e-6, rounds=0
+    )
+    np.testing.assert_array_equal(again, solution)
     assert np.all(conjugate_gradients(lambda x: x, np.zeros(3), lambda x: x, accuracy=1e-6, rounds=5) == 0.0)
 
 
-def test_all_steps_are_the_same_step() -> None:
-    """Normal equations, multipliers and the whole system are three ways to the one least change."""
+def test_all_methods_give_the_same_step() -> None:
+    """Normal equations, multipliers and the full system find the same smallest change."""
     problem = held(limb())
     sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(31))
     curve = Lmult().curve(problem, sample)
     keys = np.zeros((curve.num_keys, len(problem.metric)))
     linear = LinearizedProblem.of(sample.evaluate(curve.values(keys)), curve, keys, np.inf)
-    on = ~linear.layout.one_sided | (linear.values > 0.0)
-    assert (linear.layout.one_sided & on).any(), "the floor must be broken somewhere"
+    active = ~linear.layout.one_sided | (linear.values > 0.0)
+    assert (linear.layout.one_sided & active).any(), "the floor must be broken somewhere"
     cost = np.tile(problem.metric, curve.num_keys)
-    step = DescentStep(linear=linear, on=on, residual=linear.values, cost=cost, softness=1e-5)
-    rows = np.stack([linear.centre(column) for column in linear.matrix.toarray().T], axis=1)[on]
-    heavy = linear.weights[on] / 1e-5
-    system = np.diag(cost) + rows.T @ (heavy[:, None] * rows)
-    expected = np.linalg.solve(system, -rows.T @ (heavy * linear.values[on]))
+    step = DescentStep(linear=linear, active=active, residual=linear.values, cost=cost, softness=1e-5)
+    rows = np.stack([linear.centre(column) for column in linear.matrix.toarray().T], axis=1)[active]
+    weights = linear.weights[active] / 1e-5
+    system = np.diag(cost) + rows.T @ (weights[:, None] * rows)
+    expected = np.linalg.solve(system, -rows.T @ (weights * linear.values[active]))
     for solver in (*STEPPERS, Keyed()):
-        found, forces = solver.linear_step(step)
-        np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=repr(solver))
-        np.testing.assert_allclose(linear.pull(forces), -cost * found, atol=1e-4, err_msg=repr(solver))
-        assert np.all(forces[~on] == 0.0)
+        result, forces = solver.linear_step(step)
+        np.testing.assert_allclose(result, expected, atol=1e-6, err_msg=repr(solver))
+        np.testing.assert_allclose(linear.transpose_product(forces), -cost * result, atol=1e-4, err_msg=repr(solver))
+        assert np.all(forces[~active] == 0.0)
 
 
 @pytest.mark.parametrize("solver", [LeastSquares(), Lmult(), Sqp()], ids=lambda s: s.name)
-def test_keys_too_far_apart_never_explode(solver: Descent) -> None:
-    """A hold begins in the middle of a swing: keys 8 frames apart cannot follow, and must not try by going wild."""
+def test_keys_too_far_apart_do_not_diverge(solver: Descent) -> None:
+    """A hold starts in the middle of a swing. Keys 8 frames apart cannot follow it, but the result stays bounded."""
     motion = limb(61)
     target = fk(motion).points(["tip"])[30, 0] + np.array([0.1, 0.1, -0.1])
     hold = Place(spot=PointRef(point="tip"), target=target, start=1.0)
-    found = replace(solver, spacing=8.0 / 30.0).solve(Problem(actors=(Actor(motion=motion),), constraints=(hold,)))
-    assert found.outcomes[0].worst < 0.05
-    assert angle_between(found.motion.rotations, motion.rotations).max() < 1.5
-    assert np.linalg.norm(found.motion.root - motion.root, axis=1).max() < 1.0
+    solution = replace(solver, spacing=8.0 / 30.0).solve(Problem(actors=(Actor(motion=motion),), constraints=(hold,)))
+    assert solution.outcomes[0].worst < 0.05
+    assert angle_between(solution.motion.rotations, motion.rotations).max() < 1.5
+    assert np.linalg.norm(solution.motion.root - motion.root, axis=1).max() < 1.0
 
 
 def snapping() -> tuple[Motion, Problem]:
@@ -167,18 +171,18 @@ def snapping() -> tuple[Motion, Problem]:
 
 
 def test_frame_by_frame_snaps() -> None:
-    """[Gleicher98, figure 3]: met at every frame, with a jump where the constraint begins."""
+    """[Gleicher98, figure 3]: met at every frame, with a jump where the constraint starts."""
     motion, problem = snapping()
-    found = Ik().solve(problem)
-    assert found.outcomes[0].worst < 1e-4
-    np.testing.assert_array_equal(found.motion.rotations[35], motion.rotations[35])
-    jump = np.diff(fk(found.motion).points(["tip"])[:, 0] - fk(motion).points(["tip"])[:, 0], axis=0)
+    solution = Ik().solve(problem)
+    assert solution.outcomes[0].worst < 1e-4
+    np.testing.assert_array_equal(solution.motion.rotations[35], motion.rotations[35])
+    jump = np.diff(fk(solution.motion).points(["tip"])[:, 0] - fk(motion).points(["tip"])[:, 0], axis=0)
     assert np.linalg.norm(jump[35]) > 0.1
-    assert energy_above(found.motion, [8.0])[0] > 5.0 * energy_above(Lmult().solve(problem).motion, [8.0])[0]
+    assert energy_above(solution.motion, [8.0])[0] > 5.0 * energy_above(Lmult().solve(problem).motion, [8.0])[0]
 
 
-def test_smoothing_afterwards_loses_the_constraint() -> None:
-    """[Gleicher98, figure 4 C]: the snap is gone, and so is the hand from its hold."""
+def test_smoothing_violates_the_constraint() -> None:
+    """[Gleicher98, figure 4 C]: the snap is gone, but the hand no longer meets its constraint."""
     _, problem = snapping()
     sharp, smooth = Ik().solve(problem), IkLowpass().solve(problem)
     assert energy_above(smooth.motion, [8.0])[0] < 0.2 * energy_above(sharp.motion, [8.0])[0]
@@ -192,11 +196,11 @@ def test_frame_by_frame_holds_a_plant_where_its_first_frame_is() -> None:
         SamePlace(spot=PointRef(point="tip"), start=0.2, end=0.6),
         SamePlace(spot=PointRef(point="elbow"), start=0.4, end=0.9),
     )
-    found = Ik().solve(Problem(actors=(Actor(motion=motion),), constraints=plants))
-    assert not found.unmet
-    tips, elbows = (fk(found.motion).points([p])[:, 0] for p in ("tip", "elbow"))
+    solution = Ik().solve(Problem(actors=(Actor(motion=motion),), constraints=plants))
+    assert not solution.unmet
+    tips, elbows = (fk(solution.motion).points([p])[:, 0] for p in ("tip", "elbow"))
     np.testing.assert_allclose(tips[6:19], np.tile(fk(motion).points(["tip"])[6, 0], (13, 1)), atol=1e-4)
-    # The second begins while the first holds: it stays where that frame ended up, not where it started.
+    # The second plant starts while the first holds: it stays where the solved frame is, not the original frame.
     np.testing.assert_allclose(elbows[12:28], np.tile(elbows[12], (16, 1)), atol=1e-4)
     assert np.linalg.norm(elbows[12] - fk(motion).points(["elbow"])[12, 0]) > 1e-3
 
@@ -211,7 +215,7 @@ def handhold() -> Problem:
 
 
 def test_more_keys_hold_more_tightly() -> None:
-    """[Vanderhyde03, results]: four, five and six keys and so on hold the hand ever more closely."""
+    """[Vanderhyde03, results]: more keys hold the hand more closely."""
     worst = [Keyed(count=count).solve(handhold()).outcomes[0].mean for count in (2, 4, 6, 12)]
     assert worst == sorted(worst, reverse=True)
     assert worst[-1] < 0.2 * worst[0]
@@ -221,11 +225,11 @@ def test_more_keys_hold_more_tightly() -> None:
 def test_keyed_changes_only_the_chosen_joints(interpolation: str) -> None:
     problem = handhold()
     arm = replace(problem.actors[0], joints=("shoulder",))
-    found = Keyed(count=6, interpolation=interpolation).solve(replace(problem, actors=(arm,)))
+    solution = Keyed(count=6, interpolation=interpolation).solve(replace(problem, actors=(arm,)))
     start = arm.motion
-    np.testing.assert_array_equal(found.motion.rotations[:, [0, 2]], start.rotations[:, [0, 2]])
-    np.testing.assert_array_equal(found.motion.root, start.root)
-    assert angle_between(found.motion.rotations[:, 1], start.rotations[:, 1]).max() > 0.01
+    np.testing.assert_array_equal(solution.motion.rotations[:, [0, 2]], start.rotations[:, [0, 2]])
+    np.testing.assert_array_equal(solution.motion.root, start.root)
+    assert angle_between(solution.motion.rotations[:, 1], start.rotations[:, 1]).max() > 0.01
 
 
 def test_keyed_turns_at_constant_speed_between_keys_and_stays_beyond_them() -> None:
@@ -239,11 +243,11 @@ def test_keyed_turns_at_constant_speed_between_keys_and_stays_beyond_them() -> N
     assert abs(change[0] - change[-1]) > 1e-3
 
 
-def test_one_key_is_one_change_throughout() -> None:
+def test_one_key_gives_a_constant_change() -> None:
     problem = handhold()
     start = problem.actors[0].motion
-    found = Keyed(count=1).solve(problem).motion
-    turned = angle_between(start.rotations[:, 1], found.rotations[:, 1])
+    solution = Keyed(count=1).solve(problem).motion
+    turned = angle_between(start.rotations[:, 1], solution.rotations[:, 1])
     np.testing.assert_allclose(turned, turned[0], atol=1e-6)
 
 
@@ -263,7 +267,7 @@ def test_one_key_is_one_change_throughout() -> None:
         (lambda: Reference(seconds=0.0), "Solver `reference`: expected seconds above zero, got 0.0"),
     ],
 )
-def test_options_that_cannot_be_used(make, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_options_are_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(OptionError, match=message):
         make()
 
@@ -275,14 +279,14 @@ def test_time_and_iterations_are_limits(solver: Descent) -> None:
     assert 1 <= replace(solver, iterations=2).solve(problem).steps <= 2 * (1 if isinstance(solver, Descent) else 6)
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[str, float]] = []
-    Lmult().solve(held(limb()), lambda text, share: told.append((text, share)))
-    assert told
-    assert all(text.startswith("lmult: step") and 0.0 <= share < 1.0 for text, share in told)
+def test_progress_is_reported() -> None:
+    reports: list[tuple[str, float]] = []
+    Lmult().solve(held(limb()), lambda text, share: reports.append((text, share)))
+    assert reports
+    assert all(text.startswith("lmult: step") and 0.0 <= share < 1.0 for text, share in reports)
 
 
-def test_reference_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_without_nlopt_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nlopt", None)
     with pytest.raises(MissingPackageError, match="needs the package `nlopt`") as caught:
         Reference().solve(held(limb()))
@@ -292,5 +296,5 @@ def test_reference_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
 def test_reference_with_another_minimiser_inside() -> None:
     pytest.importorskip("nlopt", reason="the package nlopt is not installed")
     problem = handhold()
-    found = Reference(inner="slsqp", seconds=5.0).solve(problem)
-    assert found.outcomes[0].worst < 5e-3
+    solution = Reference(inner="slsqp", seconds=5.0).solve(problem)
+    assert solution.outcomes[0].worst < 5e-3

@@ -1,4 +1,4 @@
-"""Kinds of constraints, one file each; a module with a `CONSTRAINT` is found by itself."""
+"""The kinds of constraints, one per file. Every module here that defines `CONSTRAINT` is registered automatically."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["Constraint", "ConstraintInput", "PointRef", "Relation", "Residuals",
 
 @cache
 def kinds() -> dict[str, type[Constraint]]:
-    """Every kind of constraint by its name in recipes."""
-    return {found.kind: found for _, found in scan(__name__, "CONSTRAINT")}
+    """All kinds of constraints by their names in recipes."""
+    return {constraint.kind: constraint for _, constraint in scan(__name__, "CONSTRAINT")}

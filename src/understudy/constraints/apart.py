@@ -1,6 +1,6 @@
-"""Parts of bodies do not pass through each other, the floor or fixed things.
+"""Body parts do not pass through each other, the floor or fixed obstacles.
 
-A part is a capsule: all that is within a radius of the straight line between two points.
+A part is a capsule: everything within a radius of the line segment between two points.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
+    repeat_frames,
 )
 
 DOWN = np.array([[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]])
-"""(2, 2, 3) how the depths of a capsule's two ends below a floor change as the ends move."""
+"""(2, 2, 3) derivatives of the depths of a capsule's two ends below a floor, by the two ends."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Apart(Constraint):
     """A body's capsule keeps clear of another capsule, a fixed sphere or capsule, or the floor.
 
-    Between lines that cross, the way out is across both. Parts that start deep inside each other are driven out on
-    the side on which their lines already pass.
+    Where the two line segments cross, the capsules separate at right angles to both. Capsules that start deep inside
+    each other separate towards the side on which their segments already pass.
     """
 
     kind: ClassVar[str] = "apart"
     unit: ClassVar[Unit] = Unit.METRE
 
     part: tuple[PointLike, PointLike]
-    """The ends of the capsule's line; the same point twice is a sphere."""
+    """The ends of the capsule's segment; the same point twice makes a sphere."""
     radius: float
     """Metres."""
     other: tuple[PointLike, PointLike] | None = None
     """The ends of the other capsule, of the same actor or another."""
     fixed: Array | None = None
-    """(2, 3) metres, world: the ends of a capsule that stays; (3,) for a sphere."""
+    """(2, 3) metres, world: the ends of a fixed capsule; (3,) the centre of a fixed sphere."""
     other_radius: float = 0.0
-    """Metres: how thick the other capsule, or what is fixed, is."""
+    """Metres: the radius of the other or fixed capsule."""
     floor: float | None = None
     """Metres: the height of the floor to stay above."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        if sum(given is not None for given in (self.other, self.fixed, self.floor)) != 1:
+        if sum(obstacle is not None for obstacle in (self.other, self.fixed, self.floor)) != 1:
             raise OptionError(f"{where}: expected one thing to keep clear of: other, fixed or floor")
         for ends in (self.part, self.other):
             if ends is not None and len(ends) != 2:
@@ -68,7 +68,7 @@ class Apart(Constraint):
             fixed = np.array(self.fixed, float)
             fixed = np.stack([fixed, fixed]) if fixed.shape == (3,) else fixed
             if fixed.shape != (2, 3) or not np.all(np.isfinite(fixed)):
-                raise OptionError(f"{where}: expected the finite ends (2, 3) of what is fixed, got {fixed.tolist()}")
+                raise OptionError(f"{where}: expected the finite ends (2, 3) of a fixed capsule, got {fixed.tolist()}")
             fixed.setflags(write=False)
             object.__setattr__(self, "fixed", fixed)
 
@@ -82,14 +82,14 @@ class Apart(Constraint):
     def rows(self, view: ConstraintInput) -> Residuals:
         points = view.points
         if self.floor is not None:
-            return Residuals(values=self.floor + self.radius - points[..., 1], d_points=everywhere(DOWN, view))
+            return Residuals(values=self.floor + self.radius - points[..., 1], d_points=repeat_frames(DOWN, view))
         ends = np.broadcast_to(self.fixed, (len(points), 2, 3)) if self.fixed is not None else points[:, 2:]
         share, other_share = nearest(points[:, 0], points[:, 1], ends[:, 0], ends[:, 1])
         weights = np.stack([1.0 - share, share, other_share - 1.0, -other_share], -1)
-        every = np.concatenate([points[:, :2], ends], 1)
-        apart = np.einsum("nk,nki->ni", weights, every)
-        distance = np.linalg.norm(apart, axis=-1)
-        away = np.where(distance[:, None] > 1e-9, apart / np.maximum(distance, 1e-9)[:, None], _way_out(every))
+        all_ends = np.concatenate([points[:, :2], ends], 1)
+        gap = np.einsum("nk,nki->ni", weights, all_ends)
+        distance = np.linalg.norm(gap, axis=-1)
+        away = np.where(distance[:, None] > 1e-9, gap / np.maximum(distance, 1e-9)[:, None], _common_normal(all_ends))
         values = self.radius + self.other_radius - distance
         d_points = -weights[:, : points.shape[1], None] * away[:, None]
         return Residuals(values=values[:, None], d_points=d_points[:, None])
@@ -112,25 +112,25 @@ class Apart(Constraint):
 
 
 def nearest(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    """Shares (N,) along the lines a-b and c-d, each (N, 3), of the two places nearest to each other.
+    """Parameters (N,) in [0, 1] of the closest points on the segments a-b and c-d, each end (N, 3).
 
-    They are inside both lines, or one of them is an end: the nearest of these five is the nearest of all.
+    The closest points are inside both segments, or one of them is an end: the best of these five cases is taken.
     """
     first, second, gap = b - a, d - c, a - c
-    along, across, both = _dot(first, first), _dot(second, second), _dot(first, second)
+    first_squared, second_squared, product = _dot(first, first), _dot(second, second), _dot(first, second)
     on_first, on_second = _dot(first, gap), _dot(second, gap)
-    area = along * across - both * both
-    slanted = area > 1e-12 * along * across + 1e-300
-    safe = np.where(slanted, area, 1.0)
-    inner = np.where(slanted, (both * on_second - across * on_first) / safe, 0.0)
-    other = np.where(slanted, (along * on_second - both * on_first) / safe, 0.0)
-    zero, one = np.zeros_like(along), np.ones_like(along)
+    area = first_squared * second_squared - product * product
+    not_parallel = area > 1e-12 * first_squared * second_squared + 1e-300
+    safe = np.where(not_parallel, area, 1.0)
+    first_share = np.where(not_parallel, (product * on_second - second_squared * on_first) / safe, 0.0)
+    second_share = np.where(not_parallel, (first_squared * on_second - product * on_first) / safe, 0.0)
+    zero, one = np.zeros_like(first_squared), np.ones_like(first_squared)
     pairs = [
-        (np.clip(inner, 0.0, 1.0), np.clip(other, 0.0, 1.0)),
-        (zero, _share(on_second, across)),
-        (one, _share(on_second + both, across)),
-        (_share(-on_first, along), zero),
-        (_share(both - on_first, along), one),
+        (np.clip(first_share, 0.0, 1.0), np.clip(second_share, 0.0, 1.0)),
+        (zero, _share(on_second, second_squared)),
+        (one, _share(on_second + product, second_squared)),
+        (_share(-on_first, first_squared), zero),
+        (_share(product - on_first, first_squared), one),
     ]
     shares, others = np.stack([p[0] for p in pairs]), np.stack([p[1] for p in pairs])
     apart = gap + shares[..., None] * first - others[..., None] * second
@@ -142,13 +142,14 @@ def _dot(a: Array, b: Array) -> Array:
     return np.einsum("ni,ni->n", a, b)
 
 
-def _share(along: Array, length: Array) -> Array:
-    """A place's share of a line, held to its ends; zero on a line without length."""
-    return np.clip(np.where(length > 1e-24, along / np.where(length > 1e-24, length, 1.0), 0.0), 0.0, 1.0)
+def _share(projection: Array, squared: Array) -> Array:
+    """The parameter of a projection onto a segment, clipped to [0, 1]; zero if the segment has no length."""
+    has_length = squared > 1e-24
+    return np.clip(np.where(has_length, projection / np.where(has_length, squared, 1.0), 0.0), 0.0, 1.0)
 
 
-def _way_out(ends: Array) -> Array:
-    """(N, 3) a unit direction across two lines that cross, from the second's middle towards the first's."""
+def _common_normal(ends: Array) -> Array:
+    """(N, 3) unit normal of two crossing segments, pointing from the middle of the second to that of the first."""
     normal = cross(ends[:, 1] - ends[:, 0], ends[:, 3] - ends[:, 2])
     between = ends[:, 0] + ends[:, 1] - ends[:, 2] - ends[:, 3]
     normal = np.where((_dot(normal, between) < 0.0)[:, None], -normal, normal)

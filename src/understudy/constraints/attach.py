@@ -1,4 +1,4 @@
-"""A point stays together with a point of another actor, or with a thing that moves: dancers' hands, a carried box."""
+"""A point stays attached to a point of another actor or to a moving prop: dancers' hands, a carried box."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
-    world,
+    check_vector,
+    repeat_frames,
 )
-from understudy.constraints.track import check_clock, check_turns, check_values, read, read_turns
+from understudy.constraints.track import (
+    check_rotations,
+    check_track_times,
+    check_values,
+    interpolate,
+    interpolate_rotations,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,15 +38,15 @@ class Attach(Constraint):
 
     spot: PointLike
     to: PointLike | None = None
-    """The point it is attached to, mostly another actor's."""
+    """The point it is attached to, usually of another actor."""
     path: Array | None = None
-    """(T, 3) metres, world: where a prop is; or (3,) for one that stays."""
+    """(T, 3) metres, world: the positions of a prop; (3,) if the prop stays in place."""
     rotations: Array | None = None
-    """(T, 4) or (4,) from the prop's frame to the world; not turned if not given."""
+    """(T, 4) or (4,) rotations from the prop's frame to the world; identity if not given."""
     times: Array | None = None
-    """(T,) seconds of the prop's places and rotations."""
+    """(T,) seconds of the prop's positions and rotations."""
     grip: Array = field(default_factory=lambda: np.zeros(3))
-    """(3,) metres, in the prop's frame: where it is held."""
+    """(3,) metres, in the prop's frame: the point where it is held."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
@@ -48,32 +54,32 @@ class Attach(Constraint):
             raise OptionError(f"{where}: expected either a point to attach to or the path of a prop")
         if self.path is None:
             if self.rotations is not None or np.any(self.grip):
-                raise OptionError(f"{where}: rotations and grip are a prop's, which needs a path too")
+                raise OptionError(f"{where}: `rotations` and `grip` describe a prop, which needs a `path` too")
             return
         path = check_values(self.path, (3,), f"{where}: path")
-        turns = check_turns(IDENTITY if self.rotations is None else self.rotations, (), f"{where}: rotations")
-        count = max(len(path), len(turns))
-        if len(path) not in (1, count) or len(turns) not in (1, count):
-            raise OptionError(f"{where}: a prop with {len(path)} places cannot have {len(turns)} rotations")
-        grip = world(self.grip, f"{where}: grip")
-        clock = check_clock(self.times, count, where)
-        for key, value in {"path": path, "rotations": turns, "times": clock, "grip": grip}.items():
+        rotations = check_rotations(IDENTITY if self.rotations is None else self.rotations, (), f"{where}: rotations")
+        count = max(len(path), len(rotations))
+        if len(path) not in (1, count) or len(rotations) not in (1, count):
+            raise OptionError(f"{where}: a prop with {len(path)} positions cannot have {len(rotations)} rotations")
+        grip = check_vector(self.grip, f"{where}: grip")
+        times = check_track_times(self.times, count, where)
+        for key, value in {"path": path, "rotations": rotations, "times": times, "grip": grip}.items():
             object.__setattr__(self, key, value)
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return as_refs(self.spot) if self.to is None else as_refs(self.spot, self.to)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        place = view.points[:, 0]
-        d_points = everywhere(self.constant(), view)
+        position = view.points[:, 0]
+        d_points = repeat_frames(self.constant(), view)
         if self.to is not None:
-            return Residuals(values=place - view.points[:, 1], d_points=d_points)
+            return Residuals(values=position - view.points[:, 1], d_points=d_points)
         assert self.path is not None
         assert self.rotations is not None
         assert self.times is not None
-        turned = read_turns(self.rotations, self.times, view.times)
-        held = read(self.path, self.times, view.times) + rotate(turned, self.grip)
-        return Residuals(values=place - held, d_points=d_points)
+        rotations = interpolate_rotations(self.rotations, self.times, view.times)
+        grip_position = interpolate(self.path, self.times, view.times) + rotate(rotations, self.grip)
+        return Residuals(values=position - grip_position, d_points=d_points)
 
     def constant(self) -> Array:
         signs = np.array([1.0] if self.to is None else [1.0, -1.0])

@@ -1,4 +1,4 @@
-"""What a constraint is: a residual over its frames, and how it changes with the points and joints it names."""
+"""The base class of constraints: residuals over frames, with derivatives by the points and joints they name."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from understudy.figure.skeleton import Point
 
 
 class Unit(StrEnum):
-    """What residuals are measured in."""
+    """The unit of residuals."""
 
     METRE = "m"
     RADIAN = "rad"
 
 
 class Relation(StrEnum):
-    """When a residual is satisfied."""
+    """The condition under which a residual is satisfied."""
 
     EQUAL = "equal"
-    """At zero."""
+    """Satisfied at zero."""
     AT_MOST = "at_most"
-    """At zero or below; above zero is violation."""
+    """Satisfied at zero or below; a positive residual is a violation."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PointRef:
-    """A point of an actor. Where a constraint takes one, a name alone means a point of the first actor."""
+    """A point of an actor. Constraints also accept a plain name, which means a point of the first actor."""
 
     point: Point | str
     """The point, or the name of a joint or end."""
     actor: str = ""
-    """Whose; the first actor's if empty."""
+    """The actor's name; the first actor if empty."""
 
     @classmethod
     def from_name(cls, name: str) -> PointRef:
@@ -47,7 +47,7 @@ class PointRef:
         return cls(point=name)
 
     def as_table(self) -> dict[str, object]:
-        """The point as files keep it."""
+        """The point as a table, as it is stored in files."""
         point = self.point if isinstance(self.point, str) else self.point.as_table()
         return {"point": point, **({"actor": self.actor} if self.actor else {})}
 
@@ -57,68 +57,68 @@ PointLike = PointRef | str
 
 
 def as_refs(*points: PointLike) -> tuple[PointRef, ...]:
-    """Points with their actors; names are taken for points of the first actor."""
+    """Convert names to points of the first actor; keep point references as they are."""
     return tuple(PointRef(point=point) if isinstance(point, str) else point for point in points)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConstraintInput:
-    """What a constraint sees: its frames, and at each the places and local rotations it asked for."""
+    """The input of a constraint: the times of its frames, its points and the local rotations of its joints."""
 
     times: Array
     """(N,) seconds."""
     points: Array
-    """(N, P, 3) metres, world: the places of its spots."""
+    """(N, P, 3) metres, world: the positions of its points."""
     local_rotations: Array
     """(N, T, 4) local rotations of its joints."""
 
-    def some(self, at: slice | np.ndarray) -> ConstraintInput:
-        """Some of its frames."""
+    def at_frames(self, at: slice | np.ndarray) -> ConstraintInput:
+        """The input at some of the frames."""
         return ConstraintInput(times=self.times[at], points=self.points[at], local_rotations=self.local_rotations[at])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Residuals:
-    """Residuals at each frame, in metres or radians, and their derivatives."""
+    """Residuals of a constraint at each frame, in its unit, and their derivatives."""
 
     values: Array
     """(N, R) residuals."""
     d_points: Array | None = None
-    """(N, R, P, 3) derivative by each point's place."""
+    """(N, R, P, 3) derivatives by the position of each point."""
     d_rotations: Array | None = None
-    """(N, R, T, 3) derivative by a small turn of each joint about its own axes."""
+    """(N, R, T, 3) derivatives by a small rotation of each joint about the axes of its own frame."""
     same_as_previous: np.ndarray | None = None
-    """(R,) True where a row is not to be zero itself but equal to its value one frame before."""
+    """(R,) True for rows that must equal their value at the previous frame instead of zero."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint(ABC):
-    """Something that must hold over an interval or at instants. A class is abstract or final."""
+    """A condition that must hold over an interval or at instants. Every subclass is abstract or final."""
 
     kind: ClassVar[str] = ""
-    """Its name in recipes."""
+    """The name of the kind in recipes."""
     unit: ClassVar[Unit]
-    """What its residuals are in; every kind must say it."""
+    """The unit of the residuals; every kind must set it."""
 
     start: float = -np.inf
-    """Seconds: when it begins to hold."""
+    """Seconds: the start of the interval."""
     end: float = np.inf
-    """Seconds: when it ends, included."""
+    """Seconds: the end of the interval, inclusive."""
     instants: tuple[float, ...] = ()
-    """Seconds: if given, it holds at these times only."""
+    """Seconds: if given, the constraint holds at these times only."""
     pauses: tuple[tuple[float, float], ...] = ()
-    """Seconds: intervals, ends included, in which it does not hold."""
+    """Seconds: intervals, ends inclusive, in which it does not hold."""
     weight: float = 1.0
-    """How heavily its error counts where not everything can be met."""
+    """The weight of its squared error when not all constraints can be met."""
     priority: int = 0
-    """Each step up counts ten times as heavily as the step below."""
+    """Each level weighs ten times as much as the level below."""
     tolerance: float = 1e-3
-    """Metres or radians up to which it counts as met."""
+    """Metres or radians: the largest violation that counts as met."""
     name: str = ""
-    """What reports call it."""
+    """The name that reports use."""
 
     def __init_subclass__(cls) -> None:
-        # A dataclass keeps a `__repr__` of its own.
+        # The dataclass decorator keeps a `__repr__` that the class defines.
         cls.__repr__ = Constraint.__repr__  # type: ignore[method-assign]
         if cls.kind and not hasattr(cls, "unit"):
             raise TypeError(
@@ -131,55 +131,55 @@ class Constraint(ABC):
 
     @property
     def angular(self) -> bool:
-        """Whether its residuals are radians, not metres."""
+        """Whether the residuals are in radians rather than metres."""
         return self.unit is Unit.RADIAN
 
     @property
     def relation(self) -> Relation:
-        """Whether its residuals are to be zero or at most zero."""
+        """Whether the residuals must be zero or at most zero."""
         return Relation.EQUAL
 
     @abstractmethod
     def point_refs(self) -> tuple[PointRef, ...]:
-        """The points it looks at, in the order of `ConstraintInput.points`."""
+        """The points that it reads, in the order of `ConstraintInput.points`."""
 
     def joints(self) -> tuple[PointRef, ...]:
-        """The joints whose local rotations it looks at, in the order of `ConstraintInput.local_rotations`."""
+        """The joints whose local rotations it reads, in the order of `ConstraintInput.local_rotations`."""
         return ()
 
     @abstractmethod
     def rows(self, view: ConstraintInput) -> Residuals:
-        """Its residuals and their derivatives at the frames in view."""
+        """The residuals and their derivatives at the frames of the input."""
 
     def measure(self, view: ConstraintInput) -> Residuals:
-        """Its residuals at the frames in view, without derivatives where that is cheaper."""
+        """The residuals; derivatives may be left out where that is cheaper."""
         return self.rows(view)
 
     @classmethod
     def measure_all(cls, constraints: Sequence[Any], views: Sequence[ConstraintInput]) -> list[Residuals]:
-        """What `measure` gives for each of several of this kind; together where that is cheaper."""
-        return [each.measure(view) for each, view in zip(constraints, views, strict=True)]
+        """`measure` for several constraints of this kind; kinds override it where one pass for all is cheaper."""
+        return [constraint.measure(view) for constraint, view in zip(constraints, views, strict=True)]
 
     def constant(self) -> Array | None:
-        """(R, P, 3) the derivative of its residuals by each point's place, if it is the same whatever happens and there
-        is none by turns; None if only the rows can tell."""
+        """(R, P, 3) the derivatives of the residuals by the points, if they are the same for every input and the
+        constraint reads no joints; None otherwise."""
         return None
 
     def pull(self, view: ConstraintInput) -> Array | None:
-        """(N, 3) metres: how far the body would have to be shifted at each frame for it to hold, nan along axes it
-        leaves open; None for constraints that fix nothing in the world [Gleicher98, sec. 3.8]."""
+        """(N, 3) metres: the shift of the body at each frame that satisfies the constraint, nan along free axes. None
+        if the constraint fixes no position in the world [Gleicher98, sec. 3.8]."""
         return None
 
     @classmethod
     @abstractmethod
     def example(cls, rng: np.random.Generator) -> Constraint:
-        """One with random settings on joints `root`, `upper`, `lower`, `tip`, for the contract tests.
+        """A random constraint on the joints `root`, `upper`, `lower` and `tip`, for the contract tests.
 
-        It may name an actor `second` besides the first.
+        It may also name points of a second actor, `second`.
         """
 
     def check_times(self) -> None:
-        """Refuse intervals and numbers that cannot be."""
+        """Raise an error if the interval, weight or tolerance is invalid."""
         if not self.start <= self.end:
             raise OptionError(f"Constraint `{self.label}` must end after it starts; got {self.start} to {self.end} s")
         if not (math.isfinite(self.weight) and self.weight > 0.0):
@@ -189,12 +189,13 @@ class Constraint(ABC):
 
     @property
     def label(self) -> str:
-        """Its name, or its kind and what it is on."""
-        named = [s.point if isinstance(s.point, str) else s.point.name for s in (*self.point_refs(), *self.joints())]
-        return self.name or f"{self.kind} {' '.join(named[:2])}".strip()
+        """The name, or the kind and the first points or joints."""
+        points = [ref.point for ref in (*self.point_refs(), *self.joints())]
+        names = [point if isinstance(point, str) else point.name for point in points]
+        return self.name or f"{self.kind} {' '.join(names[:2])}".strip()
 
     def frames(self, times: Array) -> np.ndarray:
-        """The frames, of those at given times (F,), at which it holds; instants take the nearest frame."""
+        """The indices of the frames at times (F,) at which it holds; an instant selects the nearest frame."""
         if self.instants:
             inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
             return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
@@ -210,13 +211,13 @@ class Constraint(ABC):
         return np.flatnonzero(held)
 
 
-def everywhere(by: Array, view: ConstraintInput) -> Array:
-    """(N, R, P, 3) a constant derivative (R, P, 3), as rows give it at the frames in view."""
+def repeat_frames(by: Array, view: ConstraintInput) -> Array:
+    """(N, R, P, 3) constant derivatives (R, P, 3), repeated for every frame of the input."""
     return np.broadcast_to(by, (len(view.times), *by.shape))
 
 
-def world(array: object, what: str) -> Array:
-    """(3,) finite numbers, or an error that says what they are for."""
+def check_vector(array: object, what: str) -> Array:
+    """(3,) finite numbers; the error message starts with `what`."""
     out = np.array(array, float)
     if out.shape != (3,) or not np.isfinite(out).all():
         raise OptionError(f"{what}: expected three finite numbers, got {np.array2string(out)}")

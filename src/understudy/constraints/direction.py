@@ -13,15 +13,15 @@ import numpy as np
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, as_refs
-from understudy.constraints.tilt import across, tilt
-from understudy.constraints.track import check_clock, check_values, read
+from understudy.constraints.tilt import perpendicular_pair, tilt
+from understudy.constraints.track import check_track_times, check_values, interpolate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Direction(Constraint):
     """The vector from one point to another points along a world direction, or keeps an angle to it.
 
-    The rows are angles. Pointing the opposite way is half a turn off, not satisfied.
+    The residuals are angles. Pointing the opposite way is a violation of half a turn.
     """
 
     kind: ClassVar[str] = "direction"
@@ -30,26 +30,26 @@ class Direction(Constraint):
     tail: PointLike
     head: PointLike
     direction: Array
-    """(3,) world, or (T, 3) for one that changes."""
+    """(3,) world, or (T, 3) if it changes over time."""
     times: Array | None = None
-    """(T,) seconds of directions that change; between them they are blended, outside them held."""
+    """(T,) seconds of directions that change: interpolated between these times, constant outside them."""
     angle: float | None = None
-    """Radians, if only the angle to the direction is kept: a quarter turn from straight up is a foot that stays level.
-    None: the direction itself."""
+    """Radians: the angle to keep to the direction; a quarter turn from straight up keeps a foot level. None keeps the
+    direction itself."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        found = check_values(self.direction, (3,), f"{where}: direction")
-        sizes = np.linalg.norm(found, axis=-1, keepdims=True)
+        directions = check_values(self.direction, (3,), f"{where}: direction")
+        sizes = np.linalg.norm(directions, axis=-1, keepdims=True)
         if np.any(sizes < 1e-12):
             raise OptionError(f"{where}: a direction must not be zero")
-        found = found / sizes
-        if np.any(np.einsum("ti,ti->t", found[1:], found[:-1]) < -0.9):
-            raise OptionError(f"{where}: neighbouring directions are nearly opposite; say which way it turns between")
-        found.setflags(write=False)
-        object.__setattr__(self, "direction", found)
-        if self.times is not None or len(found) > 1:
-            object.__setattr__(self, "times", check_clock(self.times, len(found), where))
+        directions = directions / sizes
+        if np.any(np.einsum("ti,ti->t", directions[1:], directions[:-1]) < -0.9):
+            raise OptionError(f"{where}: neighbouring directions are nearly opposite; add a direction between them")
+        directions.setflags(write=False)
+        object.__setattr__(self, "direction", directions)
+        if self.times is not None or len(directions) > 1:
+            object.__setattr__(self, "times", check_track_times(self.times, len(directions), where))
         if self.angle is not None and not 0.0 < self.angle < np.pi:
             raise OptionError(
                 f"{where}: expected an angle between zero and half a turn, got {self.angle}",
@@ -62,19 +62,19 @@ class Direction(Constraint):
     def rows(self, view: ConstraintInput) -> Residuals:
         vector = view.points[:, 1] - view.points[:, 0]
         length = np.linalg.norm(vector, axis=-1)
-        # Points that meet point nowhere: counted as pointing up, with a derivative that stays finite.
+        # Points that coincide have no direction: they count as pointing up, with a finite derivative.
         unit = np.where(length[:, None] > 1e-9, vector / np.maximum(length, 1e-9)[:, None], [0.0, 1.0, 0.0])
-        goal = read(self.direction, np.zeros(1) if self.times is None else self.times, view.times)
+        goal = interpolate(self.direction, np.zeros(1) if self.times is None else self.times, view.times)
         goal = goal / np.linalg.norm(goal, axis=-1, keepdims=True)
-        values, by_unit = tilt(unit, goal, across(goal))
+        values, d_unit = tilt(unit, goal, perpendicular_pair(goal))
         if self.angle is not None:
-            whole = np.linalg.norm(values, axis=-1)
-            share = np.where(whole[:, None] > 1e-12, values / np.maximum(whole, 1e-12)[:, None], [1.0, 0.0])
-            by_unit = np.einsum("nk,nki->ni", share, by_unit)[:, None]
-            values = (whole - self.angle)[:, None]
-        by_vector = by_unit - np.einsum("nri,ni->nr", by_unit, unit)[..., None] * unit[:, None]
-        by_vector = by_vector / np.maximum(length, 1e-6)[:, None, None]
-        return Residuals(values=values, d_points=np.stack([-by_vector, by_vector], 2))
+            angle = np.linalg.norm(values, axis=-1)
+            unit_values = np.where(angle[:, None] > 1e-12, values / np.maximum(angle, 1e-12)[:, None], [1.0, 0.0])
+            d_unit = np.einsum("nk,nki->ni", unit_values, d_unit)[:, None]
+            values = (angle - self.angle)[:, None]
+        d_vector = d_unit - np.einsum("nri,ni->nr", d_unit, unit)[..., None] * unit[:, None]
+        d_vector = d_vector / np.maximum(length, 1e-6)[:, None, None]
+        return Residuals(values=values, d_points=np.stack([-d_vector, d_vector], 2))
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Direction:
@@ -82,9 +82,9 @@ class Direction(Constraint):
         angle = rng.uniform(0.2, 2.5) if rng.random() < 0.5 else None
         if rng.random() < 0.5:
             return cls(tail=tail, head=PointRef(point="tip"), direction=rng.normal(size=3), angle=angle)
-        turning = np.array([1.0, 0.5, 0.2]) + 0.3 * rng.normal(size=(3, 3))
+        directions = np.array([1.0, 0.5, 0.2]) + 0.3 * rng.normal(size=(3, 3))
         times = np.cumsum(rng.uniform(0.01, 0.1, 3))
-        return cls(tail=tail, head=PointRef(point="tip"), direction=turning, times=times, angle=angle)
+        return cls(tail=tail, head=PointRef(point="tip"), direction=directions, times=times, angle=angle)
 
 
 CONSTRAINT = Direction

@@ -43,7 +43,7 @@ class Distance(Constraint):
         if not (np.isfinite(self.length) and self.length >= 0.0):
             raise OptionError(f"{where}: expected a distance of zero or more, got {self.length} m")
         if self.length == 0.0 and self.bound != "at_least":
-            raise OptionError(f"{where}: points that are to meet have no direction", hint="use `attach` instead")
+            raise OptionError(f"{where}: a distance of zero has no direction", hint="use `attach` instead")
 
     @property
     def relation(self) -> Relation:
@@ -53,10 +53,10 @@ class Distance(Constraint):
         return as_refs(self.first, self.second)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        apart = view.points[:, 0] - view.points[:, 1]
-        distance = np.linalg.norm(apart, axis=-1)
-        # Points that meet can be driven apart any way; one that is always the same lets a solver leave that spot.
-        away = np.where(distance[:, None] > 1e-9, apart / np.maximum(distance, 1e-9)[:, None], [0.0, 1.0, 0.0])
+        difference = view.points[:, 0] - view.points[:, 1]
+        distance = np.linalg.norm(difference, axis=-1)
+        # Points that coincide may separate in any direction; a fixed one lets a solver leave that position.
+        away = np.where(distance[:, None] > 1e-9, difference / np.maximum(distance, 1e-9)[:, None], [0.0, 1.0, 0.0])
         sign = -1.0 if self.bound == "at_least" else 1.0
         d_points = sign * np.stack([away, -away], 1)[:, None]
         return Residuals(values=sign * (distance - self.length)[:, None], d_points=d_points)

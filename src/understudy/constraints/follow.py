@@ -1,4 +1,4 @@
-"""A point follows another point's path, or a path that is given [Gleicher98, sec. 3.5, kind 5]."""
+"""A point follows the path of another point or a fixed path [Gleicher98, sec. 3.5, kind 5]."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
-    world,
+    check_vector,
+    repeat_frames,
 )
-from understudy.constraints.track import check_clock, check_values, read
+from understudy.constraints.track import check_track_times, check_values, interpolate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Constraint):
-    """A point is at every time where another point, or a given path, is; or within a distance of it."""
+    """A point coincides with another point or a path at all times, or stays within a distance of it."""
 
     kind: ClassVar[str] = "follow"
     unit: ClassVar[Unit] = Unit.METRE
@@ -35,15 +35,15 @@ class Follow(Constraint):
     target: PointLike | None = None
     """The point followed, of the same actor or another."""
     path: Array | None = None
-    """(T, 3) metres, world: the path followed, if it is not a point's."""
+    """(T, 3) metres, world: the path followed, if not that of a point."""
     times: Array | None = None
-    """(T,) seconds of the path's places and of the distances allowed; straight between them, held outside them."""
+    """(T,) seconds of the path and of the allowed distances: interpolated linearly, constant outside."""
     offset: Array = field(default_factory=lambda: np.zeros(3))
-    """(3,) metres, world: where the point is, seen from what it follows."""
+    """(3,) metres, world: the offset of the point from what it follows."""
     axes: str = "xyz"
-    """The axes that count."""
+    """The axes that are constrained."""
     within: Array | None = None
-    """Metres, one number or (T,): how far away the point may be. None: nowhere else but there."""
+    """Metres, one number or (T,): the largest distance allowed. None: the point must be exactly there."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
@@ -65,9 +65,9 @@ class Follow(Constraint):
         if self.times is not None or max(lengths, default=1) > 1:
             count = max(lengths, default=1)
             if any(n not in (1, count) for n in lengths):
-                raise OptionError(f"{where}: a path of {lengths[0]} places cannot have {lengths[1]} distances allowed")
-            object.__setattr__(self, "times", check_clock(self.times, count, where))
-        object.__setattr__(self, "offset", world(self.offset, f"{where}: offset"))
+                raise OptionError(f"{where}: a path of {lengths[0]} points cannot have {lengths[1]} distances")
+            object.__setattr__(self, "times", check_track_times(self.times, count, where))
+        object.__setattr__(self, "offset", check_vector(self.offset, f"{where}: offset"))
 
     @property
     def relation(self) -> Relation:
@@ -77,27 +77,27 @@ class Follow(Constraint):
         return as_refs(self.spot) if self.target is None else as_refs(self.spot, self.target)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        kept = ["xyz".index(axis) for axis in self.axes]
-        clock = np.zeros(1) if self.times is None else self.times
-        goal = view.points[:, -1] if self.path is None else read(self.path, clock, view.times)
-        away = (view.points[:, 0] - goal - self.offset)[:, kept]
-        by = self.constant()
-        if by is not None:
-            return Residuals(values=away, d_points=everywhere(by, view))
+        axes = ["xyz".index(axis) for axis in self.axes]
+        times = np.zeros(1) if self.times is None else self.times
+        goal = view.points[:, -1] if self.path is None else interpolate(self.path, times, view.times)
+        away = (view.points[:, 0] - goal - self.offset)[:, axes]
+        d_points = self.constant()
+        if d_points is not None:
+            return Residuals(values=away, d_points=repeat_frames(d_points, view))
         assert self.within is not None
         distance = np.linalg.norm(away, axis=-1)
-        towards = np.zeros((len(away), 3))
-        towards[:, kept] = away / np.maximum(distance, 1e-12)[:, None]
-        values = distance - read(self.within, clock, view.times)
-        return Residuals(values=values[:, None], d_points=(towards[:, None] * self._signs)[:, None])
+        unit = np.zeros((len(away), 3))
+        unit[:, axes] = away / np.maximum(distance, 1e-12)[:, None]
+        values = distance - interpolate(self.within, times, view.times)
+        return Residuals(values=values[:, None], d_points=(unit[:, None] * self._signs)[:, None])
 
     def constant(self) -> Array | None:
-        kept = ["xyz".index(axis) for axis in self.axes]
-        return np.eye(3)[kept][:, None] * self._signs if self.within is None else None
+        axes = ["xyz".index(axis) for axis in self.axes]
+        return np.eye(3)[axes][:, None] * self._signs if self.within is None else None
 
     @property
     def _signs(self) -> Array:
-        """(P, 1) which way the distance counts each point."""
+        """(P, 1) the sign of each point in the difference."""
         return np.array([[1.0]] if self.target is None else [[1.0], [-1.0]])
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A user's own constraint: a plain function of points, differentiated automatically and exactly."""
+"""A user-defined constraint: a plain function of points, differentiated automatically and exactly."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Function(Constraint):
     unit: ClassVar[Unit] = Unit.METRE
 
     function: Callable[..., Any]
-    """Takes points (N, P, 3), metres, of all frames at once and returns residuals (N,) or (N, R), metres or radians,
-    each frame's from that frame's points alone. Written in plain numpy; `autodiff` says what it may use."""
+    """Takes the points (N, P, 3), metres, of all frames and returns residuals (N,) or (N, R), metres or radians. The
+    residuals of a frame may depend only on the points of that frame. `autodiff` lists the numpy functions allowed."""
     points: tuple[PointLike, ...]
-    """The points it is a function of."""
+    """The points that the function takes."""
     bound: str = "equal"
     """`equal` to zero, or `at_most` zero."""
     timed: bool = False
     """Whether the function also takes the frames' times (N,), seconds."""
     angles: bool = False
-    """Whether its residuals are radians, not metres."""
+    """Whether the residuals are in radians rather than metres."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
@@ -83,19 +83,19 @@ class Function(Constraint):
 
 
 def _area(points: Any) -> Any:
-    """Of the triangle of three points."""
+    """The area of the triangle of three points, less 0.1."""
     return 0.5 * np.linalg.norm(np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]), axis=-1) - 0.1
 
 
 def _bend(points: Any) -> Any:
-    """The angle at the middle of three points, and the height of the lowest."""
+    """The angle at the second of three points, and the height of the lowest."""
     one, two = points[:, 0] - points[:, 1], points[:, 2] - points[:, 1]
     angle = np.arctan2(np.linalg.norm(np.cross(one, two), axis=-1), np.einsum("ni,ni->n", one, two))
     return np.stack([angle - 1.0, 0.1 - np.min(points[..., 1], axis=1)], axis=-1)
 
 
 def _wave(points: Any, times: Any) -> Any:
-    """The middle of the points moves up and down."""
+    """The mean of the points moves up and down."""
     return points.mean(axis=1)[:, 1] - np.sin(3.0 * times) * np.exp(-(points[:, 0, 0] ** 2))
 
 

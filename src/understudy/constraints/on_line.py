@@ -17,17 +17,17 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    world,
+    check_vector,
 )
-from understudy.constraints.tilt import across
+from understudy.constraints.tilt import perpendicular_pair
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnLine(Constraint):
-    """A point is anywhere on a straight line from one place to another, but on it.
+    """A point is anywhere on the straight line between two positions.
 
-    The first two rows are its distances across the line. The third is how far it is beyond an end, exactly zero
-    between the ends: the three together are the way to the nearest place on the line, and all may be equalities.
+    The first two residuals are its distances perpendicular to the line. The third is how far it is beyond an end, and
+    exactly zero between the ends. Together they lead to the nearest point of the line, so all three are equalities.
     """
 
     kind: ClassVar[str] = "on_line"
@@ -39,14 +39,14 @@ class OnLine(Constraint):
     last: Array
     """(3,) metres, world: the other end."""
     endless: bool = False
-    """Whether it may slide beyond the ends."""
+    """Whether the point may slide beyond the ends."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        object.__setattr__(self, "first", world(self.first, f"{where}: first end"))
-        object.__setattr__(self, "last", world(self.last, f"{where}: last end"))
+        object.__setattr__(self, "first", check_vector(self.first, f"{where}: first end"))
+        object.__setattr__(self, "last", check_vector(self.last, f"{where}: last end"))
         if np.linalg.norm(self.last - self.first) < 1e-9:
-            raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single place")
+            raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single position")
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return as_refs(self.spot)
@@ -55,14 +55,14 @@ class OnLine(Constraint):
         away = view.points[:, 0] - self.first
         length = float(np.linalg.norm(self.last - self.first))
         along = (self.last - self.first) / length
-        pair = across(along)
-        values, by = away @ pair.T, np.broadcast_to(pair, (len(away), 2, 3))
+        pair = perpendicular_pair(along)
+        values, d_points = away @ pair.T, np.broadcast_to(pair, (len(away), 2, 3))
         if not self.endless:
             travel = away @ along
             beyond = travel - np.clip(travel, 0.0, length)
             values = np.concatenate([values, beyond[:, None]], -1)
-            by = np.concatenate([by, np.where(beyond[:, None] != 0.0, along, 0.0)[:, None]], 1)
-        return Residuals(values=values, d_points=by[:, :, None])
+            d_points = np.concatenate([d_points, np.where(beyond[:, None] != 0.0, along, 0.0)[:, None]], 1)
+        return Residuals(values=values, d_points=d_points[:, :, None])
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> OnLine:

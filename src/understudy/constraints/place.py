@@ -1,4 +1,4 @@
-"""A point is at a given place [Gleicher98, sec. 3.5, kind 2]."""
+"""A point is at a fixed position [Gleicher98, sec. 3.5, kind 2]."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
-    world,
+    check_vector,
+    repeat_frames,
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Place(Constraint):
-    """A point is at a place of the world, in all axes or some."""
+    """A point is at a position in the world, along all axes or some."""
 
     kind: ClassVar[str] = "place"
     unit: ClassVar[Unit] = Unit.METRE
@@ -33,10 +33,10 @@ class Place(Constraint):
     target: Array
     """(3,) metres, world."""
     axes: str = "xyz"
-    """The axes that count: "xz" leaves the height free."""
+    """The axes that are constrained: "xz" leaves the height free."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", world(self.target, f"Constraint `{self.label}`: target"))
+        object.__setattr__(self, "target", check_vector(self.target, f"Constraint `{self.label}`: target"))
         if not self.axes or set(self.axes) - set("xyz"):
             raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
 
@@ -44,22 +44,22 @@ class Place(Constraint):
         return as_refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        return replace(self.measure(view), d_points=everywhere(self.constant(), view))
+        return replace(self.measure(view), d_points=repeat_frames(self.constant(), view))
 
     def measure(self, view: ConstraintInput) -> Residuals:
         away = view.points[:, 0] - self.target
-        return Residuals(values=away if self.axes == "xyz" else away[:, self._kept])
+        return Residuals(values=away if self.axes == "xyz" else away[:, self._axis_indices])
 
     def constant(self) -> Array:
-        return np.eye(3)[self._kept][:, None]
+        return np.eye(3)[self._axis_indices][:, None]
 
     @property
-    def _kept(self) -> list[int]:
+    def _axis_indices(self) -> list[int]:
         return ["xyz".index(axis) for axis in self.axes]
 
     def pull(self, view: ConstraintInput) -> Array:
-        counts = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
-        return self.target - view.points[:, 0] + counts
+        free_axes = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
+        return self.target - view.points[:, 0] + free_axes
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:

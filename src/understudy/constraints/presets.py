@@ -1,7 +1,7 @@
-"""The three sets of constraints that Lommers13 compares (sec. 7.1.2), for points of a motion.
+"""The three sets of constraints that [Lommers13, sec. 7.1.2] compares, for points of a motion.
 
-All keep points where the original character has them: at all times, at key moments (a footstep, a grasp), or at key
-moments with an approach that comes ever nearer.
+All keep points at their positions in the original motion: at all times, at key moments (a footstep, a grasp), or at key
+moments that are approached gradually.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def original_position(motion: Motion, points: Sequence[Point | str], *, actor: s
 
     Args:
         motion: The original.
-        points: Its points, which the character to be moved must have too.
-        actor: Whose points are constrained; the first actor's if empty.
+        points: Points of the original. The constrained character must have them too.
+        actor: The actor whose points are constrained; the first if empty.
     """
     places = fk(motion).points(points)
     return [
-        Follow(spot=PointRef(point=_named(motion, point), actor=actor), path=places[:, i], **_clock(motion))
+        Follow(spot=PointRef(point=_prefer_name(motion, point), actor=actor), path=places[:, i], **_times(motion))
         for i, point in enumerate(points)
     ]
 
@@ -43,8 +43,8 @@ def key_moment(
     places = fk(motion).points(points)
     return [
         Place(
-            spot=PointRef(point=_named(motion, point), actor=actor),
-            target=places[_frame(motion, t), i],
+            spot=PointRef(point=_prefer_name(motion, point), actor=actor),
+            target=places[_nearest_frame(motion, t), i],
             instants=(float(t),),
         )
         for i, point in enumerate(points)
@@ -61,45 +61,45 @@ def key_moment_interpolated(
     distance: float = 0.5,
     actor: str = "",
 ) -> list[Constraint]:
-    """As `key_moment`, and before each the points come nearer to their original path.
+    """As `key_moment`; in addition, the points approach their original path before each key moment.
 
     Args:
         motion: The original.
         points: Its points.
         times: Key moments, seconds.
-        approach: Seconds before a key moment from which on the distance is bounded.
-        distance: Metres that a point may be from its original place then, falling evenly to zero at the moment.
-        actor: Whose points are constrained.
+        approach: Seconds before a key moment at which the bound on the distance starts.
+        distance: Metres allowed from the original path at that start; the bound falls linearly to zero.
+        actor: The actor whose points are constrained; the first if empty.
     """
     if not (np.isfinite(approach) and approach > 0.0 and np.isfinite(distance) and distance > 0.0):
         raise OptionError(f"Expected an approach and a distance above zero, got {approach} s and {distance} m")
     places = fk(motion).points(points)
-    found = key_moment(motion, points, times, actor=actor)
+    out = key_moment(motion, points, times, actor=actor)
     for (i, point), t in product(enumerate(points), times):
         start = max(t - approach, 0.0)
-        # The moment itself is an equality already: the bound ends one frame before it.
+        # The key moment itself is an equality, so the bound ends one frame before it.
         end = t - 1.0 / motion.fps
         if end >= start:
-            spot = PointRef(point=_named(motion, point), actor=actor)
+            spot = PointRef(point=_prefer_name(motion, point), actor=actor)
             within = distance * np.clip((t - motion.times) / approach, 0.0, None)
-            found.append(Follow(spot=spot, path=places[:, i], within=within, start=start, end=end, **_clock(motion)))
-    return found
+            out.append(Follow(spot=spot, path=places[:, i], within=within, start=start, end=end, **_times(motion)))
+    return out
 
 
-def _clock(motion: Motion) -> dict[str, Any]:
+def _times(motion: Motion) -> dict[str, Any]:
     return {"times": motion.times} if motion.num_frames > 1 else {}
 
 
-def _named(motion: Motion, point: Point | str) -> Point | str:
-    """A point that stays a name, so that the constrained body's own point of that name is meant."""
-    return point if isinstance(point, str) else point.name if _known(motion, point) else point
+def _prefer_name(motion: Motion, point: Point | str) -> Point | str:
+    """The name of a point if the skeleton has it, so that the constrained body uses its own point of that name."""
+    return point if isinstance(point, str) else point.name if _has_point(motion, point) else point
 
 
-def _known(motion: Motion, point: Point) -> bool:
+def _has_point(motion: Motion, point: Point) -> bool:
     return point.name in motion.skeleton.index or any(end.name == point.name for end in motion.skeleton.ends)
 
 
-def _frame(motion: Motion, time: float) -> int:
+def _nearest_frame(motion: Motion, time: float) -> int:
     if not -1e-6 <= time <= motion.duration + 1e-6:
         raise OptionError(f"Key moment {time:g} s is outside the motion, 0 to {motion.duration:g} s")
     return int(np.argmin(np.abs(motion.times - time)))

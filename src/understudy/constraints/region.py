@@ -20,15 +20,15 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
-    world,
+    check_vector,
+    repeat_frames,
 )
-from understudy.constraints.track import check_clock, check_values, read
+from understudy.constraints.track import check_track_times, check_values, interpolate
 
 UP = np.array([0.0, 1.0, 0.0])
 
-SIDES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
-"""(6, 1, 3) how far a point is beyond each side of a box, by its place."""
+BOX_DERIVATIVES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
+"""(6, 1, 3) derivatives, by the point, of how far it is beyond each side of a box."""
 
 SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
 
@@ -42,35 +42,35 @@ class Region(Constraint):
 
     spot: PointLike
     shape: str = "above"
-    """`above` a height (the second number of `centre`), on the side of a `half_space` its `normal` points to, in a
-    `box` or `sphere`, or `outside_sphere`."""
+    """`above` a height (y of `centre`), in a `half_space` on the side of its `normal`, in a `box` or `sphere`, or
+    `outside_sphere`."""
     centre: Array
-    """(3,) metres, world: a place on the floor or plane, or the middle of the box or sphere; (T, 3) if it moves."""
+    """(3,) metres, world: a point of the floor or plane, or the centre of the box or sphere; (T, 3) if it moves."""
     times: Array | None = None
-    """(T,) seconds of a centre that moves."""
+    """(T,) seconds of a moving centre."""
     normal: Array | None = None
-    """(3,) for a half-space: towards the allowed side."""
+    """(3,) the normal of a half-space, towards the allowed side."""
     size: Array | None = None
-    """(3,) metres: a box's full edges; a sphere takes the first number as its radius."""
+    """(3,) metres: the edge lengths of a box; the first number is the radius of a sphere."""
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
         if self.shape not in SHAPES:
             raise OptionError(f"{where}: expected a shape, one of {', '.join(SHAPES)}; got `{self.shape}`")
         if self.times is None and np.ndim(self.centre) < 2:
-            object.__setattr__(self, "centre", world(self.centre, f"{where}: centre"))
+            object.__setattr__(self, "centre", check_vector(self.centre, f"{where}: centre"))
         else:
-            places = check_values(self.centre, (3,), f"{where}: centre")
-            object.__setattr__(self, "centre", places)
-            object.__setattr__(self, "times", check_clock(self.times, len(places), where))
+            centres = check_values(self.centre, (3,), f"{where}: centre")
+            object.__setattr__(self, "centre", centres)
+            object.__setattr__(self, "times", check_track_times(self.times, len(centres), where))
         if self.shape == "half_space":
-            normal = world(self.normal, f"{where}: normal")
+            normal = check_vector(self.normal, f"{where}: normal")
             size = math.sqrt(normal @ normal)
             if size < 1e-12:
                 raise OptionError(f"{where}: a half-space's normal must have a direction")
             object.__setattr__(self, "normal", normal / size)
         if self.shape in ("box", "sphere", "outside_sphere"):
-            edges = world(self.size, f"{where}: size")
+            edges = check_vector(self.size, f"{where}: size")
             if np.any(edges <= 0.0):
                 raise OptionError(f"{where}: expected a size above zero, got {edges.tolist()}")
             object.__setattr__(self, "size", edges)
@@ -83,9 +83,9 @@ class Region(Constraint):
         return as_refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        by = self.constant()
-        if by is not None:
-            return replace(self.measure(view), d_points=everywhere(by, view))
+        d_points = self.constant()
+        if d_points is not None:
+            return replace(self.measure(view), d_points=repeat_frames(d_points, view))
         away = view.points[:, 0] - self._centre(view)
         assert self.size is not None
         sign = 1.0 if self.shape == "sphere" else -1.0
@@ -105,20 +105,20 @@ class Region(Constraint):
     def constant(self) -> Array | None:
         if self.shape in ("above", "half_space"):
             return -self._up[None, None]
-        return SIDES if self.shape == "box" else None
+        return BOX_DERIVATIVES if self.shape == "box" else None
 
     def _centre(self, view: ConstraintInput) -> Array:
-        """(3,) or (N, 3): where it is at the frames in view."""
-        return self.centre if self.times is None else read(self.centre, self.times, view.times)
+        """(3,) or (N, 3) metres: the centre at the frames of the input."""
+        return self.centre if self.times is None else interpolate(self.centre, self.times, view.times)
 
     @cached
     def _level(self) -> Array:
-        """Metres, one number or (T,): how far along that way a floor or half-space ends."""
+        """Metres, one number or (T,): the boundary of a floor or half-space along its normal."""
         return np.asarray(self.centre @ self._up)
 
     @cached
     def _up(self) -> Array:
-        """(3,) towards the allowed side of a floor or half-space."""
+        """(3,) the normal of a floor or half-space, towards the allowed side."""
         return UP if self.normal is None or self.shape == "above" else self.normal
 
     @classmethod

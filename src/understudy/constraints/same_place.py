@@ -1,6 +1,6 @@
-"""A point stays in one place, not said which, over its frames: a footplant that the solver may put where it likes.
+"""A point stays in one place: a footplant whose position the solver chooses.
 
-With a height it also keeps that height [Gleicher98, sec. 3.5, kind 4].
+If a height is given, the point also keeps that height [Gleicher98, sec. 3.5, kind 4].
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    everywhere,
+    repeat_frames,
 )
 
-EACH = np.eye(3)[:, None]
-"""(3, 1, 3) derivatives of a point's three coordinates."""
+POINT_DERIVATIVES = np.eye(3)[:, None]
+"""(3, 1, 3) derivatives of a point's coordinates by the point."""
 
-ANYWHERE, AT_HEIGHT = np.array([True, True, True]), np.array([True, False, True])
+ALL_AXES, HORIZONTAL_AXES = np.array([True, True, True]), np.array([True, False, True])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,21 +38,21 @@ class SamePlace(Constraint):
 
     spot: PointLike
     height: float | None = None
-    """Metres: the height to keep, if that is known; otherwise any, as long as it stays."""
+    """Metres: the height to keep. None: any height, as long as it stays the same."""
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return as_refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        return replace(self.measure(view), d_points=everywhere(EACH, view))
+        return replace(self.measure(view), d_points=repeat_frames(POINT_DERIVATIVES, view))
 
     def constant(self) -> Array:
-        return EACH
+        return POINT_DERIVATIVES
 
     def measure(self, view: ConstraintInput) -> Residuals:
         if self.height is None:
-            return Residuals(values=view.points[:, 0], same_as_previous=ANYWHERE)
-        return Residuals(values=view.points[:, 0] - self._level, same_as_previous=AT_HEIGHT)
+            return Residuals(values=view.points[:, 0], same_as_previous=ALL_AXES)
+        return Residuals(values=view.points[:, 0] - self._level, same_as_previous=HORIZONTAL_AXES)
 
     @cached
     def _level(self) -> Array:

@@ -1,6 +1,6 @@
-"""The spacetime problem: actors to be moved as little as possible so that every constraint holds.
+"""The spacetime problem: change the motions of actors as little as possible so that every constraint holds.
 
-Only what constraints can feel takes part: the rest of a body keeps its motion exactly, at no cost.
+Only joints that affect a constraint take part. All others keep their motion exactly.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
-from understudy.solve.coordinates import Bodies, Body, Places, as_used, built, cost_of_moving
+from understudy.solve.coordinates import Bodies, Body, Places, find_costs, make_rest_body, prune_as_used
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Actor:
-    """A character to be moved: its starting motion, and what of it may change."""
+    """A character to move: its starting motion, and the joints that may change."""
 
     motion: Motion
     name: str = ""
     moves: bool = True
-    """False for an actor that others react to but who keeps its motion."""
+    """False for an actor that keeps its motion while others react to it."""
     joints: tuple[str, ...] | None = None
-    """Joints that may turn; None for all."""
+    """Joints that may rotate; None for all."""
     root_moves: bool = True
     stiffness: dict[str, float] | None = None
-    """How much dearer than usual it is to turn a joint, by name."""
+    """Factors on the cost of rotating joints, by joint name."""
 
 
-Named = tuple[list[tuple[int, Point]], list[tuple[int, Point]]]
-"""The actors and points that a constraint's spots and its joints name."""
+ResolvedRefs = tuple[list[tuple[int, Point]], list[tuple[int, Point]]]
+"""The points and the joints that a constraint names, each with the index of its actor."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,8 +45,8 @@ class Problem:
 
     actors: tuple[Actor, ...]
     constraints: tuple[Constraint, ...]
-    _resolved: tuple[Named, ...] = field(init=False, repr=False)
-    """For each constraint, the actors and points that its spots and its joints name."""
+    _resolved: tuple[ResolvedRefs, ...] = field(init=False, repr=False)
+    """For each constraint, the points and joints that it names."""
 
     def __repr__(self) -> str:
         return f"<Problem: {len(self.actors)} actors, {len(self.constraints)} constraints, {len(self.times)} frames>"
@@ -58,15 +58,15 @@ class Problem:
         for actor in self.actors[1:]:
             if actor.motion.num_frames != first.num_frames or abs(actor.motion.fps - first.fps) > 1e-9 * first.fps:
                 raise OptionError("Actors must have the same number of frames and the same rate")
-        object.__setattr__(self, "_resolved", self._checked(self.constraints, self.held))
+        object.__setattr__(self, "_resolved", self._resolve_all(self.constraints, self.held))
 
-    def _checked(self, constraints: Sequence[Constraint], held: Sequence[np.ndarray]) -> tuple[Named, ...]:
-        """What constraints name, each of which holds at some frames (n,), or an error."""
-        resolved: list[Named] = []
+    def _resolve_all(self, constraints: Sequence[Constraint], held: Sequence[np.ndarray]) -> tuple[ResolvedRefs, ...]:
+        """The points and joints that constraints name; an error if a constraint is invalid or holds at no frame."""
+        resolved: list[ResolvedRefs] = []
         for constraint, frames in zip(constraints, held, strict=True):
             constraint.check_times()
-            found = [self.resolve(constraint, spot) for spot in constraint.point_refs()]
-            resolved.append((found, [self.resolve(constraint, spot) for spot in constraint.joints()]))
+            points = [self.resolve(constraint, ref) for ref in constraint.point_refs()]
+            resolved.append((points, [self.resolve(constraint, ref) for ref in constraint.joints()]))
             if len(frames) == 0:
                 raise OptionError(
                     f"Constraint `{constraint.label}` holds at no frame: it spans {constraint.start:g} to "
@@ -75,45 +75,45 @@ class Problem:
         return tuple(resolved)
 
     def shifted(self, shifts: Sequence[Array | None]) -> Problem:
-        """The same with the starting motions of actors shifted, by (F, 3) each; what is known of it stays known."""
+        """The problem with the starting motions of actors shifted by (F, 3) metres each; cached properties are kept."""
         actors, bodies = [], []
         for actor, body, shift in zip(self.actors, self.bodies, shifts, strict=True):
             motion = actor.motion if shift is None else actor.motion.derived(root=actor.motion.root + shift)
             actors.append(actor if shift is None else replace(actor, motion=motion))
             bodies.append(body if shift is None else body.shifted(shift))
-        return unchecked(self, (*PARTS, *UNMOVED), actors=tuple(actors), bodies=tuple(bodies))
+        return unchecked(self, (*DEFINING, *POSITION_INDEPENDENT), actors=tuple(actors), bodies=tuple(bodies))
 
     def extended(self, more: Sequence[Constraint]) -> Problem:
-        """The same with more constraints; the bodies stay as they are if those feel nothing else of them."""
+        """The problem with more constraints; the bodies are reused if the new constraints affect no other joints."""
         held = tuple(constraint.frames(self.times) for constraint in more)
-        named = self._checked(more, held)
+        named = self._resolve_all(more, held)
         joints = [
-            (which, self.actors[which].motion.skeleton.joint(p.joint))
+            (which, self.actors[which].motion.skeleton.joint(point.joint))
             for pair in named
-            for each in pair
-            for which, p in each
+            for refs in pair
+            for which, point in refs
         ]
-        felt = [self.moving(which) for which in range(len(self.actors))]
-        known = ("bodies",) if all(joint in felt[which] for which, joint in joints) else ()
+        movable = [self.moving(which) for which in range(len(self.actors))]
+        reused = ("bodies",) if all(joint in movable[which] for which, joint in joints) else ()
         return unchecked(
             self,
-            (*PARTS, *known),
+            (*DEFINING, *reused),
             constraints=(*self.constraints, *more),
             held=(*self.held, *held),
             _resolved=(*self._resolved, *named),
         )
 
-    def resolve(self, constraint: Constraint, spot: PointRef) -> tuple[int, Point]:
-        """The actor and point that a constraint's spot names, or an error in the constraint's name."""
+    def resolve(self, constraint: Constraint, ref: PointRef) -> tuple[int, Point]:
+        """The index of the actor and the point that a point reference names; errors name the constraint."""
         names = [actor.name for actor in self.actors]
-        if spot.actor and spot.actor not in names:
+        if ref.actor and ref.actor not in names:
             raise UnknownNameError(
-                f"Constraint `{constraint.label}`: no actor `{spot.actor}`; {nearest_names(spot.actor, names)}"
+                f"Constraint `{constraint.label}`: no actor `{ref.actor}`; {nearest_names(ref.actor, names)}"
             )
-        which = names.index(spot.actor) if spot.actor else 0
+        which = names.index(ref.actor) if ref.actor else 0
         skeleton = self.actors[which].motion.skeleton
         try:
-            point = skeleton.point(spot.point) if isinstance(spot.point, str) else spot.point
+            point = skeleton.point(ref.point) if isinstance(ref.point, str) else ref.point
             skeleton.joint(point.joint)
         except UnknownNameError as error:
             raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
@@ -121,7 +121,7 @@ class Problem:
 
     @cached
     def leg(self) -> float:
-        """Metres: the leg length of the first actor, by which angles are weighed against distances."""
+        """Metres: the leg length of the first actor, which converts between angles and distances."""
         return leg_length(self.actors[0].motion.skeleton)
 
     @property
@@ -136,107 +136,107 @@ class Problem:
 
     @cached
     def targets(self) -> tuple[Target, ...]:
-        """Each constraint with its points and joints found."""
-        points: dict[tuple[int, str, bytes], int] = {}
-        found = []
-        for constraint, (spots, turned) in zip(self.constraints, self._resolved, strict=True):
-            names = [(which, point.joint, point.offset.tobytes()) for which, point in spots]
-            columns = np.array([points.setdefault(name, len(points)) for name in names], dtype=np.intp)
-            joints = tuple((which, point.joint) for which, point in turned)
-            found.append(Target(constraint=constraint, points=columns, joints=joints))
-        return tuple(found)
+        """Each constraint with the indices of its points and joints."""
+        indices: dict[tuple[int, str, bytes], int] = {}
+        targets = []
+        for constraint, (point_refs, joint_refs) in zip(self.constraints, self._resolved, strict=True):
+            names = [(which, point.joint, point.offset.tobytes()) for which, point in point_refs]
+            columns = np.array([indices.setdefault(name, len(indices)) for name in names], dtype=np.intp)
+            joints = tuple((which, point.joint) for which, point in joint_refs)
+            targets.append(Target(constraint=constraint, points=columns, joints=joints))
+        return tuple(targets)
 
     @cached
     def points(self) -> tuple[tuple[int, Point], ...]:
-        """Every point any constraint looks at, once: (actor, point)."""
-        seen: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
-        for spots, _ in self._resolved:
-            for which, point in spots:
-                seen.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
-        return tuple(seen.values())
+        """The distinct points of all constraints: (actor, point)."""
+        points: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
+        for point_refs, _ in self._resolved:
+            for which, point in point_refs:
+                points.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
+        return tuple(points.values())
 
     @cached
     def bodies(self) -> tuple[Body, ...]:
-        """The part of each actor that constraints can feel, with the joints that may turn.
+        """The part of each actor that affects constraints, with the joints that may rotate.
 
-        What no constraint feels keeps its motion exactly: leaving it out changes nothing but the cost.
+        All other joints keep their motion exactly, so leaving them out only saves time.
         """
-        found = []
+        bodies = []
         for which, actor in enumerate(self.actors):
-            felt, turned = self._named(which)
-            small, kept = as_used(actor.motion, felt | turned)
+            carrying, read = self._constrained_joints(which)
+            small, kept = prune_as_used(actor.motion, carrying | read)
             offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
-            turns = actor.motion.rotations[:, kept]
-            motion = actor.motion.derived(skeleton=small, rotations=turns, offsets=offsets)
+            rotations = actor.motion.rotations[:, kept]
+            motion = actor.motion.derived(skeleton=small, rotations=rotations, offsets=offsets)
             joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(self.moving(which)))
-            found.append(built(small, joints, actor.moves and actor.root_moves).doing(motion))
-        return tuple(found)
+            bodies.append(make_rest_body(small, joints, actor.moves and actor.root_moves).with_motion(motion))
+        return tuple(bodies)
 
     def moving(self, which: int) -> set[int]:
-        """The joints of an actor that constraints can feel and that may turn."""
+        """The joints of an actor that affect constraints and may rotate."""
         actor = self.actors[which]
         if not actor.moves:
             return set()
         skeleton = actor.motion.skeleton
-        felt, turned = self._named(which)
-        found = {above for joint in felt for above in skeleton.chain(joint)} | turned
-        return found if actor.joints is None else found & {skeleton.joint(name) for name in actor.joints}
+        carrying, read = self._constrained_joints(which)
+        joints = {above for joint in carrying for above in skeleton.chain(joint)} | read
+        return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
-    def _named(self, which: int) -> tuple[set[int], set[int]]:
-        """The joints of an actor that constraints name: those that carry points, and those whose turns they look at."""
+    def _constrained_joints(self, which: int) -> tuple[set[int], set[int]]:
+        """The joints of an actor that carry points of constraints, and those whose rotations constraints read."""
         skeleton = self.actors[which].motion.skeleton
-        felt = {skeleton.joint(p.joint) for w, p in self.points if w == which}
-        return felt, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
+        carrying = {skeleton.joint(p.joint) for w, p in self.points if w == which}
+        return carrying, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
 
     @cached
     def places(self) -> Places:
-        """The points as arrays."""
+        """The points of all constraints as arrays."""
         return Places.of(Bodies(bodies=self.bodies), self.points)
 
     @cached
     def metric(self) -> Array:
-        """(D,) what a unit of each coordinate costs: how much of the body it moves, squared, on average."""
+        """(D,) the cost of each coordinate: the mean squared movement of the body per unit."""
         pairs = zip(self.actors, self.bodies, strict=True)
-        parts = [cost_of_moving(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
+        parts = [find_costs(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     @cached
     def units(self) -> Array:
-        """(D,) what a coordinate is counted in: leg lengths for shifts, radians for turns."""
+        """(D,) the unit of each coordinate: the leg length for shifts, 1 radian for rotations."""
         parts = [np.repeat([self.leg, 1.0], [body.num_shifts, len(body.joint_of)]) for body in self.bodies]
         return np.concatenate(parts)
 
     def restored(self, bodies: Sequence[Body]) -> tuple[Motion, ...]:
-        """The actors' whole motions with what was changed on the solved parts put back."""
+        """The motions of the whole actors, with the changes of the solved bodies."""
         out = []
         for actor, body in zip(self.actors, bodies, strict=True):
-            kept = [actor.motion.skeleton.index[name] for name in body.skeleton.names]
+            joints = [actor.motion.skeleton.index[name] for name in body.skeleton.names]
             rotations = actor.motion.rotations.copy()
-            rotations[:, kept] = body.motion.rotations
+            rotations[:, joints] = body.motion.rotations
             out.append(replace(actor.motion, root=body.motion.root, rotations=rotations))
         return tuple(out)
 
 
-PARTS = ("actors", "constraints", "_resolved", "held")
-"""What makes a problem."""
+DEFINING = ("actors", "constraints", "_resolved", "held")
+"""The attributes that define a problem."""
 
-UNMOVED = ("targets", "points", "places")
-"""What is known of a problem wherever its actors are."""
+POSITION_INDEPENDENT = ("targets", "points", "places")
+"""The cached properties that do not depend on the positions of the actors."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target:
-    """A constraint with what it names found."""
+    """A constraint with the indices of its points and joints."""
 
     constraint: Constraint
     points: np.ndarray
-    """(P,) its columns among the problem's points."""
+    """(P,) the indices of its points among the problem's points."""
     joints: tuple[tuple[int, str], ...]
     """Its joints: (actor, name)."""
 
     @cached
     def columns(self) -> slice | np.ndarray:
-        """Its columns as a slice, which is seen without copying, if there is one or none."""
+        """The indices as a slice if there is at most one, so that arrays are not copied; else as an array."""
         if len(self.points) > 1:
             return self.points
         first = int(self.points[0]) if len(self.points) else 0

@@ -1,6 +1,6 @@
-"""Steps on the whole motion at one set of keys: linearise, solve, search along the line, until nothing improves.
+"""Descent on all keys of the motion at once: linearise, solve, line search, until nothing improves.
 
-What the solvers of [Gleicher98, sec. 6] share. They differ in how they solve the linear problem of a step.
+The solvers of [Gleicher98, sec. 6] share this loop. They differ in how they solve the linear problem of a step.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from understudy.base.splines import Basis, Knots
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solver, Watch
+from understudy.solve.solvers.base import MAX_STEP, Solver, Watch
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, penalty, sampled_frames
 
 Product = Callable[[Array], Array]
-"""A matrix as what it does to a vector."""
+"""A matrix, as the function that multiplies it by a vector."""
 
 
 class KeyCurve(ABC):
-    """A displacement over time made of keys (K, D)."""
+    """A displacement over time, defined by keys (K, D)."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class KeyCurve(ABC):
 
     @abstractmethod
     def values(self, keys: Array) -> Array:
-        """(N, D) coordinates at the frames looked at."""
+        """(N, D) coordinates at the evaluated frames."""
 
     @abstractmethod
     def everywhere(self, keys: Array) -> Array:
@@ -45,10 +45,10 @@ class KeyCurve(ABC):
 
     @abstractmethod
     def chain(self, keys: Array, times: np.ndarray, jacobian: Array) -> tuple[np.ndarray, Array]:
-        """Rows by coordinates (A, D), at positions (A,) among the frames looked at, as rows by keys.
+        """Convert derivatives by coordinates (A, D), at indices (A,) of evaluated frames, to derivatives by keys.
 
         Returns:
-            The keys (A, n) that each row feels and its derivatives (A, n, D) by them.
+            The keys (A, n) that affect each row, and the derivatives (A, n, D) by them.
         """
 
 
@@ -57,13 +57,13 @@ class SplineCurve(KeyCurve):
     """Cubic B-splines with one key spacing for all coordinates [Gleicher98, sec. 3.7]."""
 
     basis: Basis
-    """At the frames looked at."""
+    """At the evaluated frames."""
     whole: Basis
     """At every frame."""
 
     @staticmethod
     def of(problem: Problem, times: Array, spacing: float) -> SplineCurve:
-        """Keys that many seconds apart over the problem's frames, looked at at times (N,)."""
+        """Keys `spacing` seconds apart over the problem's frames, evaluated at times (N,)."""
         knots = Knots.uniform(float(problem.times[-1]), spacing)
         return SplineCurve(basis=knots.basis(times), whole=knots.basis(problem.times))
 
@@ -83,29 +83,29 @@ class SplineCurve(KeyCurve):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LinearizedProblem:
-    """All residuals that may matter, to first order in the keys."""
+    """The residuals near or in violation, to first order in the keys."""
 
     layout: ResidualLayout
     matrix: csr_array
-    """(A, K D) derivatives of each row by the keys."""
+    """(A, K D) the Jacobian by the keys."""
     values: Array
-    """(A,) residuals, linked ones from their own mean."""
+    """(A,) residuals; linked ones relative to the mean of their chain."""
 
     @staticmethod
     def of(evaluation: Evaluation, curve: KeyCurve, keys: Array, margin: float) -> LinearizedProblem:
-        """Linearise at keys (K, D), with the one-sided residuals that are above -margin."""
+        """Linearise at keys (K, D), with the equalities and the one-sided residuals above -margin."""
         layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, margin))
-        felt, by_keys = curve.chain(keys, layout.times, layout.jacobian(evaluation))
+        keys_of_rows, by_keys = curve.chain(keys, layout.times, layout.jacobian(evaluation))
         rows, width, coordinates = by_keys.shape
-        columns = felt[:, :, None] * coordinates + np.arange(coordinates)
+        columns = keys_of_rows[:, :, None] * coordinates + np.arange(coordinates)
         starts = np.arange(rows + 1) * (width * coordinates)
         matrix = csr_array((by_keys.ravel(), columns.ravel(), starts), shape=(rows, curve.num_keys * coordinates))
-        found = LinearizedProblem(layout=layout, matrix=matrix, values=np.zeros(rows))
-        return LinearizedProblem(layout=layout, matrix=matrix, values=found.centre(layout.values(evaluation)))
+        uncentred = LinearizedProblem(layout=layout, matrix=matrix, values=np.zeros(rows))
+        return LinearizedProblem(layout=layout, matrix=matrix, values=uncentred.centre(layout.values(evaluation)))
 
     @cached
     def chains(self) -> np.ndarray:
-        """(A,) the first row of each linked row's chain; -1 for rows on their own."""
+        """(A,) the first row of the chain of each linked row; -1 for rows that are not linked."""
         before, rows = self.layout.before, np.arange(len(self.layout.before))
         first = np.where(before >= 0, before, rows)
         while np.any(first[first] != first):
@@ -114,11 +114,11 @@ class LinearizedProblem:
 
     @cached
     def weights(self) -> Array:
-        """(A,) how heavily each row's square counts."""
+        """(A,) the weight of each squared row."""
         return 1.0 / self.layout.compliance
 
     def centre(self, rows: Array) -> Array:
-        """(A,) rows with the mean of their chain taken from the linked ones."""
+        """(A,) rows; the mean of its chain is subtracted from each linked row."""
         linked = np.flatnonzero(self.chains >= 0)
         if len(linked) == 0:
             return rows
@@ -129,117 +129,114 @@ class LinearizedProblem:
         out[linked] -= (total / count)[chain]
         return out
 
-    def push(self, keys: Array) -> Array:
-        """(A,) how the residuals change with a change of the keys (K D,)."""
+    def jacobian_product(self, keys: Array) -> Array:
+        """(A,) the Jacobian times a change of the keys (K D,)."""
         return self.centre(self.matrix @ keys)
 
-    def pull(self, forces: Array) -> Array:
-        """(K D,) what forces (A,) on the residuals do to the keys: the transpose of `push`."""
+    def transpose_product(self, forces: Array) -> Array:
+        """(K D,) the transposed Jacobian times forces (A,) on the residuals."""
         return self._transposed @ self.centre(forces)
 
     @cached
     def _transposed(self) -> csr_array:
         return csr_array(self.matrix.T)
 
-    def blocks(self, heavy: Array) -> Array:
-        """(K, D, D) of `J' heavy J` what lies between the coordinates of one and the same key, means not taken."""
+    def blocks(self, weights: Array) -> Array:
+        """(K, D, D) the diagonal blocks of `J' weights J`, one per key, ignoring the means of chains."""
         coordinates = len(self.layout.sample.problem.metric)
-        data = self.matrix.data.reshape(len(heavy), -1, coordinates)
-        felt = self.matrix.indices.reshape(data.shape)[:, :, 0] // coordinates
+        data = self.matrix.data.reshape(len(weights), -1, coordinates)
+        keys_of_rows = self.matrix.indices.reshape(data.shape)[:, :, 0] // coordinates
         out = np.zeros((self.matrix.shape[1] // coordinates, coordinates, coordinates))
         for slot in range(data.shape[1]):
-            # Rows are in order of time and so are their keys: those of one key stand together.
-            ends = np.searchsorted(felt[:, slot], np.arange(len(out) + 1))
-            for key in np.unique(felt[:, slot]):
-                mine = slice(ends[key], ends[key + 1])
-                out[key] += data[mine, slot].T @ (heavy[mine, None] * data[mine, slot])
+            # Rows and their keys are sorted by time, so the rows of one key are consecutive.
+            ends = np.searchsorted(keys_of_rows[:, slot], np.arange(len(out) + 1))
+            for key in np.unique(keys_of_rows[:, slot]):
+                rows = slice(ends[key], ends[key + 1])
+                out[key] += data[rows, slot].T @ (weights[rows, None] * data[rows, slot])
         return out
 
-    def differences(self, on: np.ndarray) -> csr_array:
-        """(M, A) the rows that are on as residuals of their own: linked ones less the one before."""
-        own = np.flatnonzero(on & self.layout.counts)
-        before = self.layout.before[own]
+    def differences(self, active: np.ndarray) -> csr_array:
+        """(M, A) the matrix that selects the active rows, with the previous row subtracted from linked ones."""
+        selected = np.flatnonzero(active & self.layout.counts)
+        before = self.layout.before[selected]
         linked = np.flatnonzero(before >= 0)
-        data = np.concatenate([np.ones(len(own)), -np.ones(len(linked))])
-        row = np.concatenate([np.arange(len(own)), linked])
-        column = np.concatenate([own, before[linked]])
-        return csr_array((data, (row, column)), shape=(len(own), len(on)))
+        data = np.concatenate([np.ones(len(selected)), -np.ones(len(linked))])
+        row = np.concatenate([np.arange(len(selected)), linked])
+        column = np.concatenate([selected, before[linked]])
+        return csr_array((data, (row, column)), shape=(len(selected), len(active)))
 
 
 def conjugate_gradients(
     multiply: Product, right: Array, scale: Product, *, start: Array | None = None, accuracy: float, rounds: int
 ) -> Array:
-    """The solution of a symmetric positive system.
+    """The solution of a symmetric positive definite system by preconditioned conjugate gradients.
 
     Args:
         multiply: The system's matrix times a vector.
         right: The right-hand side.
-        scale: About the matrix's inverse times a vector, such as by its diagonal or blocks of it.
-        start: Where to start; zero if not given.
-        accuracy: The size of what is left, as a share of the right-hand side, at which to stop.
-        rounds: How many products at most.
+        scale: The preconditioner: an approximate inverse of the matrix times a vector.
+        start: The warm start; zero if not given.
+        accuracy: The norm of the residual at which to stop, as a share of that of the right-hand side.
+        rounds: The largest number of iterations.
     """
     out = np.zeros_like(right) if start is None else start.copy()
-    left = right.copy() if start is None else right - multiply(out)
-    scaled = scale(left)
-    way, size = scaled.copy(), float(left @ scaled)
-    enough = accuracy**2 * float(right @ scale(right))
+    residual = right.copy() if start is None else right - multiply(out)
+    scaled = scale(residual)
+    direction, norm_squared = scaled.copy(), float(residual @ scaled)
+    target = accuracy**2 * float(right @ scale(right))
     for _ in range(rounds):
-        if size <= enough or size == 0.0:
+        if norm_squared <= target or norm_squared == 0.0:
             break
-        product = multiply(way)
-        bend = float(way @ product)
-        if bend <= 0.0:
+        product = multiply(direction)
+        curvature = float(direction @ product)
+        if curvature <= 0.0:
             break
-        out += (size / bend) * way
-        left -= (size / bend) * product
-        scaled = scale(left)
-        size, old = float(left @ scaled), size
-        way = scaled + (size / old) * way
+        out += (norm_squared / curvature) * direction
+        residual -= (norm_squared / curvature) * product
+        scaled = scale(residual)
+        norm_squared, previous = float(residual @ scaled), norm_squared
+        direction = scaled + (norm_squared / previous) * direction
     return out
 
 
-MARGIN = 0.1
-"""Metres or radians: one-sided residuals nearer to zero than this are looked at in a step."""
+ACTIVE_MARGIN = 0.1
+"""Metres or radians: a step includes the one-sided residuals above minus this margin."""
 
-LARGEST = 0.7
-"""Metres or radians that a step changes a coordinate by at most, about where a linear step of a turn means little."""
+INITIAL_DAMPING = 1e-3
+"""The first damping after a step that gains less than predicted, times the softness."""
 
-FIRST = 1e-3
-"""The damping that a step which does not keep its promise is followed by, against what a residual weighs."""
-
-ROUNDS, ATTEMPTS, HALVINGS = 6, 7, 5
-"""At most: exchanges of one-sided residuals in a step, dampings of a step, halvings along its line."""
+MAX_ACTIVE_SET_CHANGES, MAX_DAMPINGS, MAX_HALVINGS = 6, 7, 5
+"""The limits of a step: changes of the active set, increases of the damping, halvings in the line search."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescentStep:
-    """The linear problem of a step: the least `1/2 z cost z + 1/2 |residual + J z|^2 / softness`, for keys z."""
+    """The linear problem of a step: minimise `1/2 z cost z + 1/2 |residual + J z|^2 / softness` over keys z."""
 
     linear: LinearizedProblem
-    on: np.ndarray
-    """(A,) the rows that take part."""
+    active: np.ndarray
+    """(A,) the active set: the rows that take part."""
     residual: Array
-    """(A,) where the rows are at z = 0, linked ones from their mean."""
+    """(A,) the residuals at z = 0; linked ones relative to their mean."""
     cost: Array
-    """(K D,) of each key's square."""
+    """(K D,) the cost of the square of each key."""
     softness: float
-    near: Array | None = None
-    """(K D,) the solution of a step like it, for methods that can start from one."""
+    warm_start: Array | None = None
+    """(K D,) the solution of a similar step, as a warm start for iterative methods."""
 
     @property
-    def soft(self) -> Array:
-        """(A,) the softness of each row by its own weight."""
+    def compliance(self) -> Array:
+        """(A,) the softness divided by the weight of each row."""
         return self.softness / self.linear.weights
 
     def forces(self, keys: Array) -> Array:
-        """(A,) the force with which each row that is on pulls at keys (K D,): how far off it is, over its softness."""
-        return np.where(self.on, (self.residual + self.linear.push(keys)) / self.soft, 0.0)
+        """(A,) the force of each active row at keys (K D,): its residual divided by its compliance."""
+        return np.where(self.active, (self.residual + self.linear.jacobian_product(keys)) / self.compliance, 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Place:
-    """Where the search is."""
+class _Iterate:
+    """An iterate of the descent."""
 
     keys: Array
     """(K, D)."""
@@ -253,23 +250,23 @@ class _Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(Solver):
-    """A solver that takes linear steps on all keys at once."""
+    """A solver that takes damped linear steps on all keys at once."""
 
     rate: float = 60.0
-    """Frames a second at which constraints are looked at, besides the ends of their intervals."""
+    """Frames per second at which constraints are evaluated, besides the ends of their intervals."""
     softness: float = 1e-4
-    """What a unit of change may cost in squared error: smaller meets constraints more closely, larger bends less."""
+    """The weight of change against squared error: smaller meets constraints more closely, larger changes less."""
     error: float = 1e-4
-    """Metres or radians: with every constraint met this closely, a step that gains under a hundredth is the last."""
+    """Metres or radians: if every violation is smaller, a step that gains less than 1 percent is the last."""
     gain: float = 5e-3
-    """The share of change and violation together that one of two steps must take off for another to follow."""
+    """The smallest relative gain of a step; two slower steps in a row end the solve."""
     iterations: int = 30
-    """Steps at most."""
+    """The largest number of steps."""
     seconds: float = np.inf
-    """Wall time after which no further step is begun."""
+    """Wall time after which no further step starts."""
 
-    corrects: ClassVar[bool] = False
-    """Whether a step that fails is first bent back towards the constraints."""
+    second_order_correction: ClassVar[bool] = False
+    """Whether a failed step gets a second-order correction before the line search."""
 
     def __post_init__(self) -> None:
         for name in ("rate", "softness", "error", "gain", "seconds"):
@@ -284,108 +281,110 @@ class Descent(Solver):
 
     @abstractmethod
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
-        """The keys z (K D,) that solve a step, and the forces (A,) on its rows."""
+        """The keys z (K D,) that solve a step, and the forces (A,) of its rows."""
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
         bodies = problem.bodies
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
-        began = time.perf_counter()
+        start = time.perf_counter()
         sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = self.curve(problem, sample)
-        now = self._place(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
+        current = self._evaluate(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
         damping, steps, slow = 0.0, 0, 0
-        while now.error > self.error or steps > 0:
-            if steps >= self.iterations or time.perf_counter() - began > self.seconds:
+        while current.error > self.error or steps > 0:
+            if steps >= self.iterations or time.perf_counter() - start > self.seconds:
                 break
-            watch(f"{self.name}: step {steps + 1}, off by {now.error:.2g}", steps / self.iterations)
-            then, after = self._step(curve, now, damping)
-            if then is None:
+            watch(f"{self.name}: step {steps + 1}, off by {current.error:.2g}", steps / self.iterations)
+            trial, next_damping = self._step(curve, current, damping)
+            if trial is None:
                 break
             steps += 1
-            gained = 1.0 - then.merit / now.merit
-            # A slow step that broke its promise only means that the damping has yet to be found.
-            slow = 0 if gained >= self.gain else slow + (after <= damping)
-            now, damping = then, after
-            if slow == 2 or (now.error <= self.error and gained < 0.01):
+            gained = 1.0 - trial.merit / current.merit
+            # A slow step that raised the damping does not count: the damping is still being adapted.
+            slow = 0 if gained >= self.gain else slow + (next_damping <= damping)
+            current, damping = trial, next_damping
+            if slow == 2 or (current.error <= self.error and gained < 0.01):
                 break
-        return (merged(bodies, sample, curve.everywhere(now.keys)), steps) if steps else (bodies, 0)
+        return (merged(bodies, sample, curve.everywhere(current.keys)), steps) if steps else (bodies, 0)
 
-    def _place(self, sample: ProblemAtFrames, curve: KeyCurve, keys: Array) -> _Place:
+    def _evaluate(self, sample: ProblemAtFrames, curve: KeyCurve, keys: Array) -> _Iterate:
         evaluation = sample.evaluate(curve.values(keys))
         size = 0.5 * float((keys**2 @ sample.problem.metric).sum())
-        return _Place(keys=keys, evaluation=evaluation, merit=size + penalty(evaluation) / self.softness)
+        return _Iterate(keys=keys, evaluation=evaluation, merit=size + penalty(evaluation) / self.softness)
 
-    def _step(self, curve: KeyCurve, now: _Place, damping: float) -> tuple[_Place | None, float]:
-        """The next place, or None when nothing nearer is found, and the damping to go on with."""
-        metric = now.evaluation.sample.problem.metric
-        linear = LinearizedProblem.of(now.evaluation, curve, now.keys, MARGIN)
-        moved = linear.push(now.keys.ravel())
-        for _ in range(ATTEMPTS):
-            # The step keeps near the last keys as it keeps near zero: both are one cost around a point between them.
+    def _step(self, curve: KeyCurve, current: _Iterate, damping: float) -> tuple[_Iterate | None, float]:
+        """The next iterate, or None if no better one is found, and the next damping."""
+        metric = current.evaluation.sample.problem.metric
+        linear = LinearizedProblem.of(current.evaluation, curve, current.keys, ACTIVE_MARGIN)
+        moved = linear.jacobian_product(current.keys.ravel())
+        for _ in range(MAX_DAMPINGS):
+            # Costs around zero and around the current keys (damping) are one cost around a point between.
             cost = (1.0 + damping) * np.tile(metric, curve.num_keys)
-            free = 1.0 / (1.0 + damping)
-            change = self._settled(linear, linear.values - free * moved, cost) - free * now.keys.ravel()
-            then, kept = self._along(curve, now, linear, change, cost)
-            if then is not None:
-                return then, self._damped(damping, kept)
-            damping = self._damped(damping, 0.0)
+            scale = 1.0 / (1.0 + damping)
+            change = self._solve_active_set(linear, linear.values - scale * moved, cost) - scale * current.keys.ravel()
+            trial, gain_ratio = self._search_line(curve, current, linear, change, cost)
+            if trial is not None:
+                return trial, self._update_damping(damping, gain_ratio)
+            damping = self._update_damping(damping, 0.0)
         return None, damping
 
-    def _damped(self, damping: float, kept: float) -> float:
-        """The damping to go on with after a step that kept a share of the gain it promised."""
-        first = FIRST / self.softness
-        if kept < 0.25:
-            return max(10.0 * damping, first)
-        if kept > 0.75:
-            return 0.1 * damping if damping > first else 0.0
+    def _update_damping(self, damping: float, gain_ratio: float) -> float:
+        """The next damping, from the ratio of the actual to the predicted gain of a step."""
+        initial = INITIAL_DAMPING / self.softness
+        if gain_ratio < 0.25:
+            return max(10.0 * damping, initial)
+        if gain_ratio > 0.75:
+            return 0.1 * damping if damping > initial else 0.0
         return damping
 
-    def _settled(self, linear: LinearizedProblem, residual: Array, cost: Array) -> Array:
-        """(K D,) the keys of a step with the one-sided rows that push, and no others, taking part."""
-        on, keys = ~linear.layout.one_sided | (linear.values > -1e-6), None
-        for _ in range(ROUNDS):
-            step = DescentStep(linear=linear, on=on, residual=residual, cost=cost, softness=self.softness, near=keys)
+    def _solve_active_set(self, linear: LinearizedProblem, residual: Array, cost: Array) -> Array:
+        """(K D,) the keys that solve a step, with the active set of one-sided rows found by exchange."""
+        active, keys = ~linear.layout.one_sided | (linear.values > -1e-6), None
+        for _ in range(MAX_ACTIVE_SET_CHANGES):
+            step = DescentStep(
+                linear=linear, active=active, residual=residual, cost=cost, softness=self.softness, warm_start=keys
+            )
             keys, forces = self.linear_step(step)
-            reached = residual + linear.push(keys)
-            pulling = on & linear.layout.one_sided & (forces < 0.0)
-            broken = ~on & linear.layout.one_sided & (reached > 1e-6)
-            if not (pulling.any() or broken.any()):
+            reached = residual + linear.jacobian_product(keys)
+            dropped = active & linear.layout.one_sided & (forces < 0.0)
+            added = ~active & linear.layout.one_sided & (reached > 1e-6)
+            if not (dropped.any() or added.any()):
                 break
-            on = (on & ~pulling) | broken
+            active = (active & ~dropped) | added
         assert keys is not None
         return keys
 
-    def _along(
-        self, curve: KeyCurve, now: _Place, linear: LinearizedProblem, change: Array, cost: Array
-    ) -> tuple[_Place | None, float]:
-        """The first better place on the line of a change (K D,), and what share of the promised gain it keeps."""
-        sample = now.evaluation.sample
+    def _search_line(
+        self, curve: KeyCurve, current: _Iterate, linear: LinearizedProblem, change: Array, cost: Array
+    ) -> tuple[_Iterate | None, float]:
+        """The first better iterate along a change (K D,), and the ratio of its gain to the predicted gain."""
+        sample = current.evaluation.sample
         largest = float(np.abs(change).max(initial=0.0))
-        share = 1.0 if largest <= LARGEST else LARGEST / largest
-        promised = now.merit - self._promise(linear, now.keys.ravel() + share * change, share * change)
-        for attempt in range(HALVINGS):
-            then = self._place(sample, curve, now.keys + share * change.reshape(now.keys.shape))
-            if self.corrects and attempt == 0 and share == 1.0 and not then.merit < now.merit:
-                then = self._corrected(curve, then, linear, cost)
-            if then.merit < now.merit:
-                return then, (now.merit - then.merit) / max(promised, 1e-300)
+        share = 1.0 if largest <= MAX_STEP else MAX_STEP / largest
+        predicted = current.merit - self._predict_merit(linear, current.keys.ravel() + share * change, share * change)
+        for attempt in range(MAX_HALVINGS):
+            trial = self._evaluate(sample, curve, current.keys + share * change.reshape(current.keys.shape))
+            if self.second_order_correction and attempt == 0 and share == 1.0 and not trial.merit < current.merit:
+                trial = self._correct(curve, trial, linear, cost)
+            if trial.merit < current.merit:
+                return trial, (current.merit - trial.merit) / max(predicted, 1e-300)
             share *= 0.5
         return None, 0.0
 
-    def _promise(self, linear: LinearizedProblem, keys: Array, change: Array) -> float:
-        """What the merit would be at keys (K D,), a change away, were the residuals linear."""
-        reached = linear.values + linear.push(change)
-        off = np.where(linear.layout.one_sided, np.maximum(reached, 0.0), reached)
+    def _predict_merit(self, linear: LinearizedProblem, keys: Array, change: Array) -> float:
+        """The merit at keys (K D,), a change away, as predicted by the linearised residuals."""
+        reached = linear.values + linear.jacobian_product(change)
+        violation = np.where(linear.layout.one_sided, np.maximum(reached, 0.0), reached)
         metric = linear.layout.sample.problem.metric
         size = 0.5 * float((keys.reshape(-1, len(metric)) ** 2 @ metric).sum())
-        return size + 0.5 * float(linear.weights @ off**2) / self.softness
+        return size + 0.5 * float(linear.weights @ violation**2) / self.softness
 
-    def _corrected(self, curve: KeyCurve, then: _Place, linear: LinearizedProblem, cost: Array) -> _Place:
-        """Back towards the constraints by the derivatives that led away: a second-order correction."""
-        values = linear.centre(linear.layout.values(then.evaluation))
-        on = ~linear.layout.one_sided | (values > 0.0)
-        back, _ = self.linear_step(
-            DescentStep(linear=linear, on=on, residual=values, cost=cost, softness=self.softness)
+    def _correct(self, curve: KeyCurve, trial: _Iterate, linear: LinearizedProblem, cost: Array) -> _Iterate:
+        """The iterate with a second-order correction: a step on its residuals with the previous Jacobian."""
+        values = linear.centre(linear.layout.values(trial.evaluation))
+        active = ~linear.layout.one_sided | (values > 0.0)
+        correction, _ = self.linear_step(
+            DescentStep(linear=linear, active=active, residual=values, cost=cost, softness=self.softness)
         )
-        return self._place(then.evaluation.sample, curve, then.keys + back.reshape(then.keys.shape))
+        return self._evaluate(trial.evaluation.sample, curve, trial.keys + correction.reshape(trial.keys.shape))

@@ -1,7 +1,7 @@
-"""Inverse kinematics frame by frame: the baseline that knows nothing of time [Gleicher98, sec. 3.1, figure 3].
+"""Inverse kinematics frame by frame: the baseline that ignores time [Gleicher98, sec. 3.1, figure 3].
 
-Every frame is brought to its own constraints alone, from the starting motion. It meets them, and pays with snaps where
-a constraint begins or ends and with changes that differ from frame to frame.
+Every frame is solved for its own constraints alone, from the starting motion. The result meets the constraints, but
+snaps where a constraint starts or ends, and its changes differ from frame to frame.
 """
 
 from __future__ import annotations
@@ -19,35 +19,32 @@ from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solver, Watch
+from understudy.solve.solvers.base import MAX_STEP, Solver, Watch
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, stiffness
 
-LARGEST = 0.7
-"""Metres or radians that a step changes a coordinate by at most."""
+MAX_DAMPING = 1e8
+"""The damping beyond which the solve of a frame ends without improvement."""
 
-GIVE_UP = 1e8
-"""Damping beyond which a frame has no better place near by."""
-
-ROUNDS = 4
-"""Exchanges of one-sided residuals in a step at most."""
+MAX_ACTIVE_SET_CHANGES = 4
+"""The largest number of changes of the active set in a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameByFrame(Solver):
-    """A solver that takes each frame by itself, by damped least squares.
+    """A solver that solves each frame independently, by damped least squares.
 
-    A plant anywhere is held where its first frame put it: frames are taken in an order that has that frame first,
-    as many at once as do not wait for one another.
+    A plant without a given position stays where its first frame puts it. Frames that depend on such a first frame are
+    solved after it; all independent frames are solved at once.
     """
 
     softness: float = 1e-5
-    """What a unit of change may cost in squared error."""
+    """The weight of change against squared error."""
     error: float = 1e-5
-    """Metres or radians: a frame with its constraints met this closely is done when a step gains little."""
+    """Metres or radians: a frame with smaller violations is done when a step gains less than 1 percent."""
     iterations: int = 40
-    """Steps on a frame at most."""
+    """The largest number of steps per frame."""
     seconds: float = np.inf
-    """Wall time after which frames not yet reached keep their start."""
+    """Wall time after which frames not yet solved keep their starting pose."""
 
     def __post_init__(self) -> None:
         for name in ("softness", "error", "seconds"):
@@ -57,7 +54,7 @@ class FrameByFrame(Solver):
             raise OptionError(f"Solver `{self.name}`: expected at least one iteration, got {self.iterations}")
 
     def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
-        change, steps = frame_by_frame(problem, self, watch)
+        change, steps = solve_frames(problem, self, watch)
         if steps == 0:
             return problem.bodies, 0
         whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
@@ -65,12 +62,12 @@ class FrameByFrame(Solver):
 
     @abstractmethod
     def finished(self, change: Array, fps: float) -> Array:
-        """What is made of the coordinates (F, D) that the frames were moved by."""
+        """The final coordinates (F, D), from those solved frame by frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ik(FrameByFrame):
-    """Each frame by itself, and left as it is."""
+    """Solves each frame by itself, without smoothing."""
 
     name: ClassVar[str] = "ik"
 
@@ -78,188 +75,188 @@ class Ik(FrameByFrame):
         return change
 
 
-def frame_by_frame(problem: Problem, solver: FrameByFrame, watch: Watch) -> tuple[Array, int]:
-    """The coordinates (F, D) that each frame alone is moved by, and the steps it took."""
+def solve_frames(problem: Problem, solver: FrameByFrame, watch: Watch) -> tuple[Array, int]:
+    """The coordinates (F, D) of all frames, solved frame by frame, and the number of steps."""
     count = len(problem.times)
     change, steps = np.zeros((count, len(problem.metric))), 0
     if not problem.constraints or len(problem.metric) == 0:
         return change, 0
-    began, plants = time.perf_counter(), _Plants.of(problem)
+    start, plants = time.perf_counter(), _Plants.of(problem)
     pending = np.ones(count, bool)
-    while pending.any() and time.perf_counter() - began < solver.seconds:
+    while pending.any() and time.perf_counter() - start < solver.seconds:
         watch(f"{solver.name}: {int(pending.sum())} frames to go", 1.0 - pending.sum() / count)
         frames = np.flatnonzero(pending & ~plants.waiting())
         sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames)
-        wave = _Wave(sample=sample, plants=plants, solver=solver)
-        change[frames], evaluation, taken = wave.solve()
-        plants.learn(frames, evaluation)
+        batch = _FrameBatch(sample=sample, plants=plants, solver=solver)
+        change[frames], evaluation, batch_steps = batch.solve()
+        plants.record(frames, evaluation)
         pending[frames] = False
-        steps += taken
+        steps += batch_steps
     return change, steps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Plants:
-    """Where the points of free plants were at their first frame, as it becomes known."""
+    """The positions of free plants at their first frames, filled in as these frames are solved."""
 
-    heads: dict[int, int]
-    """By constraint with linked residuals: its first frame."""
+    first_frames: dict[int, int]
+    """The first frame of each constraint with linked residuals."""
     later: dict[int, np.ndarray]
-    """By constraint: (F,) True at its frames after the first."""
+    """For each such constraint: (F,) True at its frames after the first."""
     values: dict[int, Array] = field(default_factory=dict)
-    """By constraint: (R,) its residuals at the first frame."""
+    """For each such constraint: (R,) its residuals at the first frame, once solved."""
 
     @staticmethod
     def of(problem: Problem) -> _Plants:
         start = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
         rows = start.evaluate(np.zeros((len(problem.times), len(problem.metric)))).rows
-        heads, later = {}, {}
-        for which, (found, held) in enumerate(zip(rows, start.holds, strict=True)):
-            if found.same_as_previous is not None and found.same_as_previous.any():
-                heads[which] = int(held[0])
+        first_frames, later = {}, {}
+        for which, (residuals, held) in enumerate(zip(rows, start.holds, strict=True)):
+            if residuals.same_as_previous is not None and residuals.same_as_previous.any():
+                first_frames[which] = int(held[0])
                 later[which] = np.isin(np.arange(len(problem.times)), held[1:])
-        return _Plants(heads=heads, later=later)
+        return _Plants(first_frames=first_frames, later=later)
 
     def waiting(self) -> np.ndarray | bool:
-        """(F,) the frames that must wait for a first frame."""
-        unknown = [self.later[which] for which in self.heads if which not in self.values]
-        return np.any(unknown, axis=0) if unknown else False
+        """(F,) True at the frames that depend on a first frame that is not solved yet."""
+        unsolved = [self.later[which] for which in self.first_frames if which not in self.values]
+        return np.any(unsolved, axis=0) if unsolved else False
 
-    def learn(self, frames: np.ndarray, evaluation: Evaluation) -> None:
-        """Note the first frames among those just moved."""
-        for which, head in self.heads.items():
-            if which not in self.values and head in frames:
+    def record(self, frames: np.ndarray, evaluation: Evaluation) -> None:
+        """Record the residuals of the first frames among the frames just solved."""
+        for which, first in self.first_frames.items():
+            if which not in self.values and first in frames:
                 self.values[which] = evaluation.rows[which].values[0]
 
     def residuals(self, evaluation: Evaluation) -> tuple[Array, ...]:
-        """For each constraint (n, R): residuals with linked ones measured from the first frame; zero there."""
+        """For each constraint (n, R): residuals; linked ones relative to the first frame, zero until it is solved."""
         out = []
         for which, rows in enumerate(evaluation.rows):
             values = rows.values
-            if which in self.heads and rows.same_as_previous is not None:
-                known = self.values.get(which)
+            if which in self.first_frames and rows.same_as_previous is not None:
+                first = self.values.get(which)
                 values = values.copy()
                 values[:, rows.same_as_previous] = (
-                    0.0 if known is None else values[:, rows.same_as_previous] - known[rows.same_as_previous]
+                    0.0 if first is None else values[:, rows.same_as_previous] - first[rows.same_as_previous]
                 )
             out.append(values)
         return tuple(out)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Rows:
-    """Residuals of each frame side by side, padded with rows that ask for nothing."""
+class _PaddedRows:
+    """The residuals of several frames as dense arrays, padded with unused rows."""
 
     values: Array
     """(n, R)."""
     jacobian: Array
     """(n, R, D)."""
-    soft: Array
-    """(n, R) how soft each is."""
+    compliance: Array
+    """(n, R) the compliance of each row."""
     one_sided: np.ndarray
     """(n, R)."""
-    real: np.ndarray
-    """(n, R) False for padding."""
+    used: np.ndarray
+    """(n, R) False for padding and for rows without a target yet."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Wave:
-    """Frames that are solved side by side."""
+class _FrameBatch:
+    """Frames that are solved in parallel."""
 
     sample: ProblemAtFrames
     plants: _Plants
     solver: FrameByFrame
 
     def solve(self) -> tuple[Array, Evaluation, int]:
-        """The coordinates (n, D) of the frames, everything evaluated there, and the steps taken."""
+        """The coordinates (n, D) of the frames, the evaluation there, and the number of steps."""
         metric = self.sample.problem.metric
         at = np.zeros((len(self.sample.frames), len(metric)))
-        now = self.sample.evaluate(at)
-        merit, worst = self._merit(now, at)
+        evaluation = self.sample.evaluate(at)
+        merit, worst = self._merit(evaluation, at)
         damping, steps = np.zeros(len(at)), 0
         busy = worst > self.solver.error
         while busy.any() and steps < self.solver.iterations:
-            step = self._step(now, at, damping)
+            step = self._step(evaluation, at, damping)
             trial = np.where(busy[:, None], at + step, at)
-            then = self.sample.evaluate(trial)
-            reached, worst_then = self._merit(then, trial)
-            better = busy & (reached < merit)
-            little = better & (merit - reached < np.where(worst_then <= self.solver.error, 1e-2, 1e-6) * merit)
-            at, now = self._take(better, trial, at, then)
-            merit = np.where(better, reached, merit)
+            trial_evaluation = self.sample.evaluate(trial)
+            trial_merit, trial_worst = self._merit(trial_evaluation, trial)
+            better = busy & (trial_merit < merit)
+            converged = better & (merit - trial_merit < np.where(trial_worst <= self.solver.error, 1e-2, 1e-6) * merit)
+            at, evaluation = self._take(better, trial, at, trial_evaluation)
+            merit = np.where(better, trial_merit, merit)
             damping = np.where(better, np.where(damping > 10.0, 0.1 * damping, 0.0), np.maximum(10.0 * damping, 10.0))
-            busy &= ~little & (damping < GIVE_UP)
+            busy &= ~converged & (damping < MAX_DAMPING)
             steps += 1
-        return at, now, steps
+        return at, evaluation, steps
 
-    def _take(self, better: np.ndarray, trial: Array, at: Array, then: Evaluation) -> tuple[Array, Evaluation]:
-        """The trial where it is better, and everything evaluated there."""
+    def _take(self, better: np.ndarray, trial: Array, at: Array, evaluation: Evaluation) -> tuple[Array, Evaluation]:
+        """The trial coordinates where they are better, and the evaluation there."""
         taken = np.where(better[:, None], trial, at)
-        return taken, then if np.array_equal(taken, trial) else self.sample.evaluate(taken)
+        return taken, evaluation if np.array_equal(taken, trial) else self.sample.evaluate(taken)
 
     def _merit(self, evaluation: Evaluation, at: Array) -> tuple[Array, Array]:
-        """(n,) change and violation of each frame, and (n,) its worst violation."""
+        """(n,) the merit of each frame, its change and violation, and (n,) its worst violation."""
         sample = self.sample
-        size, worst = 0.5 * (at**2 @ sample.problem.metric), np.zeros(len(at))
-        heavy = stiffness(sample, evaluation.rows) / self.solver.softness
+        merit, worst = 0.5 * (at**2 @ sample.problem.metric), np.zeros(len(at))
+        weights = stiffness(sample, evaluation.rows) / self.solver.softness
         residuals = self.plants.residuals(evaluation)
-        for target, held, values, weight in zip(sample.problem.targets, sample.holds, residuals, heavy, strict=True):
-            off = np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values)
-            size[held] += 0.5 * weight * (off**2).sum(axis=1)
-            worst[held] = np.maximum(worst[held], off.max(axis=1, initial=0.0))
-        return size, worst
+        for target, held, values, weight in zip(sample.problem.targets, sample.holds, residuals, weights, strict=True):
+            violation = np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values)
+            merit[held] += 0.5 * weight * (violation**2).sum(axis=1)
+            worst[held] = np.maximum(worst[held], violation.max(axis=1, initial=0.0))
+        return merit, worst
 
-    def _rows(self, evaluation: Evaluation) -> _Rows:
+    def _pad_rows(self, evaluation: Evaluation) -> _PaddedRows:
         layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, 0.1))
         residuals, count = self.plants.residuals(evaluation), len(self.sample.frames)
         per_frame = np.bincount(layout.times, minlength=count)
         slot = np.arange(len(layout.times)) - (np.cumsum(per_frame) - per_frame)[layout.times]
-        place, shape = (layout.times, slot), (count, int(per_frame.max(initial=0)))
-        # The first frame of a plant anywhere, and frames before its place is known, ask for nothing of it.
-        linked = np.zeros(len(layout.times), bool)
-        for which in self.plants.heads:
+        index, shape = (layout.times, slot), (count, int(per_frame.max(initial=0)))
+        # The linked rows of a plant take no part until its first frame is solved.
+        unused = np.zeros(len(layout.times), bool)
+        for which in self.plants.first_frames:
             mask = evaluation.rows[which].same_as_previous
             if which not in self.plants.values and mask is not None:
-                linked |= (layout.constraint == which) & mask[layout.row]
-        out = _Rows(
+                unused |= (layout.constraint == which) & mask[layout.row]
+        out = _PaddedRows(
             values=np.zeros(shape),
             jacobian=np.zeros((*shape, len(self.sample.problem.metric))),
-            soft=np.ones(shape),
+            compliance=np.ones(shape),
             one_sided=np.zeros(shape, bool),
-            real=np.zeros(shape, bool),
+            used=np.zeros(shape, bool),
         )
         for which, values in enumerate(residuals):
-            mine = layout.constraint == which
-            out.values[layout.times[mine], slot[mine]] = values[layout.at[mine], layout.row[mine]]
-        out.jacobian[place] = layout.jacobian(evaluation)
-        out.soft[place] = layout.compliance * self.solver.softness
-        out.one_sided[place] = layout.one_sided
-        out.real[place] = ~linked
+            entries = layout.constraint == which
+            out.values[layout.times[entries], slot[entries]] = values[layout.at[entries], layout.row[entries]]
+        out.jacobian[index] = layout.jacobian(evaluation)
+        out.compliance[index] = layout.compliance * self.solver.softness
+        out.one_sided[index] = layout.one_sided
+        out.used[index] = ~unused
         return out
 
     def _step(self, evaluation: Evaluation, at: Array, damping: Array) -> Array:
-        """(n, D) the damped least-squares step of each frame, through its multipliers."""
-        rows = self._rows(evaluation)
-        free = 1.0 / (1.0 + damping[:, None])
+        """(n, D) the damped least-squares step of each frame, solved by its multipliers."""
+        rows = self._pad_rows(evaluation)
+        scale = 1.0 / (1.0 + damping[:, None])
         moved = np.einsum("nrd,nd->nr", rows.jacobian, at)
-        residual = rows.values - free * moved
-        on = rows.real & (~rows.one_sided | (rows.values > -1e-6))
-        scaled = rows.jacobian * (free[:, None] / self.sample.problem.metric)
+        residual = rows.values - scale * moved
+        active = rows.used & (~rows.one_sided | (rows.values > -1e-6))
+        scaled = rows.jacobian * (scale[:, None] / self.sample.problem.metric)
         product = scaled @ np.swapaxes(rows.jacobian, 1, 2)
-        turned = np.zeros_like(at)
-        for _ in range(ROUNDS):
-            system = product * (on[:, :, None] & on[:, None, :])
-            system[:, np.arange(on.shape[1]), np.arange(on.shape[1])] += np.where(on, rows.soft, 1.0)
-            forces = np.linalg.solve(system, np.where(on, residual, 0.0)[..., None])[..., 0]
-            turned = -np.einsum("nr,nrd->nd", forces, scaled)
-            reached = residual + np.einsum("nrd,nd->nr", rows.jacobian, turned)
-            pulling = on & rows.one_sided & (forces < 0.0)
-            broken = rows.real & ~on & rows.one_sided & (reached > 1e-6)
-            if not (pulling.any() or broken.any()):
+        coordinates = np.zeros_like(at)
+        for _ in range(MAX_ACTIVE_SET_CHANGES):
+            system = product * (active[:, :, None] & active[:, None, :])
+            system[:, np.arange(active.shape[1]), np.arange(active.shape[1])] += np.where(active, rows.compliance, 1.0)
+            forces = np.linalg.solve(system, np.where(active, residual, 0.0)[..., None])[..., 0]
+            coordinates = -np.einsum("nr,nrd->nd", forces, scaled)
+            reached = residual + np.einsum("nrd,nd->nr", rows.jacobian, coordinates)
+            dropped = active & rows.one_sided & (forces < 0.0)
+            added = rows.used & ~active & rows.one_sided & (reached > 1e-6)
+            if not (dropped.any() or added.any()):
                 break
-            on = (on & ~pulling) | broken
-        change = turned - free * at
-        return change * np.minimum(1.0, LARGEST / np.maximum(np.abs(change).max(axis=1, keepdims=True), 1e-12))
+            active = (active & ~dropped) | added
+        change = coordinates - scale * at
+        return change * np.minimum(1.0, MAX_STEP / np.maximum(np.abs(change).max(axis=1, keepdims=True), 1e-12))
 
 
 SOLVER = Ik

@@ -1,6 +1,6 @@
-"""Inverse kinematics frame by frame, with its changes smoothed afterwards [Gleicher98, sec. 3.2, figure 4 C].
+"""Inverse kinematics frame by frame, with its changes low-pass filtered [Gleicher98, sec. 3.2, figure 4 C].
 
-The snaps go, and with them the constraints that they met.
+The filter removes the snaps, but the result no longer meets the constraints.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from understudy.solve.solvers.ik import FrameByFrame
 
 @dataclass(frozen=True, kw_only=True)
 class IkLowpass(FrameByFrame):
-    """What `ik` changes, without the fast part of it."""
+    """Solves like `ik`, then applies a low-pass filter to the changes."""
 
     name: ClassVar[str] = "ik_lowpass"
 
     cutoff: float = 3.75
-    """Hertz above which changes are taken away: the fastest that keys 4 frames apart at 30 Hz can follow."""
+    """Hertz: the cutoff of the filter. The default is the fastest that keys 4 frames apart at 30 Hz can follow."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

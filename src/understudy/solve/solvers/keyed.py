@@ -1,7 +1,7 @@
-"""Few keys at given times, with quaternions interpolated between them [Vanderhyde03].
+"""A few keys at given times, with quaternions interpolated between them [Vanderhyde03].
 
-The displacement at a key is a rotation for each ball joint and an angle for each hinge; between two keys a ball turns
-at constant speed along the shortest way. What limits joints are the problem's own constraints.
+The displacement at a key is a rotation for each ball joint and an angle for each hinge. Between two keys a ball joint
+rotates at constant speed along the shortest way. Joint limits are constraints of the problem.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve
 
 @dataclass(frozen=True, kw_only=True)
 class Keyed(Descent):
-    """Damped Gauss-Newton steps on keys that the user has placed."""
+    """Takes damped Gauss-Newton steps on keys that the user has placed."""
 
     name: ClassVar[str] = "keyed"
 
     keys: tuple[float, ...] = ()
-    """Seconds, rising: when the keys are; before the first and after the last the displacement stays as it is there."""
+    """Seconds, rising: the times of the keys; the displacement is constant before the first and after the last."""
     count: int = 5
-    """How many keys, evenly spaced from the first frame to the last, where no times are given."""
+    """The number of keys, evenly spaced from the first frame to the last, if no times are given."""
     interpolation: str = "slerp"
     """Between keys: `slerp`, or `cubic` (a natural cubic spline of rotation vectors)."""
 
@@ -55,40 +55,40 @@ class Keyed(Descent):
     def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         last = float(problem.times[-1])
         count = self.count if last > 0.0 else 1
-        at = np.array(self.keys or np.linspace(0.0, last, count), float)
+        keys = np.array(self.keys or np.linspace(0.0, last, count), float)
         if self.interpolation == "cubic":
-            return CubicCurve(weights=_cubic(at, sample.times), whole=_cubic(at, problem.times))
+            return CubicCurve(weights=_cubic_weights(keys, sample.times), whole=_cubic_weights(keys, problem.times))
         balls = ball_columns(sample.ensemble)
-        return SlerpCurve(part=_KeyPart.of(at, sample.times), whole=_KeyPart.of(at, problem.times), balls=balls)
+        return SlerpCurve(part=_Intervals.of(keys, sample.times), whole=_Intervals.of(keys, problem.times), balls=balls)
 
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
-        linear, heavy = step.linear, np.where(step.on, 1.0 / step.soft, 0.0)
+        linear, weights = step.linear, np.where(step.active, 1.0 / step.compliance, 0.0)
         rows = linear.matrix.toarray()
         if np.any(linear.chains >= 0):
             rows = np.stack([linear.centre(column) for column in rows.T], axis=1)
-        system = rows.T @ (heavy[:, None] * rows)
+        system = rows.T @ (weights[:, None] * rows)
         system[np.arange(len(system)), np.arange(len(system))] += step.cost
-        keys = np.linalg.solve(system, -rows.T @ (heavy * step.residual))
+        keys = np.linalg.solve(system, -rows.T @ (weights * step.residual))
         return keys, step.forces(keys)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _KeyPart:
-    """Between which two keys each time lies."""
+class _Intervals:
+    """The two keys around each time."""
 
     first: np.ndarray
-    """(N,) the key before; the one after follows it, if there is one."""
+    """(N,) the key before each time; the next key follows it, if there is one."""
     share: Array
-    """(N,) how much of the way to the next key."""
+    """(N,) the share of the way to the next key."""
     num_keys: int
 
     @staticmethod
-    def of(keys: Array, times: Array) -> _KeyPart:
+    def of(keys: Array, times: Array) -> _Intervals:
         if len(keys) == 1:
-            return _KeyPart(first=np.zeros(len(times), dtype=np.intp), share=np.zeros(len(times)), num_keys=1)
+            return _Intervals(first=np.zeros(len(times), dtype=np.intp), share=np.zeros(len(times)), num_keys=1)
         at = np.clip(times, keys[0], keys[-1])
         first = np.clip(np.searchsorted(keys, at, side="right") - 1, 0, len(keys) - 2)
-        return _KeyPart(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
+        return _Intervals(first=first, share=(at - keys[first]) / np.diff(keys)[first], num_keys=len(keys))
 
     @cached
     def second(self) -> np.ndarray:
@@ -97,26 +97,26 @@ class _KeyPart:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SlerpCurve(KeyCurve):
-    """Ball joints along the shortest way between keys, everything else in a straight line."""
+    """Slerp of ball joints between keys, linear interpolation of all other coordinates."""
 
-    part: _KeyPart
-    """The frames looked at."""
-    whole: _KeyPart
+    part: _Intervals
+    """The evaluated frames."""
+    whole: _Intervals
     """Every frame."""
     balls: np.ndarray
-    """(B, 3) the coordinates of each joint that turns any way."""
+    """(B, 3) the coordinates of each ball joint."""
 
     @property
     def num_keys(self) -> int:
         return self.part.num_keys
 
     def values(self, keys: Array) -> Array:
-        return self._interpolated(self.part, keys)
+        return self._interpolate(self.part, keys)
 
     def everywhere(self, keys: Array) -> Array:
-        return self._interpolated(self.whole, keys)
+        return self._interpolate(self.whole, keys)
 
-    def _interpolated(self, part: _KeyPart, keys: Array) -> Array:
+    def _interpolate(self, part: _Intervals, keys: Array) -> Array:
         before, after, share = keys[part.first], keys[part.second], part.share[:, None]
         out = (1.0 - share) * before + share * after
         a, b = before[:, self.balls], after[:, self.balls]
@@ -128,9 +128,9 @@ class SlerpCurve(KeyCurve):
         out = np.stack([(1.0 - share)[:, None] * jacobian, share[:, None] * jacobian], axis=1)
         a, b = keys[self.part.first][:, self.balls], keys[self.part.second][:, self.balls]
         _, by_a, by_b = slerp_vectors(a, b, self.part.share[:, None])
-        turned = jacobian[:, self.balls]
-        out[:, 0][:, self.balls] = np.einsum("abi,abij->abj", turned, by_a[times])
-        out[:, 1][:, self.balls] = np.einsum("abi,abij->abj", turned, by_b[times])
+        d_balls = jacobian[:, self.balls]
+        out[:, 0][:, self.balls] = np.einsum("abi,abij->abj", d_balls, by_a[times])
+        out[:, 1][:, self.balls] = np.einsum("abi,abij->abj", d_balls, by_b[times])
         return np.stack([first, second], axis=1), out
 
 
@@ -139,9 +139,9 @@ class CubicCurve(KeyCurve):
     """A natural cubic spline through the keys."""
 
     weights: Array
-    """(N, K) of each key at each frame looked at."""
+    """(N, K) the weight of each key at each evaluated frame."""
     whole: Array
-    """(F, K) at every frame."""
+    """(F, K) the weight of each key at every frame."""
 
     @property
     def num_keys(self) -> int:
@@ -154,17 +154,17 @@ class CubicCurve(KeyCurve):
         return self.whole @ keys
 
     def chain(self, keys: Array, times: np.ndarray, jacobian: Array) -> tuple[np.ndarray, Array]:
-        felt = np.broadcast_to(np.arange(self.num_keys), (len(times), self.num_keys))
-        return felt, self.weights[times][:, :, None] * jacobian[:, None]
+        every_key = np.broadcast_to(np.arange(self.num_keys), (len(times), self.num_keys))
+        return every_key, self.weights[times][:, :, None] * jacobian[:, None]
 
 
 def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array]:
-    """Rotation vectors between rotation vectors, along the shortest way, and how they change with both.
+    """Slerp of rotation vectors along the shortest way, and its derivatives.
 
     Args:
-        a: (..., 3) the first.
-        b: (..., 3) the second.
-        share: (...) how much of the way.
+        a: (..., 3) the first vector.
+        b: (..., 3) the second vector.
+        share: (...) the share of the way from a to b.
 
     Returns:
         The vector (..., 3) and its derivatives (..., 3, 3) by a and by b.
@@ -172,7 +172,7 @@ def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array
     u = np.broadcast_to(share, a.shape[:-1])[..., None]
     way = log(multiply(conjugate(exp(a)), exp(b)))
     vector = log(multiply(exp(a), exp(u * way)))
-    # A turn at a is seen from the far end turned back by the way gone, and it also shortens the way.
+    # A rotation at a is seen from the end after the partial rotation, and it also shortens the way.
     back, along = to_matrix(exp(-u * way)), u[..., None] * right_jacobian(u * way)
     outer = right_jacobian_inverse(vector)
     by_a = outer @ (back - along @ right_jacobian_inverse(-way)) @ right_jacobian(a)
@@ -181,17 +181,17 @@ def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array
 
 
 def ball_columns(ensemble: Bodies) -> np.ndarray:
-    """(B, 3) the coordinates of the joints that turn any way."""
-    found = []
+    """(B, 3) the coordinates of the ball joints of all bodies."""
+    columns = []
     for which, body in enumerate(ensemble.bodies):
         start = ensemble.columns(which).start + body.num_shifts
         first = np.flatnonzero(np.r_[True, np.diff(body.joint_of) > 0]) if len(body.joint_of) else np.zeros(0, int)
-        found += [start + c + np.arange(3) for c in first if NUM_AXES[body.skeleton.kinds[body.joint_of[c]]] == 3]
-    return np.array(found, dtype=np.intp).reshape(-1, 3)
+        columns += [start + c + np.arange(3) for c in first if NUM_AXES[body.skeleton.kinds[body.joint_of[c]]] == 3]
+    return np.array(columns, dtype=np.intp).reshape(-1, 3)
 
 
-def _cubic(keys: Array, times: Array) -> Array:
-    """(N, K) how much of each key a natural cubic spline has at times, constant beyond the ends."""
+def _cubic_weights(keys: Array, times: Array) -> Array:
+    """(N, K) the weights of the keys of a natural cubic spline at times, constant beyond the ends."""
     if len(keys) == 1:
         return np.ones((len(times), 1))
     from scipy.interpolate import CubicSpline

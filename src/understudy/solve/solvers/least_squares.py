@@ -10,38 +10,39 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import KEY_SPACING_SECONDS
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquares(Descent):
-    """The least sum of squared residuals, plus `softness` times the squared change that makes it unique."""
+    """Minimises the sum of squared residuals, plus `softness` times the squared change, which makes it unique."""
 
     name: ClassVar[str] = "least_squares"
 
-    spacing: float = 4.0 / 30.0
+    spacing: float = KEY_SPACING_SECONDS
     """Seconds between keys."""
     accuracy: float = 1e-6
-    """How far conjugate gradients bring the equations of a step, as a share of where they start."""
+    """The residual at which conjugate gradients stop, as a share of the right-hand side."""
     rounds: int = 1000
-    """Conjugate gradient rounds in a step at most."""
+    """The largest number of conjugate gradient iterations in a step."""
 
     def curve(self, problem: Problem, sample: ProblemAtFrames) -> KeyCurve:
         return SplineCurve.of(problem, sample.times, self.spacing)
 
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
-        """`(J' J + softness M) z = -J' residual`, scaled by the blocks on the diagonal: each key against itself."""
+        """`(J' J + softness M) z = -J' residual`, preconditioned by the diagonal blocks, one per key."""
         linear = step.linear
-        heavy = np.where(step.on, 1.0 / step.soft, 0.0)
-        blocks = linear.blocks(heavy)
+        weights = np.where(step.active, 1.0 / step.compliance, 0.0)
+        blocks = linear.blocks(weights)
         size = blocks.shape[1]
         blocks[:, np.arange(size), np.arange(size)] += step.cost.reshape(-1, size)
         inverse = np.linalg.inv(blocks)
         keys = conjugate_gradients(
-            lambda z: step.cost * z + linear.pull(heavy * linear.push(z)),
-            -linear.pull(heavy * step.residual),
+            lambda z: step.cost * z + linear.transpose_product(weights * linear.jacobian_product(z)),
+            -linear.transpose_product(weights * step.residual),
             lambda z: (inverse @ z.reshape(-1, size, 1)).ravel(),
-            start=step.near,
+            start=step.warm_start,
             accuracy=self.accuracy,
             rounds=self.rounds,
         )

@@ -1,7 +1,7 @@
 """Lagrange multipliers on the diagonal objective at one key spacing [Gleicher98, sec. 6 and its reference 6].
 
-With the change x = -M^-1 J' f put in, what is left to find are the multipliers f, the constraints' forces: one for each
-residual instead of one for each key, `(J M^-1 J' + softness) f = residual`.
+Substituting the change x = -M^-1 J' f leaves the multipliers f, the forces of the constraints, as unknowns: one per
+residual instead of one per key. They solve `(J M^-1 J' + softness) f = residual`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
+from understudy.solve.solvers.base import KEY_SPACING_SECONDS
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lmult(Descent):
-    """The least change that meets the constraints to first order, step by step, through its multipliers."""
+    """Finds the smallest change that meets the linearised constraints, through its multipliers, in every step."""
 
     name: ClassVar[str] = "lmult"
 
-    spacing: float = 4.0 / 30.0
+    spacing: float = KEY_SPACING_SECONDS
     """Seconds between keys."""
     method: str = "direct"
-    """How a step's equations are solved: `direct`, or `gradients` (conjugate gradients) as in the paper."""
+    """The method for the equations of a step: `direct`, or `gradients` (conjugate gradients) as in the paper."""
     accuracy: float = 1e-4
-    """How far conjugate gradients bring the equations of a step, as a share of where they start."""
+    """The residual at which conjugate gradients stop, as a share of the right-hand side."""
     rounds: int = 1000
-    """Conjugate gradient rounds in a step at most."""
+    """The largest number of conjugate gradient iterations in a step."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,27 +45,32 @@ class Lmult(Descent):
         return SplineCurve.of(problem, sample.times, self.spacing)
 
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
-        forces = self._direct(step) if self.method == "direct" else self._gradients(step)
-        return -step.linear.pull(forces) / step.cost, forces
+        forces = self._solve_direct(step) if self.method == "direct" else self._solve_gradients(step)
+        return -step.linear.transpose_product(forces) / step.cost, forces
 
-    def _direct(self, step: DescentStep) -> Array:
-        compare = step.linear.differences(step.on)
-        if compare.shape[0] == 0:
-            return np.zeros(len(step.on))
-        rows = compare @ step.linear.matrix
+    def _solve_direct(self, step: DescentStep) -> Array:
+        selection = step.linear.differences(step.active)
+        if selection.shape[0] == 0:
+            return np.zeros(len(step.active))
+        rows = selection @ step.linear.matrix
         scaled = rows @ diags_array(1.0 / step.cost)
-        system = scaled @ rows.T + compare @ diags_array(step.soft) @ compare.T
-        multipliers = splu(csc_array(system), options={"SymmetricMode": True}).solve(compare @ step.residual)
-        return compare.T @ multipliers
+        system = scaled @ rows.T + selection @ diags_array(step.compliance) @ selection.T
+        multipliers = splu(csc_array(system), options={"SymmetricMode": True}).solve(selection @ step.residual)
+        return selection.T @ multipliers
 
-    def _gradients(self, step: DescentStep) -> Array:
-        linear, on = step.linear, step.on.astype(float)
+    def _solve_gradients(self, step: DescentStep) -> Array:
+        linear, active = step.linear, step.active.astype(float)
         squares = linear.matrix.copy()
         squares.data = squares.data**2
-        diagonal = squares @ (1.0 / step.cost) + step.soft
+        compliance = step.compliance
+        diagonal = squares @ (1.0 / step.cost) + compliance
+
+        def multiply(f: Array) -> Array:
+            return active * linear.jacobian_product(linear.transpose_product(active * f) / step.cost) + compliance * f
+
         return conjugate_gradients(
-            lambda f: on * linear.push(linear.pull(on * f) / step.cost) + step.soft * f,
-            on * step.residual,
+            multiply,
+            active * step.residual,
             lambda f: f / diagonal,
             accuracy=self.accuracy,
             rounds=self.rounds,

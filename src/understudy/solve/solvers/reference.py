@@ -1,6 +1,6 @@
 """A general solver for comparison: NLopt's augmented Lagrangian on the same keys [Lommers13, sec. 7.2].
 
-It knows nothing of bands, diagonals or chains, takes its time, and is for tests and benchmarks.
+It does not exploit the structure of the problem and is slow. It is meant for tests and benchmarks.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from understudy.base.quaternion import Array
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solver, Watch
+from understudy.solve.solvers.base import KEY_SPACING_SECONDS, Solver, Watch
 from understudy.solve.solvers.descent import KeyCurve, LinearizedProblem, SplineCurve
 from understudy.solve.solvers.newton import penalty, sampled_frames
 
 FARTHEST = 2.0 * np.pi
-"""Metres or radians that a key may go, a full turn [Lommers13, sec. 7.2]."""
+"""Metres or radians: the bound on every key, a full turn [Lommers13, sec. 7.2]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference(Solver):
-    """Augmented Lagrangian with a general minimiser inside; gives back the best keys it came across."""
+    """Augmented Lagrangian with a general minimiser inside; returns the best keys that it evaluates."""
 
     name: ClassVar[str] = "reference"
 
     inner: str = "lbfgs"
     """The minimiser inside: `lbfgs` or `slsqp`."""
-    spacing: float = 4.0 / 30.0
+    spacing: float = KEY_SPACING_SECONDS
     """Seconds between keys."""
     rate: float = 30.0
-    """Frames a second at which constraints are looked at, besides the ends of their intervals."""
+    """Frames per second at which constraints are evaluated, besides the ends of their intervals."""
     error: float = 1e-4
-    """Metres or radians up to which a residual counts as met."""
+    """Metres or radians: the largest violation that counts as met."""
     settled: float = 1e-6
-    """Relative change of keys and objective at which the search may end."""
+    """The relative change of keys and objective at which the search ends."""
     iterations: int = 3000
-    """Evaluations at most."""
+    """The largest number of evaluations."""
     seconds: float = 60.0
-    """Wall time at most."""
+    """Wall time limit."""
     softness: float = 1e-5
-    """How squared error and change are weighed when calling one place better than another."""
+    """The weight of change against squared error when two sets of keys are compared."""
 
     def __post_init__(self) -> None:
         if self.inner not in ("lbfgs", "slsqp"):
@@ -66,20 +66,20 @@ class Reference(Solver):
         search = _NloptProblem(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
         if search.look(np.zeros(search.size)).error <= self.error:
             return bodies, 0
-        optimiser = self._optimiser(nlopt, search)
-        # NLopt gives up by these where rounding stops it, often at or near the optimum: the best found counts.
+        optimiser = self._make_optimiser(nlopt, search)
+        # NLopt raises these when rounding stops it, often at or near the optimum. The best keys are kept.
         with suppress(nlopt.RoundoffLimited, nlopt.runtime_error, RuntimeError):
             optimiser.optimize(np.zeros(search.size))
         best = search.best.reshape(curve.num_keys, -1)
         return merged(bodies, sample, curve.everywhere(best)), search.evaluations
 
-    def _optimiser(self, nlopt: Any, search: _NloptProblem) -> Any:
-        inside = nlopt.opt({"lbfgs": nlopt.LD_LBFGS, "slsqp": nlopt.LD_SLSQP}[self.inner], search.size)
+    def _make_optimiser(self, nlopt: Any, search: _NloptProblem) -> Any:
+        inner = nlopt.opt({"lbfgs": nlopt.LD_LBFGS, "slsqp": nlopt.LD_SLSQP}[self.inner], search.size)
         optimiser = nlopt.opt(nlopt.LD_AUGLAG, search.size)
-        for each in (inside, optimiser):
-            each.set_xtol_rel(self.settled)
-            each.set_ftol_rel(self.settled)
-        optimiser.set_local_optimizer(inside)
+        for stage in (inner, optimiser):
+            stage.set_xtol_rel(self.settled)
+            stage.set_ftol_rel(self.settled)
+        optimiser.set_local_optimizer(inner)
         optimiser.set_maxtime(self.seconds)
         optimiser.set_maxeval(self.iterations)
         optimiser.set_lower_bounds(-FARTHEST)
@@ -94,8 +94,8 @@ class Reference(Solver):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Look:
-    """Everything at some keys."""
+class _KeyEvaluation:
+    """The evaluation at some keys."""
 
     evaluation: Evaluation
     linear: LinearizedProblem
@@ -108,7 +108,7 @@ class _Look:
 
 @dataclass(eq=False, kw_only=True)
 class _NloptProblem:
-    """What NLopt asks for, with the last answer kept: it asks for objective and constraints one after the other."""
+    """The callbacks of NLopt. The last evaluation is cached, as NLopt calls objective and constraints in turn."""
 
     sample: ProblemAtFrames
     curve: KeyCurve
@@ -117,9 +117,9 @@ class _NloptProblem:
     limit: int
     evaluations: int = 0
     best: Array = field(default_factory=lambda: np.zeros(0))
-    _least: float = np.inf
-    _at: Array | None = None
-    _last: _Look | None = None
+    _best_merit: float = np.inf
+    _last_keys: Array | None = None
+    _last: _KeyEvaluation | None = None
 
     @property
     def size(self) -> int:
@@ -129,36 +129,36 @@ class _NloptProblem:
     def _cost(self) -> Array:
         return np.tile(self.sample.problem.metric, self.curve.num_keys)
 
-    def look(self, x: Array) -> _Look:
-        """Everything at keys x (K D,)."""
-        if self._at is not None and self._last is not None and np.array_equal(x, self._at):
+    def look(self, x: Array) -> _KeyEvaluation:
+        """The evaluation at keys x (K D,)."""
+        if self._last_keys is not None and self._last is not None and np.array_equal(x, self._last_keys):
             return self._last
         keys = x.reshape(self.curve.num_keys, -1).copy()
         evaluation = self.sample.evaluate(self.curve.values(keys))
         merit = 0.5 * float(self._cost @ x**2) + penalty(evaluation) / self.softness
-        found = _Look(
+        look = _KeyEvaluation(
             evaluation=evaluation, linear=LinearizedProblem.of(evaluation, self.curve, keys, margin=np.inf), merit=merit
         )
         self.evaluations += 1
-        if merit < self._least:
-            self._least, self.best = merit, x.copy()
+        if merit < self._best_merit:
+            self._best_merit, self.best = merit, x.copy()
         if self.evaluations % 20 == 0:
-            self.watch(f"reference: off by {found.error:.2g}", min(self.evaluations / self.limit, 1.0))
-        self._at, self._last = x.copy(), found
-        return found
+            self.watch(f"reference: off by {look.error:.2g}", min(self.evaluations / self.limit, 1.0))
+        self._last_keys, self._last = x.copy(), look
+        return look
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many residuals must be zero, and how many at most zero."""
-        found = self.look(np.zeros(self.size))
-        return tuple(self._rows(found.linear, one_sided).shape[0] for one_sided in (False, True))  # type: ignore[return-value]
+        """The number of equalities and of one-sided residuals."""
+        look = self.look(np.zeros(self.size))
+        return tuple(self._weigh_rows(look.linear, one_sided).shape[0] for one_sided in (False, True))  # type: ignore[return-value]
 
-    def _rows(self, linear: LinearizedProblem, one_sided: bool) -> csr_array:
-        heavy = diags_array(np.sqrt(linear.weights))
-        return csr_array(linear.differences(linear.layout.one_sided == one_sided) @ heavy)
+    def _weigh_rows(self, linear: LinearizedProblem, one_sided: bool) -> csr_array:
+        weights = diags_array(np.sqrt(linear.weights))
+        return csr_array(linear.differences(linear.layout.one_sided == one_sided) @ weights)
 
     def objective(self, x: Array, gradient: Array) -> float:
-        """The change, half of x M x [Gleicher98, eq. 3]."""
+        """The objective: the change, half of x M x [Gleicher98, eq. 3]."""
         self.look(x)
         if gradient.size:
             gradient[:] = self._cost * x
@@ -172,14 +172,14 @@ class _NloptProblem:
 
     def _fill(self, result: Array, x: Array, gradient: Array, *, one_sided: bool) -> None:
         linear = self.look(x).linear
-        rows = self._rows(linear, one_sided)
+        rows = self._weigh_rows(linear, one_sided)
         result[:] = rows @ linear.values
         if gradient.size:
             gradient[:] = (rows @ linear.matrix).toarray()
 
 
 def load_nlopt() -> Any:
-    """The package, or what to install."""
+    """Import the package `nlopt`, or raise an error with the install command."""
     try:
         return importlib.import_module("nlopt")
     except ImportError:
