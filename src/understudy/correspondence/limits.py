@@ -12,10 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.constraints.joint_range import JointRange
-from understudy.correspondence.neutral_pose import (
-    Bending,
-    stance,
-)
+from understudy.correspondence.neutral_pose import Bending, stance
 from understudy.figure.anatomy import HINGES
 from understudy.figure.measures import chain_length, is_humanoid
 from understudy.figure.motion import Motion

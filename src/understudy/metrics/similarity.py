@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array, angle_between, conjugate, cross, from_axis_angle, multiply, rotate
-from understudy.correspondence.pairs import carries, is_chain
+from understudy.correspondence.pairs import is_ancestor, is_chain
 from understudy.figure.kinematics import forward
 from understudy.figure.measures import height
 from understudy.figure.symmetry import partners
@@ -124,7 +124,7 @@ def tips(take: Comparison) -> list[tuple[int, int]]:
         (whole.target.index[pair.target[-1]], whole.source.index[pair.source[-1]])
         for pair in whole.pairs
         if pair is not whole.root
-        and not any(carries(whole.target, pair.target[-1], bone) for other in whole.pairs for bone in other.target)
+        and not any(is_ancestor(whole.target, pair.target[-1], bone) for other in whole.pairs for bone in other.target)
     ]
 
 
