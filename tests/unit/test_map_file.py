@@ -89,8 +89,8 @@ def test_what_people_write_by_hand(tmp_path: Path) -> None:
 ROOT = '[[pair]]\nsource = "Hips"\ntarget = "Hips"\n'
 TWO = '[[pair]]\nsource = "{}"\ntarget = "{}"\n[[pair]]\nsource = "{}"\ntarget = "{}"\n'
 WRONG = {
-    "no TOML": (ROOT + "source = Hips\n", 4, "no TOML", "quotes"),
-    "no end": (ROOT + '[[pair]]\nsource = "Hips', 5, "no TOML", "quotes"),
+    "not TOML": (ROOT + "source = Hips\n", 4, "not valid TOML", "quotes"),
+    "no end": (ROOT + '[[pair]]\nsource = "Hips', 5, "not valid TOML", "quotes"),
     "unknown table": (ROOT + "[pairs]\na = 1\n", 4, "no key `pairs`", "`pair`"),
     "one table": ('[pair]\nsource = "Hips"\n', 1, "expected a list of `pair` tables", "[[pair]]"),
     "no tables": ("pair = [1]\n", 1, "expected a table", "[[pair]]"),
@@ -103,7 +103,7 @@ WRONG = {
     "wrong confidence": (ROOT + 'confidence = "high"\n', 4, "confidence: expected a number", ""),
     "confidence above 1": (ROOT + "confidence = 1.5\n", 1, "a confidence from 0 to 1", ""),
     "wrong twist": (ROOT + "twist = inf\n", 1, "expected a finite twist", ""),
-    "wrong alignment": (ROOT + 'align = "sideways"\n', 1, "expected alignment, one of direction, stance", ""),
+    "wrong alignment": (ROOT + 'align = "sideways"\n', 1, "expected an alignment, one of direction, stance", ""),
     "claimed twice": (TWO.format("Hips", "Hips", "Hips", "Spine"), 5, "already in the pair of line 2", "join them"),
     "twice in a pair": (
         ROOT + '[[pair]]\nsource = "Head"\ntarget = ["Neck", "Neck"]\n', 6, "`Neck` of the target is named already", "",

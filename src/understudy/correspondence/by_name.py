@@ -385,7 +385,7 @@ def _make_limb(
         side=which,
         kind="leg" if four_legged else kind,
         parts=parts,
-        find_digits=fingers,
+        digits=fingers,
         stands=stands,
         named=end is not None or not four_legged,
     )
