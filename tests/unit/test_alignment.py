@@ -270,5 +270,5 @@ def test_a_twist_turns_the_reference_pose() -> None:
 def test_modes_there_are_not_are_refused() -> None:
     with pytest.raises(OptionError, match="Expected an alignment, one of direction, stance; got `sideways`"):
         align(dog_and_adult(), mode="sideways")
-    with pytest.raises(CorrespondenceError, match="expected an alignment, one of direction, stance; got `twist`"):
+    with pytest.raises(CorrespondenceError, match="expected alignment, one of direction, stance; got `twist`"):
         pair("Hips", "Hips", align="twist")

@@ -103,7 +103,7 @@ WRONG = {
     "wrong confidence": (ROOT + 'confidence = "high"\n', 4, "confidence: expected a number", ""),
     "confidence above 1": (ROOT + "confidence = 1.5\n", 1, "a confidence from 0 to 1", ""),
     "wrong twist": (ROOT + "twist = inf\n", 1, "expected a finite twist", ""),
-    "wrong alignment": (ROOT + 'align = "sideways"\n', 1, "expected an alignment, one of direction, stance", ""),
+    "wrong alignment": (ROOT + 'align = "sideways"\n', 1, "expected alignment, one of direction, stance", ""),
     "claimed twice": (TWO.format("Hips", "Hips", "Hips", "Spine"), 5, "already in the pair of line 2", "join them"),
     "twice in a pair": (
         ROOT + '[[pair]]\nsource = "Head"\ntarget = ["Neck", "Neck"]\n', 6, "`Neck` of the target is named already", "",

@@ -210,8 +210,8 @@ class NeutralPose:
         return {}
 
     def hinge_ranges(self, bending: Sequence[BendingJoint], rotations: Array) -> list[JointRange]:
-        """The ranges of knees and elbows: about the single axis that local rotations (F, J, 4) of the body show, else in
-        the plane of bending."""
+        """Ranges of knees and elbows: about the single axis that the body's local rotations (F, J, 4) show, else in the
+        plane of bending."""
         joints = [knee.joint for knee in bending]
         bones = [self._bone_directions(knee.joint, knee.upper, knee.far) for knee in bending]
         turns = rotations[:, joints].swapaxes(0, 1)
@@ -265,7 +265,7 @@ def _neutral_rest_pose(skeleton: Skeleton, actor: str) -> NeutralPose | None:
 
 
 def _single_axes(turns: Array, bends: Array) -> list[Array | None]:
-    """The single axis (3,) of each joint's rotations (J, F, 4), signed to increase its bend (J, F); None if there is none."""
+    """The single axis (3,) of each joint's rotations (J, F, 4), signed to increase its bend (J, F), or None."""
     vectors = quaternion.log(turns)
     centred = vectors - vectors.mean(axis=1, keepdims=True)
     squares, axes = np.linalg.eigh(centred.swapaxes(1, 2) @ centred)

@@ -50,9 +50,7 @@ class Pair:
         if not (self.source and self.target):
             raise CorrespondenceError(f"A pair needs bones on both sides; got {self.source} and {self.target}")
         if self.align is not None and self.align not in ALIGNMENTS:
-            raise CorrespondenceError(
-                f"{self}: expected an alignment, one of {', '.join(ALIGNMENTS)}; got `{self.align}`"
-            )
+            raise CorrespondenceError(f"{self}: expected alignment, one of {', '.join(ALIGNMENTS)}; got `{self.align}`")
         if not np.isfinite(self.twist) or not 0.0 <= self.confidence <= 1.0:
             raise CorrespondenceError(f"{self}: expected a finite twist and a confidence from 0 to 1")
 
