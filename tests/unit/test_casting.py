@@ -47,8 +47,8 @@ def test_a_target_of_the_same_build_takes_the_angles() -> None:
     part = match_actor(motion, motion.skeleton.scaled(0.7), name="small")
     assert part.alignment is None
     assert part.name == "small"
-    found = retarget(motion, motion.skeleton.scaled(0.7), options=PLAIN)
-    np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+    result = retarget(motion, motion.skeleton.scaled(0.7), options=PLAIN)
+    np.testing.assert_array_equal(result.motion.rotations, motion.rotations)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_arms_down_is_no_stumbling_block() -> None:
     motion = replace(walk(), skeleton=loose)
     body = rebuilt(loose, 80.0)
     joints = [motion.skeleton.joint(name) for name in ("LeftArm", "LeftForeArm", "LeftHand")]
-    found = retarget(motion, body, options=PLAIN).motion
-    np.testing.assert_allclose(fk(found).positions[:, joints], fk(motion).positions[:, joints], atol=1e-9)
+    result = retarget(motion, body, options=PLAIN).motion
+    np.testing.assert_allclose(fk(result).positions[:, joints], fk(motion).positions[:, joints], atol=1e-9)
     copied = fk(replace(motion, skeleton=body)).positions[:, joints]
     assert np.abs(copied - fk(motion).positions[:, joints]).max() > 0.2
 
@@ -81,8 +81,8 @@ def test_arms_down_is_no_stumbling_block() -> None:
 def test_asking_for_an_alignment_gets_one() -> None:
     motion = walk()
     body = motion.skeleton
-    for asked in ({"align_by": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
-        part = match_actor(motion, body, **asked)
+    for options in ({"align_by": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
+        part = match_actor(motion, body, **options)
         assert part.alignment is not None
         assert not part.alignment.stance
     stood = match_actor(motion, body, align_by="stance").alignment
@@ -101,10 +101,10 @@ def test_a_given_map_is_the_map() -> None:
     part = match_actor(motion, body, correspondence=whole)
     assert part.alignment is not None
     assert part.alignment.correspondence is whole
-    found = retarget(motion, body, correspondence=whole, options=PLAIN).motion
+    result = retarget(motion, body, correspondence=whole, options=PLAIN).motion
     still, moved = body.joint("LeftArm"), body.joint("RightArm")
-    assert angle_between(found.rotations[1:, still], found.rotations[:-1, still]).max() < 1e-9
-    assert angle_between(found.rotations, found.rotations[:1])[:, moved].max() > 0.2
+    assert angle_between(result.rotations[1:, still], result.rotations[:-1, still]).max() < 1e-9
+    assert angle_between(result.rotations, result.rotations[:1])[:, moved].max() > 0.2
 
 
 def test_one_of_another_build_is_mapped_by_itself() -> None:
@@ -146,18 +146,18 @@ def test_a_targets_own_motion_tells_how_it_stands() -> None:
     """A target whose rest pose is a heap of bones, with a motion of its own: the walk comes out standing."""
     motion = walk()
     rng = np.random.default_rng(9)
-    own = samples.motion("march", seconds=1.0).motion
-    heap = replace(own.skeleton, name="heap", rest=normalize(rng.normal(size=(own.skeleton.num_joints, 4))))
+    march = samples.motion("march", seconds=1.0).motion
+    heap = replace(march.skeleton, name="heap", rest=normalize(rng.normal(size=(march.skeleton.num_joints, 4))))
     heap = replace(heap, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
-    found = retarget(
+    result = retarget(
         motion,
         heap,
         correspondence=same_names(motion.skeleton, heap),
-        target_motion=replace(own, skeleton=heap),
+        target_motion=replace(march, skeleton=heap),
         options=PLAIN,
     ).motion
     names = ["LeftFoot", "RightFoot", "LeftHand", "RightHand", "Neck"]
-    apart = fk(found).points(names) - fk(motion).points(names)
+    apart = fk(result).points(names) - fk(motion).points(names)
     assert np.linalg.norm(apart, axis=-1).max() < 0.12
 
 
@@ -199,7 +199,7 @@ def test_several_of_different_build_are_one_plan() -> None:
         match_actor(lead, samples.character("other"), name="lead"),
         Assignment(motion=follow, target=follow.skeleton, name="follow"),
     ]
-    found = plan(parts, contacts=scene.contacts).solve()
-    assert not found.unmet
-    assert [m.skeleton.name for m in found.motions] == ["other", follow.skeleton.name]
-    assert any(o.constraint.kind == "attach" for o in found.outcomes)
+    result = plan(parts, contacts=scene.contacts).solve()
+    assert not result.unmet
+    assert [m.skeleton.name for m in result.motions] == ["other", follow.skeleton.name]
+    assert any(o.constraint.kind == "attach" for o in result.outcomes)

@@ -30,9 +30,9 @@ def tube(centre: Array, axis: int, radius: float, length: float, around: int, al
     first, second = (axis + 1) % 3, (axis + 2) % 3
     vertices[..., axis] = ways[:, None]
     vertices[..., first], vertices[..., second] = radius * np.cos(angles), radius * np.sin(angles)
-    i, j = (each.ravel() for each in np.meshgrid(np.arange(along - 1), np.arange(around), indexing="ij"))
-    here, beside = i * around + j, i * around + (j + 1) % around
-    squares = np.stack([here, beside, beside + around, here + around], -1)
+    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(along - 1), np.arange(around), indexing="ij"))
+    corner, beside = i * around + j, i * around + (j + 1) % around
+    squares = np.stack([corner, beside, beside + around, corner + around], -1)
     return vertices.reshape(-1, 3) + centre, np.concatenate([squares[:, [0, 1, 2]], squares[:, [0, 2, 3]]])
 
 
@@ -56,10 +56,7 @@ def trunk_and_forearm(way: Array) -> tuple[Motion, Mesh]:
     places = skeleton.rest_world[0]
     centre = places[skeleton.joint("Spine")]
     before = centre + np.array([0.0, 0.0, TRUNK + ARM])
-    pieces = [
-        ("Spine", *tube(centre, 1, TRUNK, 0.6, 64, 31)),
-        ("LeftForeArm", *tube(before, 0, ARM, 0.24, 40, 49)),
-    ]
+    pieces = [("Spine", *tube(centre, 1, TRUNK, 0.6, 64, 31)), ("LeftForeArm", *tube(before, 0, ARM, 0.24, 40, 49))]
     still = rest_motion(skeleton, num_frames=len(way))
     offsets = np.tile(skeleton.offsets, (len(way), 1, 1))
     elbow = skeleton.joint("LeftForeArm")
@@ -71,16 +68,16 @@ def trunk_and_forearm(way: Array) -> tuple[Motion, Mesh]:
 @pytest.mark.parametrize("depth", [0.0, 0.01, 0.03, 0.05])
 def test_a_forearm_put_into_the_trunk(depth: float) -> None:
     motion, mesh = trunk_and_forearm(np.linspace([0.0, 0.0, 0.0], [0.0, 0.0, -depth], 11))
-    found = evaluate(motion, meshes=[mesh], only=ONLY)["self_penetration"]
-    assert found["worst_depth"] == pytest.approx(depth, abs=2e-3)
-    assert found.curves[0].values == pytest.approx(np.linspace(0.0, depth, 11), abs=2e-3)
-    assert found.facts["skin"]
+    measured = evaluate(motion, meshes=[mesh], only=ONLY)["self_penetration"]
+    assert measured["worst_depth"] == pytest.approx(depth, abs=2e-3)
+    assert measured.curves[0].values == pytest.approx(np.linspace(0.0, depth, 11), abs=2e-3)
+    assert measured.facts["skin"]
     if depth > 0.02:
-        assert found.facts["parts"] == ["left lower_arm", "trunk"]
-        assert found.words.startswith(
-            f"left lower arm and trunk are {millimetres(found['worst_depth'])} in each other at"
+        assert measured.facts["parts"] == ["left lower_arm", "trunk"]
+        assert measured.words.startswith(
+            f"left lower arm and trunk are {millimetres(measured['worst_depth'])} in each other at"
         )
-        assert found.words.endswith("(by its skin, in 11 of 11 frames)")
+        assert measured.words.endswith("(by its skin, in 11 of 11 frames)")
 
 
 def test_capsules_do_not_know_the_skin() -> None:
@@ -93,8 +90,8 @@ def test_what_the_skin_was_made_with_is_no_fault() -> None:
     motion, mesh = trunk_and_forearm(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -0.01]]))
     owners = mesh.joints[:, 0] == motion.skeleton.joint("LeftForeArm")
     vertices = mesh.vertices + np.where(owners[:, None], [0.0, 0.0, -0.02], 0.0)
-    found = evaluate(motion, meshes=[replace(mesh, vertices=vertices)], only=ONLY)["self_penetration"]
-    assert found.curves[0].values == pytest.approx([0.0, 0.01], abs=5e-4)
+    measured = evaluate(motion, meshes=[replace(mesh, vertices=vertices)], only=ONLY)["self_penetration"]
+    assert measured.curves[0].values == pytest.approx([0.0, 0.01], abs=5e-4)
 
 
 def test_a_source_with_the_same_depth_is_no_fault_of_the_result() -> None:
@@ -116,9 +113,9 @@ def test_parts_that_hang_together_do_not_count() -> None:
     fore, arm = motion.skeleton.joint("LeftForeArm"), motion.skeleton.joint("LeftArm")
     owners = np.where(mesh.joints == fore, arm, mesh.joints)
     upper = replace(mesh, joints=owners, vertices=mesh.vertices + np.where(owners == arm, [0.0, 0.0, -0.05], 0.0))
-    found = surface(motion.skeleton, (upper,))
-    assert {part.name for part in found.parts} == {"trunk", "left upper_arm"}
-    assert found.facing == ()
+    measured = surface(motion.skeleton, (upper,))
+    assert {part.name for part in measured.parts} == {"trunk", "left upper_arm"}
+    assert measured.facing == ()
     assert evaluate(motion, meshes=[upper], only=ONLY)["self_penetration"]["worst_depth"] == 0.0
 
 
@@ -129,12 +126,12 @@ def test_a_fold_at_a_seam_does_not_count() -> None:
     names = np.where(vertices[:, 0] > 0.0, skeleton.joint("LeftUpLeg"), skeleton.joint("RightUpLeg"))
     whole = Mesh(vertices=vertices, triangles=triangles, joints=names[:, None], weights=np.ones((len(names), 1)),
                  joint_from_mesh=binds_of_rest(skeleton))  # fmt: skip
-    found = surface(skeleton, (whole,))
-    assert [sorted((found.parts[a].name, found.parts[b].name)) for a, b, _ in found.facing] == 2 * [
+    measured = surface(skeleton, (whole,))
+    assert [sorted((measured.parts[a].name, measured.parts[b].name)) for a, b, _ in measured.facing] == 2 * [
         ["left upper_leg", "right upper_leg"]
     ]
-    for one, _, counts in found.facing:
-        far = np.abs(vertices[found.parts[one].probes].mean(axis=1)[:, 0])
+    for one, _, counts in measured.facing:
+        far = np.abs(vertices[measured.parts[one].probes].mean(axis=1)[:, 0])
         assert counts[far > 0.08].all()
         assert not counts[far < 0.03].any()
 
@@ -158,10 +155,10 @@ def test_long_clips_and_fine_skins_are_looked_at_in_part() -> None:
     way = np.zeros((300, 3))
     way[100:, 2] = -0.03
     moved, mesh = trunk_and_forearm(way)
-    found = evaluate(moved, meshes=[mesh], only=ONLY)["self_penetration"]
-    assert f"in {FRAMES} of 300 frames" in found.words
-    assert found["penetrating_share"] == pytest.approx(200 / 300, abs=0.02)
-    assert found.curves[0].values.shape == (300,)
+    measured = evaluate(moved, meshes=[mesh], only=ONLY)["self_penetration"]
+    assert f"in {FRAMES} of 300 frames" in measured.words
+    assert measured["penetrating_share"] == pytest.approx(200 / 300, abs=0.02)
+    assert measured.curves[0].values.shape == (300,)
 
 
 def sphere(count: int = 24) -> Array:
@@ -197,10 +194,10 @@ def test_depths_agree_with_a_search(rng: np.random.Generator) -> None:
     ball = sphere(20) * np.array([1.0, 0.4, 2.0])
     places = rng.uniform(-0.3, 0.3, size=(40, 3))
     steps = np.linspace(0.0, 1.0, 21)
-    u, v = (each.ravel() for each in np.meshgrid(steps, steps))
+    u, v = (grid.ravel() for grid in np.meshgrid(steps, steps))
     u, v = u[u + v <= 1.0 + 1e-9], v[u + v <= 1.0 + 1e-9]
     spread = np.einsum("sk,tki->tsi", np.stack([1.0 - u - v, u, v], -1), ball).reshape(-1, 3)
     searched = np.array([np.sqrt(np.square(place - spread).sum(-1)).min() for place in places])
-    found = depth_inside(places, ball)
-    assert np.all(found <= searched + 1e-9)
-    assert found == pytest.approx(searched, abs=5e-3)
+    measured = depth_inside(places, ball)
+    assert np.all(measured <= searched + 1e-9)
+    assert measured == pytest.approx(searched, abs=5e-3)

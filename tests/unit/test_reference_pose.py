@@ -72,8 +72,8 @@ def test_without_a_rest_pose_the_frame_that_stands_is_found() -> None:
     # Lying about comes first, then the depth of the squat, then the end of it, which stands.
     parts = [lying(squat[deep : deep + 20]), squat[deep : deep + 20], squat[-20:]]
     whole = join(join(parts[0], parts[1]), parts[2])
-    found = reference_pose(whole.skeleton, whole)
-    apart = angle_between(found, whole.rotations).max(axis=1)
+    pose = reference_pose(whole.skeleton, whole)
+    apart = angle_between(pose, whole.rotations).max(axis=1)
     assert int(np.argmin(apart)) >= 40, "one of the last frames, in which it stands"
     assert apart.min() < 1e-9
 

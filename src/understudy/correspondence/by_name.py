@@ -359,7 +359,7 @@ def _make_limb(
 ) -> Limb:
     upper, lower = joints[f"{which}_upper_{kind}"], joints[f"{which}_lower_{kind}"]
     end = joints.get(f"{which}_{'hand' if kind == 'arm' else 'foot'}")
-    known = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
+    named = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
     row = path(skeleton, upper, lower if end is None else end)
     palms = _find_palms(skeleton, lower) if end is None and kind == "arm" else ()
     # Bones beyond the named ones: the paws of an animal; nothing relevant on a human.
@@ -367,12 +367,12 @@ def _make_limb(
     stands = kind == "leg" or four_legged
     if four_legged and sum(label(skeleton.names[j]) == "foot" for j in row) > 1:
         # With a paw and a foot above it, the shape shows which of them is on the ground.
-        known.pop("end")
-    parts = split_limb(row, pose.positions, pose.heights, known, stands=stands)
+        named.pop("end")
+    parts = split_limb(row, pose.positions, pose.heights, named, stands=stands)
     if palms:
         parts["end"] = palms
-    if kind == "leg" and "end" in known:
-        parts |= _find_toes(skeleton, known["end"], joints.get(f"{which}_toe"))
+    if kind == "leg" and "end" in named:
+        parts |= _find_toes(skeleton, named["end"], joints.get(f"{which}_toe"))
     elif not four_legged:
         parts.pop("tip", None)
     if end is not None and "end" in parts:

@@ -317,8 +317,8 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
     for which, i in zip(("left", "right"), order):
         row = main_path(skeleton, branch.tops[i], shape.reach)
         stands = stands_on(skeleton, pose, row[0])
-        known, girdle = _joints_by_name(skeleton, row), _count_girdle_joints(shape, row, branch, stands)
-        parts = split_limb(row, pose.positions, pose.heights, known, stands=stands and many_legs, girdle=girdle)
+        named, girdle = _joints_by_name(skeleton, row), _count_girdle_joints(shape, row, branch, stands)
+        parts = split_limb(row, pose.positions, pose.heights, named, stands=stands and many_legs, girdle=girdle)
         limbs.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
     return limbs[0], limbs[1]
 

@@ -202,26 +202,26 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
     correspondence = alignment.correspondence
     source = Soles.of(alignment, "source", motion)
     target = Soles.of(alignment, "target", carried)
-    given: dict[str, list[Point]] = {}
+    mapped: dict[str, list[Point]] = {}
     for pair in correspondence.points:
-        given.setdefault(pair.source, []).append(correspondence.target.point(pair.target))
+        mapped.setdefault(pair.source, []).append(correspondence.target.point(pair.target))
     table: dict[str, list[Point]] = {}
     for contact in contacts:
         point = contact.point
         if point.name in table:
             continue
-        table[point.name] = given.get(point.name, []) or target.points_like(source.limb_of(point), source.along(point))
+        table[point.name] = mapped.get(point.name, []) or target.points_like(source.limb_of(point), source.along(point))
         if not table[point.name]:
             table[point.name] = _partner_points(point, alignment)
             if contact.on == "floor":
                 table[point.name] = [p for p in map(target.lowest_beyond, table[point.name]) if target.near_floor(p)]
-    if not given and not is_humanoid(correspondence.target):
+    if not mapped and not is_humanoid(correspondence.target):
         _land_remaining_feet(table, target)
     _merge_same_points(table)
     unplanted = sorted(name for name, points in table.items() if not points)
     names = ", ".join(f"`{name}`" for name in unplanted)
     notes = [f"What the target has for {names} does not stand on the floor: not planted."] if unplanted else []
-    joints = {c.point.name: c.point.joint for c in contacts if c.point.name not in given}
+    joints = {c.point.name: c.point.joint for c in contacts if c.point.name not in mapped}
     notes += _remove_shared(table, joints, correspondence)
     landed, points_by_name = _expand_contacts(contacts, table)
     both_human = is_humanoid(correspondence.source) and is_humanoid(correspondence.target)

@@ -83,11 +83,11 @@ def human_limits(
     for upper, lower, end in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
         for side in ("left", "right"):
             joint, far = joints[f"{side}_{lower}"], joints.get(f"{side}_{end}", -1)
-            wanted = only is None or motion.skeleton.names[joint] in only
+            included = only is None or motion.skeleton.names[joint] in only
             has_bone = chain_length(motion.skeleton, joints[f"{side}_{upper}"], joint) > 1e-9
-            if wanted and not has_bone:
+            if included and not has_bone:
                 notes.append(f"`{motion.skeleton.names[joint]}` has no bone to measure by: its range is left open.")
-            elif wanted and motion.skeleton.kinds[joint] is not JointKind.FIXED:
+            elif included and motion.skeleton.kinds[joint] is not JointKind.FIXED:
                 bending.append(
                     BendingJoint(joint, joints[f"{side}_{upper}"], far, end == "foot", *np.radians(HINGES[lower]))
                 )

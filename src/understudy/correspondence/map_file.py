@@ -175,12 +175,12 @@ class _MapReader:
         except UnderstudyError as error:
             raise self._error(("point", number), error) from None
 
-    def _check_keys(self, table: Any, known: tuple[str, ...]) -> None:
+    def _check_keys(self, table: Any, keys: tuple[str, ...]) -> None:
         if not isinstance(table, dict):
             raise FieldError("expected a table with `source` and `target`", hint="begin it with [[pair]] or [[point]]")
         for key in table:
-            if key not in known:
-                raise unknown_key(key, list(known))
+            if key not in keys:
+                raise unknown_key(key, list(keys))
         for key in ("source", "target"):
             if key not in table:
                 raise FieldError(f"`{key}` is missing", hint="a pair has bones of both: source = NAME, target = NAME")
@@ -191,11 +191,11 @@ class _MapReader:
         converted = _convert(side, value, kind)
         names = converted if isinstance(converted, tuple) else (converted,)
         skeleton = self.skeletons[side]
-        known = list(skeleton.names) if bones else [*skeleton.names, *(end.name for end in skeleton.ends)]
+        choices = list(skeleton.names) if bones else [*skeleton.names, *(end.name for end in skeleton.ends)]
         for name in names:
-            if name not in known:
+            if name not in choices:
                 what = "bone" if bones else "joint or end"
-                raise FieldError(f"the {side} has no {what} `{name}`; {nearest_names(name, known)}", (side,))
+                raise FieldError(f"the {side} has no {what} `{name}`; {nearest_names(name, choices)}", (side,))
         if not names:
             raise FieldError("expected at least one bone, got an empty list", (side,))
         return names
@@ -228,10 +228,10 @@ def _convert(key: str, value: Any, kind: Any) -> Any:
         raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
 
 
-def is_plain(given: Correspondence) -> bool:
+def is_plain(correspondence: Correspondence) -> bool:
     """Whether a map only pairs every bone of two bodies of one structure with the bone of the same name."""
-    if not same_structure(given.source, given.target) or given.points:
+    if not same_structure(correspondence.source, correspondence.target) or correspondence.points:
         return False
-    by_source = {pair.source: pair for pair in given.pairs}
-    namesakes = (by_source.get((name,)) for name in given.source.names)
+    by_source = {pair.source: pair for pair in correspondence.pairs}
+    namesakes = (by_source.get((name,)) for name in correspondence.source.names)
     return all(p is not None and p.target == p.source and p.align is None and p.twist == 0.0 for p in namesakes)

@@ -133,7 +133,7 @@ def _carries_bones(skeleton: Skeleton, joint: int) -> bool:
 
 
 def split_limb(
-    row: Sequence[int], positions: Array, heights: Array, known: Mapping[str, int], *, stands: bool, girdle: int = 0
+    row: Sequence[int], positions: Array, heights: Array, named: Mapping[str, int], *, stands: bool, girdle: int = 0
 ) -> dict[str, tuple[int, ...]]:
     """Split the joints of a limb into its parts.
 
@@ -141,13 +141,13 @@ def split_limb(
         row: The joints, from the body outwards.
         positions: (J, 3) metres, Y up.
         heights: (J,) metres above the ground.
-        known: Joints identified by name: `upper`, `lower`, `end`.
+        named: Joints identified by name: `upper`, `lower`, `end`.
         stands: Whether the body stands on this limb.
         girdle: How many first joints of the row belong to the girdle.
     """
-    upper = row.index(known["upper"]) if "upper" in known else girdle + _find_upper(row[girdle:], positions, stands)
-    lower = row.index(known["lower"]) if "lower" in known else min(upper + 1, len(row))
-    end = row.index(known["end"]) if "end" in known else _find_end(row, upper, lower, heights, stands)
+    upper = row.index(named["upper"]) if "upper" in named else girdle + _find_upper(row[girdle:], positions, stands)
+    lower = row.index(named["lower"]) if "lower" in named else min(upper + 1, len(row))
+    end = row.index(named["end"]) if "end" in named else _find_end(row, upper, lower, heights, stands)
     parts = {
         "girdle": row[:upper], "upper": row[upper:lower], "lower": row[lower:end],
         "end": row[end : end + 1], "tip": row[end + 1 :],

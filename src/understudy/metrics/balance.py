@@ -123,9 +123,9 @@ def margins(
     margin = np.full(len(centre), np.nan)
     patterns, pattern_index = np.unique(planted, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
-        whole = np.flatnonzero(pattern_index.reshape(-1) == number)
-        for start in range(0, len(whole) if pattern.any() else 0, BLOCK):
-            frames = whole[start : start + BLOCK]
+        pattern_frames = np.flatnonzero(pattern_index.reshape(-1) == number)
+        for start in range(0, len(pattern_frames) if pattern.any() else 0, BLOCK):
+            frames = pattern_frames[start : start + BLOCK]
             margin[frames] = inside(centre[frames], feet[frames][:, pattern]) + sole
     speed = np.linalg.norm(np.gradient(centre, axis=0), axis=-1) * fps if len(centre) > 1 else np.zeros(1)
     return margin, speed < slow

@@ -40,11 +40,11 @@ class ContactTiming(Metric):
             return self.not_measured("the source has no contacts that the result could keep")
         points = list({plant.point.name: plant.point for plant in case.plants}.values())
         detected = detect_contacts(case.result, points)
-        wanted = _contact_mask(case, points, [(p.point.name, p.frames) for p in case.plants])
+        expected = _contact_mask(case, points, [(p.point.name, p.frames) for p in case.plants])
         fps, count = case.result.fps, case.result.num_frames
         actual = _contact_mask(case, points, [(c.point.name, c.frames(fps, count)) for c in detected])
-        recall = float(np.sum(wanted & _widen(actual, fps))) / wanted.sum()
-        allowed = _widen(wanted | self._slow(case, points), fps)
+        recall = float(np.sum(expected & _widen(actual, fps))) / expected.sum()
+        allowed = _widen(expected | self._slow(case, points), fps)
         precision = float(np.sum(actual & allowed)) / actual.sum() if actual.any() else 0.0
         errors = _timing_errors(case.plants, detected)
         kept = [_kept_share(case, limit * case.size) for limit in MAX_KEPT_METRES]
@@ -68,7 +68,7 @@ class ContactTiming(Metric):
         if len(errors):
             words += f"; contacts begin and end {1000 * np.median(np.abs(errors)):.0f} ms off, half of them less"
         curves = [
-            Curve(name="source_contacts", values=wanted.sum(axis=1).astype(float), unit="points"),
+            Curve(name="source_contacts", values=expected.sum(axis=1).astype(float), unit="points"),
             Curve(name="contacts", values=actual.sum(axis=1).astype(float), unit="points"),
         ]
         return self.measurement(case, words, figures, curves)

@@ -160,11 +160,11 @@ def ahead_of(places: Array, pairs: np.ndarray, forward: Array) -> Array:
     return np.stack([np.einsum("fki,fi->fk", difference, forward), difference[..., 1]], axis=-1)
 
 
-def opposite(wanted: Array, done: Array) -> float | None:
-    """The correlation of wanted and actual side differences if it is opposite; else None."""
-    if min(float(np.sqrt(np.mean(np.square(values)))) for values in (wanted, done)) < MIN_SIDE_DIFFERENCE_LEGS:
+def opposite(expected: Array, actual: Array) -> float | None:
+    """The correlation of expected and actual side differences if it is opposite; else None."""
+    if min(float(np.sqrt(np.mean(np.square(values)))) for values in (expected, actual)) < MIN_SIDE_DIFFERENCE_LEGS:
         return None
-    correlated = correlation(wanted, done)
+    correlated = correlation(expected, actual)
     return correlated if correlated < MAX_OPPOSITE_CORRELATION else None
 
 

@@ -181,12 +181,8 @@ class SkinView:
         places, triangles = places - middle, triangles - middle
         centres = triangles.mean(axis=1)
         areas = 0.5 * cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-        reach = np.sqrt(np.squared_distances(triangles - centres[:, None]).sum(axis=-1).max(axis=1))
-        square = (
-            np.squared_distances(places).sum(axis=1)[:, None]
-            + np.squared_distances(centres).sum(axis=1)
-            - 2.0 * places @ centres.T
-        )
+        reach = np.sqrt(np.square(triangles - centres[:, None]).sum(axis=-1).max(axis=1))
+        square = np.square(places).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2.0 * places @ centres.T
         lower_bound = np.sqrt(np.maximum(square, 0.0)) - reach
         count = min(EXACT_TRIANGLES, len(triangles))
         candidates = np.argpartition(lower_bound, count - 1, axis=1)[:, :count]
