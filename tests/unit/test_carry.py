@@ -1,4 +1,4 @@
-"""Movement carried to bodies whose answer is known: other joint frames, rest poses, numbers of bones, and back."""
+"""Transfer to bodies with a known answer: other joint frames, rest poses, numbers of bones, and back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ X, Y, Z = np.eye(3)
 
 
 def mapped(source: Skeleton, target: Skeleton, *pairs: tuple[str, str], **details: float) -> Correspondence:
-    """A map of bones by name, several parted by blanks; `bone=twist` turns a bone of the target."""
+    """A map of bones by name, several separated by blanks; `bone=twist` twists a bone of the target."""
     made = []
     for a, b in pairs:
         twist = details.get(b.split()[0], 0.0)
@@ -60,7 +60,7 @@ def carried(motion: Motion, whole: Correspondence, **options: object) -> Motion:
 
 
 def reframed(motion: Motion, rng: np.random.Generator) -> Motion:
-    """The very same movement with every joint's own frame turned at random: no point of the body is elsewhere."""
+    """The same movement with random joint frames: all points of the body stay in place."""
     body = motion.skeleton
     turns = normalize(rng.normal(size=(body.num_joints, 4)))
     above = np.concatenate([identity(1), turns])[body.parents + 1]
@@ -76,7 +76,7 @@ def reframed(motion: Motion, rng: np.random.Generator) -> Motion:
 
 
 def rested(body: Skeleton, **turns: Array) -> Skeleton:
-    """The same body with another rest pose: bones turned in the world, with all that hangs from them."""
+    """The same body with another rest pose: bones rotated in the world, with their descendants."""
     rest = body.rest.copy()
     for name, turn in turns.items():
         joint = body.joint(name)
@@ -86,7 +86,7 @@ def rested(body: Skeleton, **turns: Array) -> Skeleton:
 
 
 def loosened(motion: Motion) -> Motion:
-    """The same motion of a body whose joints all turn any way, so that nothing has to be cut down to a hinge."""
+    """The same motion of a body with ball joints only, so that no rotation is reduced to a hinge."""
     body = replace(motion.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     return replace(motion, skeleton=body)
 
@@ -108,7 +108,7 @@ def built(*bones: tuple[str, str, tuple[float, float, float]], ends: dict[str, t
 
 
 def column(count: int, height: float = 1.0) -> Skeleton:
-    """Hips with a back of some bones, and a pair of legs that say what is left."""
+    """Hips with a back of some bones, and two legs that show the sides."""
     back = [
         (f"Back{i}", f"Back{i - 1}" if i else "Hips", (0.0, height / count if i else 0.1, 0.0)) for i in range(count)
     ]
@@ -145,7 +145,7 @@ def legs(*parts: str) -> Skeleton:
 
 
 def turning(body: Skeleton, **turns: Array) -> Motion:
-    """A body at rest but for some joints that turn (F, 4)."""
+    """A body at rest except for some joints with rotations (F, 4)."""
     frames = len(next(iter(turns.values())))
     still = rest_motion(body, num_frames=frames)
     rotations = still.rotations.copy()
@@ -159,7 +159,7 @@ def swings(axis: Array, most: float, frames: int = 7) -> Array:
 
 
 def turned(motion: Motion, whole: Correspondence) -> dict[str, Array]:
-    """(F, 4) how each bone of a carried motion is turned in the world from the reference pose."""
+    """(F, 4) world rotation away from the reference pose of each bone of a transferred motion."""
     reference = align(whole).target_world
     world = fk(motion).rotations
     return {name: multiply(world[:, j], conjugate(reference[j])) for j, name in enumerate(whole.target.names)}
@@ -193,7 +193,7 @@ def test_rest_poses_do_not_matter(name: str, degrees: float) -> None:
 
 
 def test_there_and_back_is_where_it_was() -> None:
-    """Rotations too, to 1e-7: even the twist that a rest pose turned about its own bones brings."""
+    """Rotations agree to 1e-7, even if the rest pose is twisted about its bones."""
     motion = loosened(samples.motion("walk").motion[::6])
     body = arms_down(motion.skeleton)
     body = rested(body, LeftForeArm=exp(0.7 * Y), RightLeg=exp(-0.4 * Y))
@@ -281,7 +281,7 @@ def test_two_bones_of_a_limb_onto_one_are_the_last_of_them() -> None:
 
 
 def fish() -> Skeleton:
-    """A fish that hangs down as legs do, so that what is left of a difference is movement alone."""
+    """A fish that hangs down as legs do, so that only movement differs."""
     return built(
         ("Body", "", (0.0, 1.0, 0.0)),
         ("Front", "Body", (0.0, 0.2, 0.0)),
@@ -323,7 +323,7 @@ def test_bones_without_a_partner_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("degrees", [-90.0, 30.0, 180.0])
 def test_a_given_twist_turns_the_bone_about_itself_by_that_much(degrees: float) -> None:
-    """The user's remedy where a hand comes out wrong [Hsieh05, sec. 3.2]: the bone stays where it points."""
+    """The user corrects the twist of a hand [Hsieh05, sec. 3.2]: the direction of the bone stays."""
     motion = loosened(samples.motion("march").motion[::10])
     body = motion.skeleton
     names = [(name, name) for name in body.names]
@@ -344,7 +344,7 @@ def test_a_given_twist_turns_the_bone_about_itself_by_that_much(degrees: float) 
 
 
 def test_a_frame_can_be_the_reference_pose() -> None:
-    """Counted from the same moment on both, whatever the rest poses are, a motion comes out as it was."""
+    """With reference poses from the same moment, a motion is unchanged whatever the rest poses."""
     motion = loosened(samples.motion("march").motion[::5])
     rng = np.random.default_rng(6)
     odd = replace(motion.skeleton, rest=normalize(rng.normal(size=(motion.skeleton.num_joints, 4))))
@@ -355,7 +355,7 @@ def test_a_frame_can_be_the_reference_pose() -> None:
 
 
 def nested(motion: Motion) -> Motion:
-    """The same movement with a node above the hips that stands in the origin, as game rigs have."""
+    """The same movement with a node at the origin above the hips, as in game rigs."""
     body = motion.skeleton
     skeleton = replace(
         body,
@@ -374,7 +374,7 @@ def nested(motion: Motion) -> Motion:
 
 
 def test_a_node_above_the_hips_changes_nothing() -> None:
-    """Neither on the target, where it goes along without turning, nor on the source, where the hips move in it."""
+    """On the target it moves along without rotation; on the source the hips move relative to it."""
     motion = samples.motion("walk").motion[::5]
     rig = nested(motion)
     np.testing.assert_allclose(fk(rig).positions[:, 1:], fk(motion).positions, atol=1e-12)

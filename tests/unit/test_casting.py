@@ -1,4 +1,4 @@
-"""Casting: when angles are taken over as they are, when two bodies are mapped and aligned, and by whose choice."""
+"""Matching actors: when angles are copied, when two bodies are mapped and aligned, and how that is chosen."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def walk() -> Motion:
 
 
 def lowered(body: Skeleton, degrees: float) -> Skeleton:
-    """The same body with its left arm let down in the rest pose, as the joints below it see it."""
+    """The same body with its left arm lowered in the rest pose."""
     rest, joint = body.rest.copy(), body.joint("LeftArm")
     rest[joint] = multiply(rest[joint], from_axis_angle(Z, -np.radians(degrees)))
     return replace(body, rest=rest)
 
 
 def rebuilt(body: Skeleton, degrees: float) -> Skeleton:
-    """The same joints with the left forearm built in at another angle."""
+    """The same joints with the left forearm at another angle."""
     offsets, joint = body.offsets.copy(), body.joint("LeftForeArm")
     turn = np.radians(degrees)
     x, y, z = offsets[joint]
@@ -67,7 +67,7 @@ def test_the_same_joints_in_another_rest_pose_are_aligned(degrees: float, mapped
 
 
 def test_arms_down_is_no_stumbling_block() -> None:
-    """Angles counted from another rest pose: copying them lifts the arm, casting keeps it."""
+    """With another rest pose, copying the angles lifts the arm; alignment keeps it."""
     loose = replace(walk().skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     motion = replace(walk(), skeleton=loose)
     body = rebuilt(loose, 80.0)
@@ -93,7 +93,7 @@ def test_asking_for_an_alignment_gets_one() -> None:
 
 
 def test_a_given_map_is_the_map() -> None:
-    """Even between two of one build, and even where it crosses left and right."""
+    """A given map is used even for bodies of the same build, and even if it crosses left and right."""
     motion = walk()
     body = motion.skeleton
     pairs = [Pair(source=("Hips",), target=("Hips",)), Pair(source=("LeftArm",), target=("RightArm",))]
@@ -143,7 +143,7 @@ def test_reference_poses_are_passed_on() -> None:
 
 
 def test_a_targets_own_motion_tells_how_it_stands() -> None:
-    """A target whose rest pose is a heap of bones, with a motion of its own: the walk comes out standing."""
+    """A target with a random rest pose and a motion: the walk comes out upright."""
     motion = walk()
     rng = np.random.default_rng(9)
     march = samples.motion("march", seconds=1.0).motion

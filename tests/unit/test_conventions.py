@@ -618,7 +618,7 @@ RIGS = {
 
 
 def make_rig(tree: str, sides: tuple[str, str]) -> Skeleton:
-    """A skeleton from lines of names with rough places; lines with `*` are made for both sides, one after the other."""
+    """A skeleton from lines of names with rough positions; lines with `*` give both sides, one after the other."""
     names: list[str] = []
     parents: list[int] = []
     places: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""Maps of bones: what a valid one says of itself, and each reason to refuse one."""
+"""Maps of bones: properties of valid maps, and every reason to refuse one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_turning_the_tree_over_is_refused() -> None:
 
 
 def test_bones_side_by_side_on_one_body_may_follow_each_other_on_the_other() -> None:
-    """A head hangs from a spine on a human and beside it on a shark: neither turns the other over."""
+    """A head is below the spine on a human and beside it on a shark: the trees do not contradict each other."""
     whole = Correspondence(
         source=ADULT, target=SHARK, pairs=(pair("Hips", "Body"), pair("Spine", "Spine1"), pair("Head", "Head"))
     )

@@ -1,4 +1,4 @@
-"""Feet that hang from the ground beside the leg: found, hung on the leg, and put back."""
+"""Feet that hang from the ground beside the leg: found, attached to the leg, and detached again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rig(**changes: object) -> Skeleton:
 
 
 def moved(skeleton: Skeleton, frames: int = 7) -> Motion:
-    """Every joint turned at random, and a path."""
+    """Random rotations of all joints, and a path."""
     rng = np.random.default_rng(3)
     turns = exp(0.3 * rng.normal(size=(frames, skeleton.num_joints, 3)))
     return Motion(

@@ -1,4 +1,4 @@
-"""Chains of hinges that turn together like one joint."""
+"""Chains of hinges that act together like one joint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAMES = 90
 
 
 def chain(axes: list[Array], limits: list[tuple[float, float]], rest: Array | None = None) -> Skeleton:
-    """A free root and a row of hinges below it."""
+    """A free root and a chain of hinges below it."""
     count = len(axes) + 1
     rows, ranges = np.zeros((count, 3, 3)), np.tile([-np.inf, np.inf], (count, 3, 1))
     rows[0], rows[1:, 0], ranges[1:, 0] = np.eye(3), axes, limits
@@ -38,13 +38,13 @@ def product(local: Array) -> Array:
 
 
 def swaying(size: float, seed: int) -> Array:
-    """(F, 4) a smooth there and back about one axis."""
+    """(F, 4) a smooth rotation forth and back about one axis."""
     axis = np.random.default_rng(seed).normal(size=3)
     return exp(np.outer(np.sin(np.linspace(0, 6, FRAMES)), size * axis / np.linalg.norm(axis)))
 
 
 def best_of_a_grid(skeleton: Skeleton, goals: Array, count: int) -> Array:
-    """(F,) how near any of many angles inside the limits comes, radians."""
+    """(F,) radians between the goals and the nearest of many angles within the limits."""
     axes, limits = skeleton.axes[1:, 0], skeleton.limits[1:, 0]
     sides = [np.linspace(low, high, count) for low, high in limits]
     angles = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, len(axes))
@@ -67,7 +67,7 @@ ORDERS = {
 @pytest.mark.parametrize("seed", range(3))
 def test_three_hinges_turn_any_way(order: str, seed: int) -> None:
     skeleton = chain(ORDERS[order], WIDE)
-    # About an axis of its own turned a little: at its middle angle's zero, X Y X is locked.
+    # The rotation axis is tilted a little: at a zero middle angle, X Y X is in gimbal lock.
     goals = multiply(from_axis_angle(ORDERS[order][1], 0.8), swaying(0.7, seed))
     rotations = turn_hinges(skeleton, (1, 2, 3), goals)
     assert angle_between(product(rotations), goals).max() < 1e-12

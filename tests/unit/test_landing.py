@@ -1,4 +1,4 @@
-"""Landing points: which point of the target makes which contact of the source, how high, and in what step."""
+"""Landing points: the target's points for the source's contacts, their heights, and the step ratio."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def names(landing: Landing) -> dict[str, str]:
 
 
 def without(body: Skeleton, *gone: str) -> Skeleton:
-    """A body without some joints and what hangs from them."""
+    """A body without some joints and their descendants."""
     lost = np.any([body.below(body.joint(name)) for name in gone], axis=0)
     return body.pruned(np.flatnonzero(~lost))[0]
 
@@ -100,7 +100,7 @@ def test_heel_goes_to_heel_and_toe_to_toe() -> None:
 
 
 def test_contacts_that_fall_together_are_joined() -> None:
-    """The ball and the tip of the toes both go to the other rig's ball: one contact, as long as both together."""
+    """The ball and the tip of the toes both go to the other rig's ball: one contact that covers both times."""
     contacts = scene("walk").contacts
     landing = landed(scene("walk").motion, contacts, align(onto_other()))
     balls = [c for c in landing.contacts if landing.points[c.point.name].name == "ball_l"]
@@ -127,7 +127,7 @@ def test_a_foot_of_one_point_makes_all_contacts_with_it() -> None:
 
 
 def test_what_the_target_has_not_is_not_planted_and_said() -> None:
-    """A target with one leg: the other's contacts are left out, with a sentence that names them."""
+    """A target with one leg: the contacts of the other leg are left out, and a note names them."""
     body = without(samples.character("other"), "thigh_r")
     landing = landed(scene("walk").motion, scene("walk").contacts, align(onto_other(target=body)))
     assert set(names(landing).values()) == {"heel_l", "ball_l"}
@@ -159,7 +159,7 @@ def test_every_landing_has_a_name_of_its_own() -> None:
 
 
 def test_fore_feet_are_set_down_with_the_opposite_hind_feet() -> None:
-    """A human's two feet on four legs: a trot. Every paw stands, while its partner across does."""
+    """A human's two feet on four legs give a trot: diagonal paws stand at the same time."""
     aligned = align(onto_dog())
     assert aligned.stance
     landing = landed(scene("march").motion, scene("march").contacts, aligned)
@@ -184,7 +184,7 @@ def test_fore_feet_are_set_down_with_the_opposite_hind_feet() -> None:
 
 
 def test_a_dog_stands_alike_on_both_sides() -> None:
-    """Wrists are off the ground and the paws below them stand; with one paw turned up, its wrist and the other's do."""
+    """Paws below lifted wrists stand; if one paw is turned up, both sides stand on their wrists."""
     dog = samples.character("dog")
     wrists = [dog.point(f"{side}Metacarpus") for side in SIDES]
     lifted = dog.rest.copy()
@@ -198,7 +198,7 @@ def test_a_dog_stands_alike_on_both_sides() -> None:
 
 
 def test_a_dog_that_rises_like_a_human_stands_on_its_hind_feet_alone() -> None:
-    """Bones pointing alike, its fore paws hang where hands do: nothing sets them down, and they are no measure."""
+    """With aligned directions the fore paws hang like hands: they are not planted and do not count for the height."""
     aligned = align(onto_dog(), mode="direction")
     landing = landed(scene("march").motion, scene("march").contacts, aligned)
     assert {point.joint for point in landing.points.values()} == {"LeftHindPaw", "RightHindPaw"}
@@ -224,7 +224,7 @@ def test_the_hands_of_one_who_stands_are_not_planted_by_fore_paws() -> None:
 
 
 def test_on_all_fours_the_hands_are_planted() -> None:
-    """The dog's directions on the adult: its arms reach down as fore legs do, and so they stand."""
+    """With the dog's directions the adult's arms reach down like fore legs, so the hands are planted."""
     landing = landed(
         scene("dog_walk").motion, scene("dog_walk").contacts, align(onto_dog().reversed(), mode="direction")
     )
@@ -240,7 +240,7 @@ def test_on_all_fours_the_hands_are_planted() -> None:
 @pytest.mark.parametrize("mode", ["stance", "direction"])
 @pytest.mark.parametrize("back", [False, True])
 def test_no_foot_is_asked_into_the_floor(mode: str, back: bool) -> None:
-    """The lowest point of a foot stands as high as the source's; the others above it, as they lie in the foot."""
+    """The lowest point of a foot stands as high as the source's; the others keep their heights in the foot."""
     whole, name = (onto_dog().reversed(), "dog_walk") if back else (onto_dog(), "march")
     landing = landed(scene(name).motion, scene(name).contacts, align(whole, mode=mode))
     assert landing.rises
@@ -262,7 +262,7 @@ def test_steps_are_as_much_larger_as_the_hips_are_higher() -> None:
 
 
 def test_a_point_of_a_bone_goes_to_the_bones_partner() -> None:
-    """A grip that no end of the target stands for is where it was on the bone, grown as the legs are."""
+    """A grip without an end on the target keeps its place on the bone, scaled by the legs."""
     grip = Point(name="grip", joint="LeftForeArm", offset=np.array([0.0, 0.0, 0.07]))
     contact = Contact(point=grip, start=0.5, end=1.0, place=np.zeros(3), on="rail")
     aligned = align(onto_other())
@@ -282,7 +282,7 @@ def test_no_contacts_land_nowhere() -> None:
 
 
 def test_holds_are_kept_on_another_rig() -> None:
-    """The ladder by one of another build: every hand on its rung, every foot on its own, to a millimetre."""
+    """The ladder on another body: every hand and every foot is on its rung to a millimetre."""
     sample = scene("ladder")
     landing = retarget(sample.motion, samples.character("other"), correspondence=onto_other(), contacts=sample.contacts)
     assert not landing.unmet
@@ -328,7 +328,7 @@ def test_without_plants_nothing_is_landed_on() -> None:
 
 
 def test_two_feet_on_one_landing_do_not_nail_it_down() -> None:
-    """Legs that take turns would hold a single tip for ever: it is not planted, and the body goes on."""
+    """Alternating legs would hold a single tip forever: it is not planted, and the body moves on."""
     body = without(samples.character("other"), "thigh_l", "thigh_r")
     names_of = [name for name in body.names if name.startswith("spine")]
     tail = replace(
@@ -355,7 +355,7 @@ def test_two_feet_on_one_landing_do_not_nail_it_down() -> None:
 
 
 def test_a_limb_without_a_partner_lands_nowhere_on_the_trunk() -> None:
-    """Legs in no pair, on a target that has none: not a point of its hips, however low that would be."""
+    """Unpaired legs on a target without legs do not land on its hips, however low those are."""
     body = without(samples.character("other"), "thigh_l", "thigh_r")
     pairs = [("Hips", "pelvis"), ("LowerBack Spine Spine1", "spine_01 spine_02 spine_03 spine_04 spine_05")]
     landing = landed(

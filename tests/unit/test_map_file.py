@@ -1,4 +1,4 @@
-"""Map files: written, read back the same, and every mistake in them told with its line."""
+"""Map files: written and read back the same; every mistake is reported with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every metric against defects of known size, put into clean sample motions on purpose."""
+"""Every metric against defects of known size in clean sample motions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def scene(name: str, fps: float = 30.0) -> Scene:
 
 
 def shifted(motion: Motion, by: Array) -> Motion:
-    """A motion with its root elsewhere: by (3,) always or (F, 3) at each frame."""
+    """A motion with its root shifted by (3,) or by (F, 3) at each frame."""
     return replace(motion, root=motion.root + by)
 
 
 def turned(motion: Motion, joint: str, turn: Array, frames: slice = slice(None)) -> Motion:
-    """A motion with a joint turned further, about its own axes."""
+    """A motion with an added rotation of one joint, in the joint's frame."""
     rotations = motion.rotations.copy()
     index = motion.skeleton.joint(joint)
     rotations[frames, index] = multiply(rotations[frames, index], turn)
@@ -47,7 +47,7 @@ def turned(motion: Motion, joint: str, turn: Array, frames: slice = slice(None))
 
 
 def moved(motion: Motion, angle: float, by: Array) -> Motion:
-    """A motion in another place of the world: turned about the vertical and shifted."""
+    """A motion rotated about the vertical and shifted."""
     turn = from_axis_angle(UP, angle)
     rotations = motion.rotations.copy()
     rotations[:, 0] = multiply(turn, rotations[:, 0])
@@ -124,7 +124,7 @@ class TestFloor:
         assert value(report, "floor", "floating_share") == 1.0
 
     def test_a_hand_below_the_floor(self) -> None:
-        """Ten centimetres below where the feet stand, which stay where they are."""
+        """The body sinks ten centimetres below the feet, which stay in place."""
         clean = scene("squat")
         skeleton, joint = clean.motion.skeleton, clean.motion.skeleton.joint("LeftHand")
         pose = fk(clean.motion)
@@ -222,7 +222,7 @@ class TestSmoothness:
 
     @pytest.mark.parametrize("size", [1.0, 2.0])
     def test_ratios_are_of_the_source_in_leg_lengths(self, size: float) -> None:
-        """Thrice the movement on a body of the same size; on one twice as large that is half as much again."""
+        """Three times the movement on a body of the same size; one and a half times on a body twice as large."""
         still = rest_motion(samples.character("adult"), fps=120.0, num_frames=241)
         wave = 0.01 * np.sin(2.0 * np.pi * 3.0 * still.times)[:, None] * UP
         source = shifted(still, wave)

@@ -1,4 +1,4 @@
-"""What metrics are made of: capsules in each other, and points inside a support."""
+"""Geometry of metrics: depths of capsules, and points inside a support."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_forearm_through_the_chest() -> None:
     pose = fk(clean)
     arm, hand = skeleton.joint("LeftArm"), skeleton.joint("LeftHand")
     rotations = clean.rotations.copy()
-    # The straightened arm is pointed from the shoulder at the middle of the chest, and on through it.
+    # The straight arm points from the shoulder through the middle of the chest.
     rotations[:, skeleton.joint("LeftForeArm")] = skeleton.rest[skeleton.joint("LeftForeArm")]
     straight = fk(replace(clean, rotations=rotations))
     shoulder = straight.positions[:, arm]
@@ -138,7 +138,7 @@ def test_inside_agrees_with_a_search(rng: np.random.Generator) -> None:
     ways = np.concatenate([np.stack([edges[..., 1], -edges[..., 0]], -1), centre[:, None] - feet], axis=1)
     size = np.linalg.norm(ways, axis=-1, keepdims=True)
     ways = np.where(size > 0.0, ways / np.maximum(size, 1e-12), [1.0, 0.0])
-    # The distance to a convex set is the largest, over all directions, of how far one is beyond its reach; it is
-    # largest across an edge or straight away from a corner.
+    # The distance to a convex set is the maximum over all directions of the distance beyond its support function. The
+    # maximum is across an edge or away from a corner.
     beyond = np.einsum("nwi,ni->nw", ways, centre) - np.einsum("nwi,nki->nwk", ways, feet).max(axis=-1)
     assert measured == pytest.approx(-beyond.max(axis=1), abs=1e-9)

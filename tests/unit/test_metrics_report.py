@@ -1,4 +1,4 @@
-"""Reports: clean samples score clean, what is of no use is called so, and all of it is plain data."""
+"""Reports: clean samples get good verdicts, unusable results fail, and everything is plain data."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_guards_hold_with_few_metrics() -> None:
 
 
 def test_a_report_and_a_retarget_are_guarded_alike() -> None:
-    """One guard: what makes a retarget fail makes an evaluation of the same motion fail, with the same words."""
+    """The guard is shared: whatever fails a retarget fails an evaluation of the same motion with the same words."""
     source = walk()
     contacts = samples.motion("walk").contacts
     away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))

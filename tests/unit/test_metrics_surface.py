@@ -1,4 +1,4 @@
-"""Self-penetration by the skin: depths of known size, on bodies whose skin is made here."""
+"""Self-penetration by the skin: known depths on bodies with constructed skins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tube(centre: Array, axis: int, radius: float, length: float, around: int, al
 
 
 def skin(skeleton: Skeleton, pieces: list[tuple[str, Array, np.ndarray]]) -> Mesh:
-    """A mesh of pieces that each hang from one joint."""
+    """A mesh of pieces, each bound to one joint."""
     starts = np.cumsum([0, *(len(vertices) for _, vertices, _ in pieces)])
     owners = np.concatenate([np.full(len(vertices), skeleton.joint(name)) for name, vertices, _ in pieces])
     return Mesh(
@@ -60,7 +60,7 @@ def trunk_and_forearm(way: Array) -> tuple[Motion, Mesh]:
     still = rest_motion(skeleton, num_frames=len(way))
     offsets = np.tile(skeleton.offsets, (len(way), 1, 1))
     elbow = skeleton.joint("LeftForeArm")
-    # The frame that a joint hangs in is turned as its parent is: the shift is given in the world.
+    # The shift is in the world, the offsets are in the rotated frame of the parent.
     offsets[:, elbow] += unrotate(skeleton.rest_world[1][skeleton.parents[elbow]], way)
     return replace(still, offsets=offsets), skin(skeleton, pieces)
 
@@ -86,7 +86,7 @@ def test_capsules_do_not_know_the_skin() -> None:
 
 
 def test_what_the_skin_was_made_with_is_no_fault() -> None:
-    """Sleeves in a coat: the forearm is 2 cm in the trunk as the skin was made, and 1 cm deeper later."""
+    """Sleeves in a coat: the forearm is 2 cm in the trunk in the bind pose, and 1 cm deeper later."""
     motion, mesh = trunk_and_forearm(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -0.01]]))
     owners = mesh.joints[:, 0] == motion.skeleton.joint("LeftForeArm")
     vertices = mesh.vertices + np.where(owners[:, None], [0.0, 0.0, -0.02], 0.0)
@@ -120,7 +120,7 @@ def test_parts_that_hang_together_do_not_count() -> None:
 
 
 def test_a_fold_at_a_seam_does_not_count() -> None:
-    """Two thighs of one skin: what is next to where they are sewn together may fold, what is away from it may not."""
+    """Two thighs of one skin: the skin may fold next to the seam, but not away from it."""
     skeleton = samples.character("adult")
     vertices, triangles = tube(np.array([0.0, 0.5, 0.0]), 0, 0.08, 0.4, 32, 41)
     names = np.where(vertices[:, 0] > 0.0, skeleton.joint("LeftUpLeg"), skeleton.joint("RightUpLeg"))
@@ -179,7 +179,7 @@ def test_inside_and_outside_of_a_ball() -> None:
 
 
 def test_inside_is_told_exactly_where_it_matters(rng: np.random.Generator) -> None:
-    """Against the exact winding number, for places about a skin of large and small triangles with a hole in it."""
+    """Compared with the exact winding number around a skin of large and small triangles with a hole."""
     ball = sphere(12)
     cut = ball[ball.mean(axis=1)[:, 1] < 0.8]
     places = rng.uniform(-1.2, 1.2, size=(400, 3))
@@ -190,7 +190,7 @@ def test_inside_is_told_exactly_where_it_matters(rng: np.random.Generator) -> No
 
 
 def test_depths_agree_with_a_search(rng: np.random.Generator) -> None:
-    """Against the nearest of many places on each triangle, the triangles of one skin of all sizes."""
+    """Compared with the nearest of many places on each triangle, for triangles of all sizes."""
     ball = sphere(20) * np.array([1.0, 0.4, 2.0])
     places = rng.uniform(-0.3, 0.3, size=(40, 3))
     steps = np.linspace(0.0, 1.0, 21)

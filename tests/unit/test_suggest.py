@@ -26,7 +26,7 @@ def as_names(mapping: Correspondence) -> dict[str, str]:
 
 
 def both(pairs: dict[str, str]) -> dict[str, str]:
-    """Pairs of the left side and the middle, with those of the right besides."""
+    """Pairs of the left side and the middle, plus those of the right side."""
     swapped = {
         a.replace("Left", "Right").replace("_l", "_r"): b.replace("Left", "Right").replace("_l", "_r")
         for a, b in pairs.items()
@@ -35,7 +35,7 @@ def both(pairs: dict[str, str]) -> dict[str, str]:
 
 
 def build(joints: dict[str, tuple[str, float, float, float]], name: str = "") -> Skeleton:
-    """A skeleton from names, parents and places in metres; `l_` bones get a partner `r_`."""
+    """A skeleton from names, parents and positions in metres; `l_` bones get a partner `r_`."""
     whole: dict[str, tuple[str, np.ndarray]] = {}
     for joint, (parent, x, y, z) in joints.items():
         whole[joint] = (parent, np.array([x, y, z]))
@@ -49,7 +49,7 @@ def build(joints: dict[str, tuple[str, float, float, float]], name: str = "") ->
 
 
 def nonsense(skeleton: Skeleton, turn: float = 0.0, seed: int = 4) -> tuple[Skeleton, dict[str, str]]:
-    """The same body with names that say nothing, turned about the vertical; and what its bones were called."""
+    """The same body with meaningless names, rotated about the vertical; and its former names."""
     order = np.random.default_rng(seed).permutation(skeleton.num_joints)
     new = {name: f"Bone.{order[i]:03d}" for i, name in enumerate(skeleton.names)}
     ends = tuple(Point(name=f"tip{i}", joint=new[e.joint], offset=e.offset) for i, e in enumerate(skeleton.ends))
@@ -61,7 +61,7 @@ def nonsense(skeleton: Skeleton, turn: float = 0.0, seed: int = 4) -> tuple[Skel
 
 
 def renamed(mapping: Correspondence, old: dict[str, str]) -> dict[str, str]:
-    """A map onto a body with nonsense names, in its former names."""
+    """A map onto a body with meaningless names, in its former names."""
     return {" ".join(p.source): " ".join(old[bone] for bone in p.target) for p in mapping.pairs}
 
 
@@ -135,7 +135,7 @@ def test_two_humans_without_names() -> None:
 @pytest.mark.parametrize("turn", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["dog", "spider"])
 def test_animals_with_names_that_say_nothing(name: str, turn: float) -> None:
-    """All but what has no partner in place: a jaw, the palps."""
+    """All bones are paired except those that shape cannot identify: a jaw, the palps."""
     animal = samples.character(name)
     other, old = nonsense(animal, turn)
     mapping = renamed(suggest(animal, other), old)
@@ -436,7 +436,7 @@ def test_bones_of_one_name_left_over_follow_their_parents() -> None:
 
 
 def test_sides_that_nothing_tells_are_said_to_be_guessed() -> None:
-    """Two legs and a post: nothing is ahead."""
+    """Two legs and a post: nothing shows the front."""
     joints = {"a": ("", 0.0, 0.5, 0.0), "b": ("a", 0.0, 0.8, 0.0), "c": ("b", 0.0, 1.0, 0.0)}
     for side, x in (("p", 0.1), ("q", -0.1)):
         joints |= {f"{side}1": ("a", x, 0.5, 0.0), f"{side}2": (f"{side}1", 2.0 * x, 0.25, 0.0),
@@ -481,7 +481,7 @@ WORDS = [
 def test_whatever_the_names_and_the_tree_the_answer_is_a_map_or_a_reason(
     make_skeleton: Callable[..., Skeleton], make_motion: Callable[..., Motion], rng: np.random.Generator
 ) -> None:
-    """Trees at random, with words at random for names: nothing breaks, and nothing but a lack of parts is refused."""
+    """Random trees with random words as names: nothing breaks, and only a lack of parts is refused."""
     maps, refused = 0, set()
     for number in range(150):
         body = make_skeleton(rng, int(rng.integers(1, 30)))
