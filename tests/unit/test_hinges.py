@@ -125,9 +125,9 @@ def test_a_wide_range_is_left_on_one_side_only() -> None:
 
 def test_room_inside_the_limits() -> None:
     skeleton = chain([Z], [(-0.5, 0.5)])
-    rotations = turn_hinges(skeleton, (1,), exp(np.outer(np.linspace(0, 1, FRAMES), Z)), inside=0.05)[:, 0]
+    rotations = turn_hinges(skeleton, (1,), exp(np.outer(np.linspace(0, 1, FRAMES), Z)), margin=0.05)[:, 0]
     assert np.max(2.0 * np.arctan2(rotations[:, 3], rotations[:, 0])) == pytest.approx(0.45)
-    narrow = turn_hinges(chain([Z], [(0.0, 0.1)]), (1,), exp(np.outer(np.ones(3), Z)), inside=0.3)[:, 0]
+    narrow = turn_hinges(chain([Z], [(0.0, 0.1)]), (1,), exp(np.outer(np.ones(3), Z)), margin=0.3)[:, 0]
     np.testing.assert_allclose(2.0 * np.arctan2(narrow[:, 3], narrow[:, 0]), 0.09)
 
 

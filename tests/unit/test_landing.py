@@ -133,7 +133,7 @@ def test_what_the_target_has_not_is_not_planted_and_said() -> None:
     assert set(names(landing).values()) == {"heel_l", "ball_l"}
     assert all(c.point.name.startswith("Left") for c in landing.contacts)
     assert landing.notes == (
-        "What the target has for `RightHeel`, `RightToeBase`, `RightToeTip` does not stand on the floor: not planted.",
+        "The target has no point on the floor for `RightHeel`, `RightToeBase`, `RightToeTip`: not planted.",
     )
 
 
@@ -192,9 +192,9 @@ def test_a_dog_stands_alike_on_both_sides() -> None:
     lifted[paw] = multiply(lifted[paw], from_axis_angle([1.0, 0.0, 0.0], np.radians(-120.0)))
     for pose, kept in ((dog.rest, False), (lifted, True)):
         soles = Soles.of(align(onto_dog(), mode="stance", target_pose=pose), "target")
-        assert (soles.grounded(wrists[1]) is wrists[1]) is kept
-        assert soles.grounded(wrists[0]) is not wrists[0]
-        assert [landing in wrists for landing in soles.alike(wrists)] == [kept, kept]
+        assert (soles.ground_point(wrists[1]) is wrists[1]) is kept
+        assert soles.ground_point(wrists[0]) is not wrists[0]
+        assert [landing in wrists for landing in soles.ground_alike(wrists)] == [kept, kept]
 
 
 def test_a_dog_that_rises_like_a_human_stands_on_its_hind_feet_alone() -> None:

@@ -27,7 +27,7 @@ from understudy.base.quaternion import (
 from understudy.base.records import cached
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import is_humanoid, leg_length, rest_pose_kind
+from understudy.figure.measures import UP, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.naming import words
 from understudy.figure.roles import roles
@@ -40,6 +40,7 @@ SETTLING_SECONDS = 0.2
 DOWN = np.array([0.0, -1.0, 0.0])
 
 HORIZONTAL = np.array([1.0, 0.0, 1.0])
+"""Factor that projects a vector onto the ground."""
 
 
 def posed(skeleton: Skeleton, local: Array) -> Pose:
@@ -117,8 +118,6 @@ def _unit(vectors: Array) -> Array:
 
 MAX_ALIKE_RADIANS = np.radians(45.0)
 """Angle between corresponding trunks or limbs up to which two bodies stand alike."""
-
-UP = np.array([0.0, 1.0, 0.0])
 
 MIN_TWIST_COSINE = 0.9
 """Cosine between the axis of a hinge and its bone above which the hinge only twists the bone."""

@@ -42,6 +42,7 @@ MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
 
 MAX_SWEEPS = 200
+"""Sweeps of the coordinate descent."""
 
 MAX_SETTLED_RADIANS = 1e-7
 """Change in a sweep below which the angles have converged."""
@@ -98,38 +99,38 @@ def _world_axes(skeleton: Skeleton, joint: int) -> Array:
 
 
 def turn_hinges(
-    skeleton: Skeleton, joints: Sequence[int], wanted: Array, *, inside: float = 0.0, limited: bool = True
+    skeleton: Skeleton, joints: Sequence[int], goals: Array, *, margin: float = 0.0, limited: bool = True
 ) -> Array:
     """Local rotations (F, N, 4) of a chain of joints that together come nearest to rotations (F, 4), within limits.
 
     Args:
         skeleton: The body.
         joints: A chain of hinges and universal joints with three axes at most in total.
-        wanted: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
-        inside: Radians of margin to the limits; a tenth of a range at most.
+        goals: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
+        margin: Radians to the limits; a tenth of a range at most.
         limited: Whether the limits apply.
     """
     base, axes, limits = _merge_chain(skeleton, joints)
     if not limited:
         limits = np.tile([-np.inf, np.inf], (len(axes), 1))
-    margins = np.minimum(inside, 0.1 * (limits[:, 1] - limits[:, 0]))
+    margins = np.minimum(margin, 0.1 * (limits[:, 1] - limits[:, 0]))
     limits = limits + margins[:, None] * np.array([1.0, -1.0])
-    angles = _solve_unlimited(base, axes, limits, wanted)
+    angles = _solve_unlimited(base, axes, limits, goals)
     if angles is None:
-        angles = np.tile(np.clip(0.0, *limits.T), (len(wanted), 1))
-        _descend_axes(angles, base, axes, limits, wanted)
+        angles = np.tile(np.clip(0.0, *limits.T), (len(goals), 1))
+        _descend_axes(angles, base, axes, limits, goals)
     angles = _remove_full_turns(angles, limits)
     outside = np.any((angles < limits[:, 0]) | (angles > limits[:, 1]), axis=1)
     if outside.any():
         clipped = np.clip(angles[outside], *limits.T)
-        _descend_axes(clipped, base, axes, limits, wanted[outside])
+        _descend_axes(clipped, base, axes, limits, goals[outside])
         angles[outside] = clipped
     if len(axes) > 1:
-        _bridge_flips(angles, base, axes, wanted)
-    result = np.empty((len(wanted), len(joints), 4))
+        _bridge_flips(angles, base, axes, goals)
+    result = np.empty((len(goals), len(joints), 4))
     column = 0
     for number, joint in enumerate(joints):
-        rotation = np.broadcast_to(skeleton.rest[joint], (len(wanted), 4))
+        rotation = np.broadcast_to(skeleton.rest[joint], (len(goals), 4))
         for axis in range(NUM_AXES[skeleton.kinds[joint]]):
             rotation = multiply(rotation, from_axis_angle(skeleton.axes[joint, axis], angles[:, column]))
             column += 1
@@ -150,7 +151,7 @@ def _merge_chain(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Arra
     return base, np.array(axes), np.array(limits)
 
 
-def _solve_unlimited(base: Array, axes: Array, limits: Array, wanted: Array) -> Array | None:
+def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> Array | None:
     """Angles (F, N) without limits, continuous in time, starting near zero; None if the axes are not orthogonal."""
     count = len(axes)
     if count == MAX_GROUP_AXES and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > SQUARE:
@@ -163,23 +164,23 @@ def _solve_unlimited(base: Array, axes: Array, limits: Array, wanted: Array) -> 
     )  # fmt: skip
     start = np.zeros((1, MAX_GROUP_AXES))
     start[0, :count] = np.clip(0.0, *limits.T)
-    return joint_angle_curves(chain, wanted[:, None], start)[:, 0, :count]
+    return joint_angle_curves(chain, goals[:, None], start)[:, 0, :count]
 
 
-def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, wanted: Array) -> None:
-    """Improve angles (F, N), in place, by coordinate descent towards the wanted rotations within the limits.
+def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, goals: Array) -> None:
+    """Improve angles (F, N), in place, by coordinate descent towards the goals (F, 4) within the limits.
 
     The best angle about one axis with the others fixed has a closed form.
     """
     for _ in range(MAX_SWEEPS):
         before = angles.copy()
         for axis in range(len(axes)):
-            inner, outer = np.broadcast_to(base, wanted.shape), identity(len(wanted))
+            inner, outer = np.broadcast_to(base, goals.shape), identity(len(goals))
             for k in range(axis):
                 inner = multiply(inner, from_axis_angle(axes[k], angles[:, k]))
             for k in range(axis + 1, len(axes)):
                 outer = multiply(outer, from_axis_angle(axes[k], angles[:, k]))
-            remainder = multiply(conjugate(inner), multiply(wanted, conjugate(outer)))
+            remainder = multiply(conjugate(inner), multiply(goals, conjugate(outer)))
             best = 2.0 * np.arctan2(remainder[:, 1:] @ axes[axis], remainder[:, 0])
             now = angles[:, axis]
             angles[:, axis] = np.clip(now + np.remainder(best - now + np.pi, 2.0 * np.pi) - np.pi, *limits[axis])
@@ -187,21 +188,21 @@ def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, wanted
             return
 
 
-def _bridge_flips(angles: Array, base: Array, axes: Array, wanted: Array) -> None:
-    """Replace, in place, angles (F, N) far from the wanted rotations by interpolation over time.
+def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array) -> None:
+    """Replace, in place, angles (F, N) far from the goals (F, 4) by interpolation over time.
 
     No limb turns half round against the next: where a capture does, the capture flips.
     """
-    reached = np.broadcast_to(base, wanted.shape)
+    reached = np.broadcast_to(base, goals.shape)
     for axis, angle in zip(axes, angles.T, strict=True):
         reached = multiply(reached, from_axis_angle(axis, angle))
-    flipped = angle_between(reached, wanted) > MIN_FLIP_RADIANS
+    flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
     # Frames next to a flip are often interpolated between its two sides.
     if len(flipped) > 2 * FLIP_MARGIN_FRAMES:
         flipped = np.convolve(flipped, np.ones(2 * FLIP_MARGIN_FRAMES + 1), "same") > 0.0
     trusted = np.flatnonzero(~flipped)
-    if 0 < len(trusted) < len(wanted):
-        frames = np.arange(len(wanted))
+    if 0 < len(trusted) < len(goals):
+        frames = np.arange(len(goals))
         for column in angles.T:
             column[:] = np.interp(frames, trusted, column[trusted])
 
@@ -252,7 +253,7 @@ def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -
             if joint in groups:
                 # No other joint compensates for a single one; the solver brings it within its limits.
                 limited = len(group) > 1
-                local[:, list(group)] = turn_hinges(target, group, wanted, inside=LIMIT_MARGIN_RADIANS, limited=limited)
+                local[:, list(group)] = turn_hinges(target, group, wanted, margin=LIMIT_MARGIN_RADIANS, limited=limited)
             else:
                 local[:, joint] = wanted
         elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:

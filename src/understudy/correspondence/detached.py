@@ -81,8 +81,8 @@ def remark(skeleton: Skeleton) -> str:
         return ""
     names = ", ".join(f"`{foot}`" for foot in sorted(feet))
     return (
-        f"{names} hang apart from the legs, for inverse kinematics: they are moved with them, and their places are "
-        "written frame by frame, which rotations alone cannot."
+        f"{names} hang apart from the legs, for inverse kinematics: they move with the legs, and their positions are "
+        "written frame by frame."
     )
 
 
@@ -111,7 +111,7 @@ def rehung(motion: Motion, skeleton: Skeleton) -> Motion:
         return motion
     if set(motion.skeleton.names) != set(skeleton.names):
         raise SkeletonError(
-            f"Expected the joints of `{motion.skeleton.name}`, only hung otherwise; "
+            f"Expected the joints of `{motion.skeleton.name}` with other parents; "
             f"these differ: {', '.join(sorted(set(motion.skeleton.names) ^ set(skeleton.names))[:4])}"
         )
     order = [motion.skeleton.index[name] for name in skeleton.names]

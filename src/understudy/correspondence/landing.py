@@ -37,12 +37,14 @@ class Soles:
 
     pose: Pose
     forward: Array
+    """(3,) facing in the reference pose."""
     limbs: dict[int, list[Point]]
     """Points by the index of their limb; -1 for limbs without a partner."""
     tree: PairTree
     alignment: Alignment
     side: str
-    stood: list[Point]
+    """`source` or `target`."""
+    standing_points: list[Point]
     """The points on which the reference pose stands."""
 
     @staticmethod
@@ -60,17 +62,17 @@ class Soles:
             tree=tree,
             alignment=alignment,
             side=which,
-            stood=[],
+            standing_points=[],
         )
         # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
-        motion_shown = still if motion is None or (alignment.stance and which == "target") else motion
+        reference = still if motion is None or (alignment.stance and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
-        points = contact_points(motion_shown)
-        for point in soles.alike(points) if animal else points:
+        points = contact_points(reference)
+        for point in soles.ground_alike(points) if animal else points:
             limb = soles.limbs.setdefault(soles.limb_of(point), [])
             if point.name not in {other.name for other in limb}:
                 limb.append(point)
-        soles.stood.extend(soles.grounded_points([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
+        soles.standing_points.extend(soles.grounded_points([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
         return soles
 
     def grounded_points(self, points: list[Point]) -> list[Point]:
@@ -94,15 +96,15 @@ class Soles:
         beyond += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
         return min([point, *beyond], key=lambda p: float(self.pose.points([p])[0, 0, 1]))
 
-    def grounded(self, point: Point) -> Point:
+    def ground_point(self, point: Point) -> Point:
         """The point, or if it is off the ground (as an animal's foot joint may be) the point that it stands on."""
         lower = self.lowest_beyond(point)
         heights = self.pose.points([point, lower])[0, :, 1]
         return lower if heights[0] - heights[1] > MIN_OFF_GROUND_LEGS * leg_length(self.pose.skeleton) else point
 
-    def alike(self, points: Sequence[Point]) -> list[Point]:
+    def ground_alike(self, points: Sequence[Point]) -> list[Point]:
         """Replace points by grounded ones only if the other side's are too: a paw that hangs lower alone is lifted."""
-        lower = [self.grounded(point) for point in points]
+        lower = [self.ground_point(point) for point in points]
         skeleton = self.pose.skeleton
         twins = {name: skeleton.names[j] for name, j in zip(skeleton.names, partners(skeleton), strict=True)}
         standing = {twins[point.joint] for point, low in zip(points, lower, strict=True) if low is point}
@@ -118,19 +120,19 @@ class Soles:
                 return next((i for i, run in enumerate(self.tree.limbs) if pair in run), -1)
         return -1
 
-    def along(self, point: Point) -> float:
+    def sole_position(self, point: Point) -> float:
         """Position of a point along its sole: 0 at the back, 1 at the front."""
-        places = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
-        spread = float(np.ptp(places))
-        return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
+        positions = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
+        spread = float(np.ptp(positions))
+        return 0.5 if spread < 1e-6 else float((positions[-1] - positions.min()) / spread)
 
     def points_like(self, limb: int, along: float) -> list[Point]:
         """The points of a limb nearest to a position along its sole; several if they lie side by side."""
         points = self.limbs.get(limb, []) if limb >= 0 else []
         if not points:
             return []
-        nearest = self.along(min(points, key=lambda point: abs(self.along(point) - along)))
-        return [point for point in points if abs(self.along(point) - nearest) < MAX_BESIDE_SHARE]
+        nearest = self.sole_position(min(points, key=lambda point: abs(self.sole_position(point) - along)))
+        return [point for point in points if abs(self.sole_position(point) - nearest) < MAX_BESIDE_SHARE]
 
     def sole_heights(self, points: list[Point]) -> Array | None:
         """(P,) metres above the floor of points of one flat sole in the rest pose.
@@ -148,9 +150,9 @@ class Soles:
 
         Animals are left out: joints below their paws are often not part of the body.
         """
-        if not self.stood or not excluded or not is_humanoid(self.pose.skeleton):
+        if not self.standing_points or not excluded or not is_humanoid(self.pose.skeleton):
             return ()
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        floor = float(self.pose.points(self.standing_points)[0, :, 1].mean())
         tips: dict[int, Point] = {}
         for point in sorted(feet(self.pose.skeleton), key=lambda p: float(self.pose.points([p])[0, 0] @ self.forward)):
             tips[self.limb_of(point)] = point
@@ -160,17 +162,17 @@ class Soles:
 
     def near_floor(self, point: Point) -> bool:
         """Whether a point is so low in the reference pose that it may stand on the floor."""
-        if not self.stood:
+        if not self.standing_points:
             return True
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        floor = float(self.pose.points(self.standing_points)[0, :, 1].mean())
         return bool(self.pose.points([point])[0, 0, 1] - floor < MAX_NEAR_FLOOR_SHARE * self.height())
 
     def height(self) -> float:
         """Metres from the points that the body stands on up to its hip joints."""
         hips = anchors(self.tree.correspondence)[0 if self.side == "source" else 1]
-        if not self.stood:
+        if not self.standing_points:
             return 0.0
-        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
+        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.standing_points)[0, :, 1].mean())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -210,7 +212,9 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
         point = contact.point
         if point.name in table:
             continue
-        table[point.name] = mapped.get(point.name, []) or target.points_like(source.limb_of(point), source.along(point))
+        table[point.name] = mapped.get(point.name, []) or target.points_like(
+            source.limb_of(point), source.sole_position(point)
+        )
         if not table[point.name]:
             table[point.name] = _partner_points(point, alignment)
             if contact.on == "floor":
@@ -220,7 +224,7 @@ def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carr
     _merge_same_points(table)
     unplanted = sorted(name for name, points in table.items() if not points)
     names = ", ".join(f"`{name}`" for name in unplanted)
-    notes = [f"What the target has for {names} does not stand on the floor: not planted."] if unplanted else []
+    notes = [f"The target has no point on the floor for {names}: not planted."] if unplanted else []
     joints = {c.point.name: c.point.joint for c in contacts if c.point.name not in mapped}
     notes += _remove_shared(table, joints, correspondence)
     landed, points_by_name = _expand_contacts(contacts, table)
@@ -294,7 +298,7 @@ def _land_remaining_feet(table: dict[str, list[Point]], soles: Soles) -> None:
             partner = reached[partner_side]
             if partner is not None:
                 # All points land at once, with the ball of the other foot: only feet of the source roll.
-                front = max((p for p in rows[partner_side][partner] if p.name in landed), key=soles.along)
+                front = max((p for p in rows[partner_side][partner] if p.name in landed), key=soles.sole_position)
                 table[landed[front.name]].extend(points)
 
 

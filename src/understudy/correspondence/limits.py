@@ -68,7 +68,7 @@ def human_limits(
         return [], ["The body is not a human one: no joint limits are known for it."]
     neutral = find_neutral_pose(motion, actor)
     if neutral is None:
-        return [], ["Which way the body faces cannot be told: no joint limits are given."]
+        return [], ["The facing of the body is unclear: no joint limits are given."]
     ranges: list[JointRange] = []
     notes: list[str] = []
     for name, ball in neutral.ball_ranges.items():

@@ -9,6 +9,7 @@ import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
 from understudy.figure.naming import side
 from understudy.figure.skeleton import Skeleton
@@ -62,8 +63,8 @@ def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingP
     pose = fk(motion[frames])
     ends = np.stack([_bone_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
     root_rotation, root_position = pose.rotations[:, :1], pose.positions[:, :1]
-    up = unrotate(root_rotation[:, 0], np.array([0.0, 1.0, 0.0])).mean(axis=0)
-    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), np.array([0.0, 1.0, 0.0]))
+    up = unrotate(root_rotation[:, 0], UP).mean(axis=0)
+    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), UP)
     positions = rotate(upright, unrotate(root_rotation, pose.positions - root_position).mean(axis=0))
     path = unrotate(root_rotation[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
     travel = rotate(upright, path) * [1.0, 0.0, 1.0]
@@ -168,10 +169,8 @@ class _Mirror:
 
     def __init__(self, skeleton: Skeleton, pose: StandingPose, centres: Array, lengths: Array) -> None:
         self.skeleton, self.length = skeleton, lengths
-        pairs = sorted(_similar_branches(skeleton, lengths), key=lambda pair: (-lengths[pair[0]], pair))[
-            :MAX_BRANCH_PAIRS
-        ]
-        self.first, self.second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        pairs = sorted(_similar_branches(skeleton, lengths), key=lambda pair: (-lengths[pair[0]], pair))
+        self.first, self.second = np.array(pairs[:MAX_BRANCH_PAIRS], dtype=np.intp).reshape(-1, 2).T
         origin = pose.positions[skeleton.parents[self.first]]
         self.from_first, self.from_second = centres[self.first] - origin, centres[self.second] - origin
         self.offsets = centres - pose.positions[0]

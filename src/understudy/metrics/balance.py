@@ -12,9 +12,7 @@ from understudy.figure.kinematics import BLOCK, Pose
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Comparison
-
-HORIZONTAL_AXES = [0, 2]
+from understudy.metrics.comparison import HORIZONTAL_AXES, Comparison
 
 SOLE_MARGIN_LEGS = 0.05
 """Margin of the feet around their contact points: half an adult foot's width."""

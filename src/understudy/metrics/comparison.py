@@ -25,6 +25,8 @@ from understudy.figure.skin import Mesh
 from understudy.metrics.base import ADULT
 from understudy.solve.solvers.base import Outcome
 
+HORIZONTAL_AXES = [0, 2]
+
 LOOSE_DETECTION = Detection(speed=0.4, radius=0.08)
 """Loose detection of plants without a source, so that sliding feet count as planted too."""
 

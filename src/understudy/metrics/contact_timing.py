@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.comparison import LOOSE_DETECTION, Comparison, PlantedPoint, tracks
+from understudy.metrics.comparison import HORIZONTAL_AXES, LOOSE_DETECTION, Comparison, PlantedPoint, tracks
 
 MAX_KEPT_METRES = (0.02, 0.05)
 """Metres on an adult body within which a point is in contact."""
@@ -127,7 +127,7 @@ def _kept_share(case: Comparison, limit: float) -> float:
     paths = tracks(case.pose, (plant.point for plant in case.plants))
     for plant in case.plants:
         path = paths[plant.point.name][plant.frames]
-        drift = np.linalg.norm((path - np.median(path, axis=0))[:, [0, 2]], axis=-1)
+        drift = np.linalg.norm((path - np.median(path, axis=0))[:, HORIZONTAL_AXES], axis=-1)
         lift = np.zeros(len(path))
         if plant.level is not None:
             lift = np.abs(path[:, 1] - case.floor.heights(path) - plant.level)

@@ -12,9 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Comparison, tracks
-
-HORIZONTAL_AXES = [0, 2]
+from understudy.metrics.comparison import HORIZONTAL_AXES, Comparison, tracks
 
 MAX_PLANT_SPEED_M_PER_S = 0.1
 """Speed on an adult body above which a planted point slides."""

@@ -16,10 +16,11 @@ from understudy.constraints.base import Constraint
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
+from understudy.correspondence.alignment import HORIZONTAL
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose
-from understudy.figure.measures import is_humanoid, leg_length
+from understudy.figure.measures import UP, is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.naming import side
 from understudy.figure.roles import roles
@@ -28,10 +29,6 @@ from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT, percent
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.joint_limit import breach, ranges_of
-
-UP = np.array([0.0, 1.0, 0.0])
-
-HORIZONTAL = np.array([1.0, 0.0, 1.0])
 
 MIN_SIDE_WIDTH_LEGS = 0.02
 """Distance between two sides above which the line between them shows left and right."""

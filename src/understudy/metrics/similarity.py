@@ -10,13 +10,11 @@ import numpy as np
 from understudy.base.quaternion import Array, angle_between, conjugate, cross, from_axis_angle, multiply, rotate
 from understudy.correspondence.pairs import is_ancestor, is_chain
 from understudy.figure.kinematics import forward
-from understudy.figure.measures import height
+from understudy.figure.measures import UP, height
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import compare_sides
-
-UP = np.array([0.0, 1.0, 0.0])
 
 MIN_BONE_HEIGHTS = 0.02
 """Length, in body heights, below which a bone has no reliable direction."""
