@@ -103,7 +103,7 @@ def _tips(skeleton: Skeleton, joint: int) -> int | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NeutralPose:
-    """A body in a neutral pose."""
+    """A body in a neutral pose, with its unit directions (3,), world."""
 
     skeleton: Skeleton
     actor: str
@@ -212,8 +212,8 @@ class NeutralPose:
     def hinge_ranges(self, bending: Sequence[BendingJoint], rotations: Array) -> list[JointRange]:
         """Ranges of knees and elbows: about the single axis that the body's local rotations (F, J, 4) show, else in the
         plane of bending."""
-        joints = [knee.joint for knee in bending]
-        bones = [self._bone_directions(knee.joint, knee.upper, knee.far) for knee in bending]
+        joints = [hinge.joint for hinge in bending]
+        bones = [self._bone_directions(hinge.joint, hinge.upper, hinge.far) for hinge in bending]
         turns = rotations[:, joints].swapaxes(0, 1)
         above = np.array([upper for _, _, upper in bones]).reshape(-1, 1, 3)
         directions = rotate(turns, np.array([lower for _, lower, _ in bones]).reshape(-1, 1, 3))
@@ -222,12 +222,12 @@ class NeutralPose:
         bends = np.arctan2(sines, np.einsum("jfi,jki->jf", directions, above))
         from_neutral = multiply(conjugate(self.neutral[joints])[:, None], turns)
         ranges = []
-        for number, (knee, axis) in enumerate(zip(bending, _single_axes(from_neutral, bends), strict=True)):
+        for number, (hinge, axis) in enumerate(zip(bending, _single_axes(from_neutral, bends), strict=True)):
             if axis is not None:
-                ranges.append(self._hinge_range(knee, axis, from_neutral[number], bends[number]))
+                ranges.append(self._hinge_range(hinge, axis, from_neutral[number], bends[number]))
             else:
                 bone, _, upper = bones[number]
-                ranges.append(self._plane_range(knee, bone, upper, normals[number].sum(axis=0), sines[number]))
+                ranges.append(self._plane_range(hinge, bone, upper, normals[number].sum(axis=0), sines[number]))
         return ranges
 
     def _hinge_range(self, bending: BendingJoint, axis: Array, turns: Array, bends: Array) -> JointRange:
@@ -243,13 +243,13 @@ class NeutralPose:
         return JointRange(joint=ref, rest=rest, axis=axis, swing=np.array(MAX_STRAY_RADIANS), twist=limits)
 
     def _plane_range(
-        self, bending: BendingJoint, bone: Array, above: Array, normals: Array, sines: Array
+        self, bending: BendingJoint, bone: Array, above: Array, normal_sum: Array, sines: Array
     ) -> JointRange:
         """The range of a joint that bends in a plane: its normals, each as long as the sine (F,) of the bend, add up to
-        `normals` (3,), parent frame. If that is unclear, the joint bends straight forwards or backwards."""
+        `normal_sum` (3,), parent frame. If that is unclear, the joint bends straight forwards or backwards."""
         frame, total = self._parent_rotation(bending.joint), sines.sum()
-        normal = rotate(frame, normals)
-        if np.linalg.norm(normals) < 0.9 * total or total < 0.1 * len(sines):
+        normal = rotate(frame, normal_sum)
+        if np.linalg.norm(normal_sum) < 0.9 * total or total < 0.1 * len(sines):
             normal = cross(rotate(frame, above), -self.forward if bending.knee else self.forward)
         normal = normal / np.linalg.norm(normal)
         middle, half = 0.5 * (bending.bend - bending.over), 0.5 * (bending.bend + bending.over)
