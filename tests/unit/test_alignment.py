@@ -1,4 +1,4 @@
-"""Alignment: bones point alike, or each body keeps its stance; who chooses, and what is refused."""
+"""Alignment: bones point alike or bodies keep their stance; how that is chosen, and what is refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dog_and_adult(**details: dict[str, object]) -> Correspondence:
 
 
 def adult_and_other(source: Skeleton | None = None, **details: dict[str, object]) -> Correspondence:
-    """The adult and one of another rig: names, joint frames, an A-pose, five bones of spine, a node above the hips."""
+    """The adult and another rig: other names and joint frames, A-pose, five spine bones, a node above the hips."""
     named = [
         ("Hips", "pelvis"),
         ("LowerBack Spine Spine1", "spine_01 spine_02 spine_03 spine_04 spine_05"),
@@ -129,7 +129,7 @@ def test_feet_and_heads_stay_level() -> None:
 
 
 def test_twist_is_the_least_there_is() -> None:
-    """From its rest pose each bone of an arm is turned across itself only: no turn about its own length."""
+    """Alignment rotates the bones of an arm without twist about their lengths."""
     body = samples.character("adult")
     rest = body.rest.copy()
     for side, sign in (("Left", -1.0), ("Right", 1.0)):
@@ -172,7 +172,7 @@ def test_a_human_and_a_dog_keep_their_stances(back: bool) -> None:
 
 
 def test_in_stance_movement_is_seen_through_the_limbs() -> None:
-    """The turn of each bone's frame takes the dog's limb to the adult's: trunk to trunk, fore leg to arm."""
+    """The frames rotate the directions of the dog's limbs to the adult's: trunk to trunk, fore leg to arm."""
     aligned = align(dog_and_adult())
     dog, adult = poses(aligned)
     target = aligned.correspondence.target
@@ -211,7 +211,7 @@ def test_humans_can_be_made_to_keep_their_stances() -> None:
 
 
 def test_a_pair_may_choose_for_itself() -> None:
-    """One arm that points as its partner while everything else keeps its stance, and the other way round."""
+    """One arm points as its partner while all else keeps its stance, and vice versa."""
     chosen = align(dog_and_adult(LeftArm={"align": "direction"}))
     plain = align(dog_and_adult())
     assert chosen.stance
@@ -246,7 +246,7 @@ def test_given_poses_are_the_reference() -> None:
 
 
 def test_where_zero_is_no_pose_the_motion_tells_how_it_stands() -> None:
-    """A source whose rest pose is heaped up at random is aligned by a frame in which it stands."""
+    """A source with a random rest pose is aligned by a standing frame."""
     walk = samples.motion("walk").motion
     rng = np.random.default_rng(11)
     heaped = replace(walk.skeleton, rest=normalize(rng.normal(size=(walk.skeleton.num_joints, 4))))

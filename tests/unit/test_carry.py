@@ -1,4 +1,4 @@
-"""Movement carried to bodies whose answer is known: other joint frames, rest poses, numbers of bones, and back."""
+"""Transfer to bodies with a known answer: other joint frames, rest poses, numbers of bones, and back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ X, Y, Z = np.eye(3)
 
 
 def mapped(source: Skeleton, target: Skeleton, *pairs: tuple[str, str], **details: float) -> Correspondence:
-    """A map of bones by name, several parted by blanks; `bone=twist` turns a bone of the target."""
+    """A map of bones by name, several separated by blanks; `bone=twist` twists a bone of the target."""
     made = []
     for a, b in pairs:
         twist = details.get(b.split()[0], 0.0)
@@ -54,13 +54,13 @@ def namesakes(source: Skeleton, target: Skeleton) -> Correspondence:
     return mapped(source, target, *((name, name) for name in source.names))
 
 
-def carried(motion: Motion, whole: Correspondence, **how: object) -> Motion:
-    aligned = align(whole, **how)  # type: ignore[arg-type]
+def carried(motion: Motion, whole: Correspondence, **options: object) -> Motion:
+    aligned = align(whole, **options)  # type: ignore[arg-type]
     return carry(motion, aligned, floor=LEVEL, ratio=1.0)
 
 
 def reframed(motion: Motion, rng: np.random.Generator) -> Motion:
-    """The very same movement with every joint's own frame turned at random: no point of the body is elsewhere."""
+    """The same movement with random joint frames: all points of the body stay in place."""
     body = motion.skeleton
     turns = normalize(rng.normal(size=(body.num_joints, 4)))
     above = np.concatenate([identity(1), turns])[body.parents + 1]
@@ -76,7 +76,7 @@ def reframed(motion: Motion, rng: np.random.Generator) -> Motion:
 
 
 def rested(body: Skeleton, **turns: Array) -> Skeleton:
-    """The same body with another rest pose: bones turned in the world, with all that hangs from them."""
+    """The same body with another rest pose: bones rotated in the world, with their descendants."""
     rest = body.rest.copy()
     for name, turn in turns.items():
         joint = body.joint(name)
@@ -86,7 +86,7 @@ def rested(body: Skeleton, **turns: Array) -> Skeleton:
 
 
 def loosened(motion: Motion) -> Motion:
-    """The same motion of a body whose joints all turn any way, so that nothing has to be cut down to a hinge."""
+    """The same motion of a body with ball joints only, so that no rotation is reduced to a hinge."""
     body = replace(motion.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     return replace(motion, skeleton=body)
 
@@ -108,7 +108,7 @@ def built(*bones: tuple[str, str, tuple[float, float, float]], ends: dict[str, t
 
 
 def column(count: int, height: float = 1.0) -> Skeleton:
-    """Hips with a back of some bones, and a pair of legs that say what is left."""
+    """Hips with a back of some bones, and two legs that show the sides."""
     back = [
         (f"Back{i}", f"Back{i - 1}" if i else "Hips", (0.0, height / count if i else 0.1, 0.0)) for i in range(count)
     ]
@@ -145,7 +145,7 @@ def legs(*parts: str) -> Skeleton:
 
 
 def turning(body: Skeleton, **turns: Array) -> Motion:
-    """A body at rest but for some joints that turn (F, 4)."""
+    """A body at rest except for some joints with rotations (F, 4)."""
     frames = len(next(iter(turns.values())))
     still = rest_motion(body, num_frames=frames)
     rotations = still.rotations.copy()
@@ -159,7 +159,7 @@ def swings(axis: Array, most: float, frames: int = 7) -> Array:
 
 
 def turned(motion: Motion, whole: Correspondence) -> dict[str, Array]:
-    """(F, 4) how each bone of a carried motion is turned in the world from the reference pose."""
+    """(F, 4) world rotation away from the reference pose of each bone of a transferred motion."""
     reference = align(whole).target_world
     world = fk(motion).rotations
     return {name: multiply(world[:, j], conjugate(reference[j])) for j, name in enumerate(whole.target.names)}
@@ -172,10 +172,10 @@ def test_joint_frames_do_not_matter(name: str, seed: int) -> None:
     motion = samples.motion(name).motion[::5]
     other = reframed(motion, np.random.default_rng(seed))
     np.testing.assert_allclose(fk(other).positions, fk(motion).positions, atol=1e-12)
-    found = carried(motion, namesakes(motion.skeleton, other.skeleton))
-    np.testing.assert_allclose(fk(found).positions, fk(motion).positions, atol=1e-9)
-    np.testing.assert_allclose(fk(found).ends(), fk(motion).ends(), atol=1e-9)
-    assert angle_between(found.rotations, other.rotations).max() < 1e-7
+    result = carried(motion, namesakes(motion.skeleton, other.skeleton))
+    np.testing.assert_allclose(fk(result).positions, fk(motion).positions, atol=1e-9)
+    np.testing.assert_allclose(fk(result).ends(), fk(motion).ends(), atol=1e-9)
+    assert angle_between(result.rotations, other.rotations).max() < 1e-7
 
 
 @pytest.mark.parametrize("degrees", [-40.0, 45.0, 80.0])
@@ -186,14 +186,14 @@ def test_rest_poses_do_not_matter(name: str, degrees: float) -> None:
     body = arms_down(motion.skeleton, degrees)
     other = reframed(replace(motion, skeleton=body), np.random.default_rng(3)).skeleton
     assert np.linalg.norm(other.rest_world[0] - motion.skeleton.rest_world[0], axis=-1).max() > 0.3
-    found = carried(motion, namesakes(motion.skeleton, other))
-    np.testing.assert_allclose(fk(found).positions, fk(motion).positions, atol=1e-9)
-    back = carried(found, namesakes(other, motion.skeleton))
+    result = carried(motion, namesakes(motion.skeleton, other))
+    np.testing.assert_allclose(fk(result).positions, fk(motion).positions, atol=1e-9)
+    back = carried(result, namesakes(other, motion.skeleton))
     np.testing.assert_allclose(fk(back).positions, fk(motion).positions, atol=1e-9)
 
 
 def test_there_and_back_is_where_it_was() -> None:
-    """Rotations too, to 1e-7: even the twist that a rest pose turned about its own bones brings."""
+    """Rotations agree to 1e-7, even if the rest pose is twisted about its bones."""
     motion = loosened(samples.motion("walk").motion[::6])
     body = arms_down(motion.skeleton)
     body = rested(body, LeftForeArm=exp(0.7 * Y), RightLeg=exp(-0.4 * Y))
@@ -209,11 +209,11 @@ def test_the_path_is_scaled_about_the_floor_at_the_hip_joints() -> None:
     small = motion.skeleton.scaled(0.5)
     whole = namesakes(motion.skeleton, small)
     floor = Floor(height=0.3, slope=np.zeros(2))
-    found = carry(motion, align(whole), floor=floor, ratio=0.5)
+    result = carry(motion, align(whole), floor=floor, ratio=0.5)
     of, to = anchors(whole)
     assert [motion.skeleton.names[j] for j in of] == ["LeftUpLeg", "RightUpLeg"]
     wanted = scaled_places(fk(motion).positions[:, of].mean(1), 0.5, floor)
-    np.testing.assert_allclose(fk(found).positions[:, to].mean(1), wanted, atol=1e-12)
+    np.testing.assert_allclose(fk(result).positions[:, to].mean(1), wanted, atol=1e-12)
 
 
 def test_bodies_without_legs_go_by_their_roots() -> None:
@@ -233,9 +233,9 @@ def test_chains_of_different_length_share_the_turn_out(counts: tuple[int, int]) 
     motion = turning(source, **{f"Back{i}": bend for i in range(counts[0])})
     legs_too = [("LeftThigh", "LeftThigh"), ("RightThigh", "RightThigh")]
     whole = mapped(source, target, ("Hips", "Hips"), (every[0], every[1]), *legs_too)
-    found = turned(carried(motion, whole), whole)
-    steps = np.array([angle(found[f"Back{i}"]) for i in range(counts[1])])
-    np.testing.assert_allclose(found[f"Back{counts[1] - 1}"], from_axis_angle(X, np.linspace(0, 0.9, 7)), atol=1e-9)
+    result = turned(carried(motion, whole), whole)
+    steps = np.array([angle(result[f"Back{i}"]) for i in range(counts[1])])
+    np.testing.assert_allclose(result[f"Back{counts[1] - 1}"], from_axis_angle(X, np.linspace(0, 0.9, 7)), atol=1e-9)
     assert (np.diff(steps[:, 1:], axis=0) > 0.0).all(), "each bone is turned further than the one before"
     np.testing.assert_allclose(steps[:, -1], 0.9 * np.arange(1, counts[1] + 1) / counts[1], atol=1e-9)
 
@@ -245,12 +245,12 @@ def test_a_turn_of_three_axes_ends_exactly_and_grows_along_the_chain(rng: np.ran
     motion = turning(source, **{f"Back{i}": exp(rng.normal(0.0, 0.25, (6, 3))) for i in range(3)})
     pairs = [("Hips", "Hips"), ("Back0 Back1 Back2", "Back0 Back1 Back2 Back3 Back4")]
     whole = mapped(source, target, *pairs)
-    found = turned(carried(motion, whole), whole)
+    result = turned(carried(motion, whole), whole)
     world = fk(motion).rotations
-    np.testing.assert_allclose(angle_between(found["Back4"], world[:, source.joint("Back2")]), 0.0, atol=1e-7)
+    np.testing.assert_allclose(angle_between(result["Back4"], world[:, source.joint("Back2")]), 0.0, atol=1e-7)
     # Three fifths of the way along five bones is nine fifths of the way along three: between the second and the third.
     wanted = slerp(world[:, source.joint("Back0")], world[:, source.joint("Back1")], 0.8)
-    assert angle_between(found["Back2"], wanted).max() < 1e-7
+    assert angle_between(result["Back2"], wanted).max() < 1e-7
 
 
 def test_a_limb_of_one_bone_onto_two_bends_at_the_first_and_shares_the_twist() -> None:
@@ -260,14 +260,14 @@ def test_a_limb_of_one_bone_onto_two_bends_at_the_first_and_shares_the_twist() -
     pairs = [("Hips", "Hips"), ("Back", "Back"), ("RightThigh", "RightThigh RightThighTwist")]
     whole = mapped(source, target, *pairs, ("LeftThigh", "LeftThigh LeftThighTwist"))
     made = carried(motion, whole)
-    found = turned(made, whole)
+    result = turned(made, whole)
     for bone, share in (("LeftThigh", 0.5), ("LeftThighTwist", 1.0)):
-        swing, about = split(found[bone], Y)
+        swing, about = split(result[bone], Y)
         assert angle_between(swing, bend).max() < 1e-9, bone
         assert angle_between(about, slerp(identity(5), twist, np.full(5, share))).max() < 1e-9, bone
     second = made.rotations[:, target.joint("LeftThighTwist")]
     assert np.abs(rotate(second, Y) - Y).max() < 1e-9, "the second bone only twists: the limb stays straight"
-    assert angle(found["RightThigh"]).max() < 1e-12
+    assert angle(result["RightThigh"]).max() < 1e-12
 
 
 def test_two_bones_of_a_limb_onto_one_are_the_last_of_them() -> None:
@@ -276,12 +276,12 @@ def test_two_bones_of_a_limb_onto_one_are_the_last_of_them() -> None:
     motion = turning(source, LeftThigh=bend, LeftThighTwist=twist)
     pairs = [("Hips", "Hips"), ("Back", "Back"), ("RightThigh RightThighTwist", "RightThigh")]
     whole = mapped(source, target, *pairs, ("LeftThigh LeftThighTwist", "LeftThigh"))
-    found = turned(carried(motion, whole), whole)
-    assert angle_between(found["LeftThigh"], multiply(bend, twist)).max() < 1e-9
+    result = turned(carried(motion, whole), whole)
+    assert angle_between(result["LeftThigh"], multiply(bend, twist)).max() < 1e-9
 
 
 def fish() -> Skeleton:
-    """A fish that hangs down as legs do, so that what is left of a difference is movement alone."""
+    """A fish that hangs down as legs do, so that only movement differs."""
     return built(
         ("Body", "", (0.0, 1.0, 0.0)),
         ("Front", "Body", (0.0, 0.2, 0.0)),
@@ -302,9 +302,9 @@ def test_two_legs_onto_a_fin_are_its_mean() -> None:
 def test_a_fin_onto_two_legs_moves_both() -> None:
     source, target = fish(), legs("Thigh")
     whole = mapped(source, target, ("Body", "Hips"), ("Front", "Back"), ("TailFin", "LeftThigh RightThigh"))
-    found = turned(carried(turning(source, TailFin=swings(Z, 0.7)), whole), whole)
+    result = turned(carried(turning(source, TailFin=swings(Z, 0.7)), whole), whole)
     for side in ("Left", "Right"):
-        assert angle_between(found[f"{side}Thigh"], swings(Z, 0.7)).max() < 1e-9
+        assert angle_between(result[f"{side}Thigh"], swings(Z, 0.7)).max() < 1e-9
 
 
 def test_bones_without_a_partner_stay_as_they_are() -> None:
@@ -312,18 +312,18 @@ def test_bones_without_a_partner_stay_as_they_are() -> None:
     body = motion.skeleton
     names = [name for name in body.names if "Arm" not in name and "Hand" not in name]
     whole = mapped(body, reframed(motion, np.random.default_rng(5)).skeleton, *((n, n) for n in names))
-    found = carried(motion, whole)
+    result = carried(motion, whole)
     for name in set(body.names) - set(names):
         joint = body.joint(name)
-        still = angle_between(found.rotations[:, joint], whole.target.rest[joint])
+        still = angle_between(result.rotations[:, joint], whole.target.rest[joint])
         assert still.max() < 1e-9, name
     head = body.joint("Head")
-    np.testing.assert_allclose(fk(found).positions[:, head], fk(motion).positions[:, head], atol=1e-9)
+    np.testing.assert_allclose(fk(result).positions[:, head], fk(motion).positions[:, head], atol=1e-9)
 
 
 @pytest.mark.parametrize("degrees", [-90.0, 30.0, 180.0])
 def test_a_given_twist_turns_the_bone_about_itself_by_that_much(degrees: float) -> None:
-    """The user's remedy where a hand comes out wrong [Hsieh05, sec. 3.2]: the bone stays where it points."""
+    """The user corrects the twist of a hand [Hsieh05, sec. 3.2]: the direction of the bone stays."""
     motion = loosened(samples.motion("march").motion[::10])
     body = motion.skeleton
     names = [(name, name) for name in body.names]
@@ -344,18 +344,18 @@ def test_a_given_twist_turns_the_bone_about_itself_by_that_much(degrees: float) 
 
 
 def test_a_frame_can_be_the_reference_pose() -> None:
-    """Counted from the same moment on both, whatever the rest poses are, a motion comes out as it was."""
+    """With reference poses from the same moment, a motion is unchanged whatever the rest poses."""
     motion = loosened(samples.motion("march").motion[::5])
     rng = np.random.default_rng(6)
     odd = replace(motion.skeleton, rest=normalize(rng.normal(size=(motion.skeleton.num_joints, 4))))
     other = reframed(replace(motion, skeleton=odd), rng)
     whole = namesakes(motion.skeleton, other.skeleton)
-    found = carried(motion, whole, source_pose=motion.rotations[4], target_pose=other.rotations[4])
-    np.testing.assert_allclose(fk(found).positions, fk(motion).positions, atol=1e-9)
+    result = carried(motion, whole, source_pose=motion.rotations[4], target_pose=other.rotations[4])
+    np.testing.assert_allclose(fk(result).positions, fk(motion).positions, atol=1e-9)
 
 
 def nested(motion: Motion) -> Motion:
-    """The same movement with a node above the hips that stands in the origin, as game rigs have."""
+    """The same movement with a node at the origin above the hips, as in game rigs."""
     body = motion.skeleton
     skeleton = replace(
         body,
@@ -374,7 +374,7 @@ def nested(motion: Motion) -> Motion:
 
 
 def test_a_node_above_the_hips_changes_nothing() -> None:
-    """Neither on the target, where it goes along without turning, nor on the source, where the hips move in it."""
+    """On the target it moves along without rotation; on the source the hips move relative to it."""
     motion = samples.motion("walk").motion[::5]
     rig = nested(motion)
     np.testing.assert_allclose(fk(rig).positions[:, 1:], fk(motion).positions, atol=1e-12)
@@ -395,8 +395,8 @@ def test_a_file_with_another_up_axis_moves_the_same(up: str, tmp_path: Path) -> 
     assert clip.motion is not None
     np.testing.assert_allclose(fk(clip.motion).positions, fk(motion).positions, atol=1e-4)
     for one, other in ((motion, clip.motion), (clip.motion, motion)):
-        found = carried(one, namesakes(one.skeleton, other.skeleton))
-        np.testing.assert_allclose(fk(found).positions, fk(one).positions, atol=1e-4)
+        result = carried(one, namesakes(one.skeleton, other.skeleton))
+        np.testing.assert_allclose(fk(result).positions, fk(one).positions, atol=1e-4)
 
 
 @pytest.mark.parametrize("degrees", [35.0, 90.0, 180.0, -120.0])
@@ -406,9 +406,9 @@ def test_a_target_that_rests_facing_elsewhere_faces_and_goes_as_the_source(degre
     assert facing(rest_motion(body))[0] @ facing(rest_motion(motion.skeleton))[0] == pytest.approx(
         np.cos(np.radians(degrees)), abs=1e-6
     )
-    found = carried(motion, namesakes(motion.skeleton, body))
-    np.testing.assert_allclose(fk(found).positions, fk(motion).positions, atol=1e-9)
-    np.testing.assert_allclose(facing(found), facing(motion), atol=1e-9)
+    result = carried(motion, namesakes(motion.skeleton, body))
+    np.testing.assert_allclose(fk(result).positions, fk(motion).positions, atol=1e-9)
+    np.testing.assert_allclose(facing(result), facing(motion), atol=1e-9)
 
 
 def dog_onto_adult() -> tuple[Motion, Alignment]:
@@ -445,9 +445,9 @@ def test_in_stance_a_turn_about_a_limb_stays_one_about_the_limb(heading: float) 
     above = pose[1][dog.parents[chest]]
     rotations[:, chest] = multiply(conjugate(above), multiply(roll, pose[1][chest]))
     rotations[:, 0] = multiply(from_axis_angle(Y, np.full(6, heading)), rotations[:, 0])
-    found = carry(replace(motion, rotations=rotations), aligned, floor=LEVEL, ratio=1.0)
+    result = carry(replace(motion, rotations=rotations), aligned, floor=LEVEL, ratio=1.0)
     top = adult.joint("Spine1")
-    turn = multiply(fk(found).rotations[:, top], conjugate(fk(found).rotations[0, top]))
+    turn = multiply(fk(result).rotations[:, top], conjugate(fk(result).rotations[0, top]))
     wanted = from_axis_angle(Y, np.linspace(0.0, 0.5, 6))
     assert angle_between(turn, wanted).max() < 0.15, "about the vertical, as far as the trunks are straight"
     across = from_axis_angle(rotate(from_axis_angle(Y, heading), Z), np.linspace(0.0, 0.5, 6))
@@ -457,13 +457,13 @@ def test_in_stance_a_turn_about_a_limb_stays_one_about_the_limb(heading: float) 
 def test_joints_of_few_axes_get_only_what_they_can_do() -> None:
     """Knees and elbows stay hinges and a fixed joint fixed, whatever the source does there."""
     motion, aligned = dog_onto_adult()
-    found = carry(motion, aligned, floor=LEVEL, ratio=1.5)
-    body = found.skeleton
+    result = carry(motion, aligned, floor=LEVEL, ratio=1.5)
+    body = result.skeleton
     hinges = [body.joint(f"{side}{part}") for side in ("Left", "Right") for part in ("Leg", "ForeArm")]
     assert all(body.kinds[j] is JointKind.HINGE for j in hinges)
-    again = joint_rotations(body, joint_angles(body, found.rotations))
-    assert angle_between(again[:, hinges], found.rotations[:, hinges]).max() < 1e-7
-    moved = angle_between(found.rotations[:, hinges], found.rotations[:1, hinges]).max(axis=0)
+    again = joint_rotations(body, joint_angles(body, result.rotations))
+    assert angle_between(again[:, hinges], result.rotations[:, hinges]).max() < 1e-7
+    moved = angle_between(result.rotations[:, hinges], result.rotations[:1, hinges]).max(axis=0)
     assert moved.min() > 0.3, "they do bend"
     stiff = replace(
         body,
@@ -487,8 +487,8 @@ def test_the_sign_of_a_quaternion_means_nothing() -> None:
 def test_neighbouring_frames_are_of_one_sign() -> None:
     motion, aligned = dog_onto_adult()
     signs = np.random.default_rng(8).choice([-1.0, 1.0], (*motion.rotations.shape[:2], 1))
-    found = carry(replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5).rotations
-    assert np.einsum("fji,fji->fj", found[1:], found[:-1]).min() > 0.9
+    result = carry(replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5).rotations
+    assert np.einsum("fji,fji->fj", result[1:], result[:-1]).min() > 0.9
 
 
 def test_the_mirror_image_of_a_motion_becomes_the_mirror_image() -> None:
@@ -506,6 +506,6 @@ def test_a_motion_of_somebody_else_is_refused() -> None:
 
 def test_one_frame_is_a_motion_too() -> None:
     motion, aligned = dog_onto_adult()
-    found = carry(motion[:1], aligned, floor=LEVEL, ratio=1.5)
-    assert found.num_frames == 1
-    assert np.isfinite(found.root).all()
+    result = carry(motion[:1], aligned, floor=LEVEL, ratio=1.5)
+    assert result.num_frames == 1
+    assert np.isfinite(result.root).all()

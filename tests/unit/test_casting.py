@@ -1,4 +1,4 @@
-"""Casting: when angles are taken over as they are, when two bodies are mapped and aligned, and by whose choice."""
+"""Matching actors: when angles are copied, when two bodies are mapped and aligned, and how that is chosen."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def walk() -> Motion:
 
 
 def lowered(body: Skeleton, degrees: float) -> Skeleton:
-    """The same body with its left arm let down in the rest pose, as the joints below it see it."""
+    """The same body with its left arm lowered in the rest pose."""
     rest, joint = body.rest.copy(), body.joint("LeftArm")
     rest[joint] = multiply(rest[joint], from_axis_angle(Z, -np.radians(degrees)))
     return replace(body, rest=rest)
 
 
 def rebuilt(body: Skeleton, degrees: float) -> Skeleton:
-    """The same joints with the left forearm built in at another angle."""
+    """The same joints with the left forearm at another angle."""
     offsets, joint = body.offsets.copy(), body.joint("LeftForeArm")
     turn = np.radians(degrees)
     x, y, z = offsets[joint]
@@ -47,8 +47,8 @@ def test_a_target_of_the_same_build_takes_the_angles() -> None:
     part = match_actor(motion, motion.skeleton.scaled(0.7), name="small")
     assert part.alignment is None
     assert part.name == "small"
-    found = retarget(motion, motion.skeleton.scaled(0.7), options=PLAIN)
-    np.testing.assert_array_equal(found.motion.rotations, motion.rotations)
+    result = retarget(motion, motion.skeleton.scaled(0.7), options=PLAIN)
+    np.testing.assert_array_equal(result.motion.rotations, motion.rotations)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_the_same_joints_in_another_rest_pose_are_aligned(degrees: float, mapped
 
 
 def test_arms_down_is_no_stumbling_block() -> None:
-    """Angles counted from another rest pose: copying them lifts the arm, casting keeps it."""
+    """With another rest pose, copying the angles lifts the arm; alignment keeps it."""
     loose = replace(walk().skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     motion = replace(walk(), skeleton=loose)
     body = rebuilt(loose, 80.0)
     joints = [motion.skeleton.joint(name) for name in ("LeftArm", "LeftForeArm", "LeftHand")]
-    found = retarget(motion, body, options=PLAIN).motion
-    np.testing.assert_allclose(fk(found).positions[:, joints], fk(motion).positions[:, joints], atol=1e-9)
+    result = retarget(motion, body, options=PLAIN).motion
+    np.testing.assert_allclose(fk(result).positions[:, joints], fk(motion).positions[:, joints], atol=1e-9)
     copied = fk(replace(motion, skeleton=body)).positions[:, joints]
     assert np.abs(copied - fk(motion).positions[:, joints]).max() > 0.2
 
@@ -81,8 +81,8 @@ def test_arms_down_is_no_stumbling_block() -> None:
 def test_asking_for_an_alignment_gets_one() -> None:
     motion = walk()
     body = motion.skeleton
-    for asked in ({"align_by": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
-        part = match_actor(motion, body, **asked)
+    for options in ({"align_by": "direction"}, {"source_pose": body.rest}, {"target_pose": body.rest}):
+        part = match_actor(motion, body, **options)
         assert part.alignment is not None
         assert not part.alignment.stance
     stood = match_actor(motion, body, align_by="stance").alignment
@@ -93,7 +93,7 @@ def test_asking_for_an_alignment_gets_one() -> None:
 
 
 def test_a_given_map_is_the_map() -> None:
-    """Even between two of one build, and even where it crosses left and right."""
+    """A given map is used even for bodies of the same build, and even if it crosses left and right."""
     motion = walk()
     body = motion.skeleton
     pairs = [Pair(source=("Hips",), target=("Hips",)), Pair(source=("LeftArm",), target=("RightArm",))]
@@ -101,10 +101,10 @@ def test_a_given_map_is_the_map() -> None:
     part = match_actor(motion, body, correspondence=whole)
     assert part.alignment is not None
     assert part.alignment.correspondence is whole
-    found = retarget(motion, body, correspondence=whole, options=PLAIN).motion
+    result = retarget(motion, body, correspondence=whole, options=PLAIN).motion
     still, moved = body.joint("LeftArm"), body.joint("RightArm")
-    assert angle_between(found.rotations[1:, still], found.rotations[:-1, still]).max() < 1e-9
-    assert angle_between(found.rotations, found.rotations[:1])[:, moved].max() > 0.2
+    assert angle_between(result.rotations[1:, still], result.rotations[:-1, still]).max() < 1e-9
+    assert angle_between(result.rotations, result.rotations[:1])[:, moved].max() > 0.2
 
 
 def test_one_of_another_build_is_mapped_by_itself() -> None:
@@ -143,21 +143,21 @@ def test_reference_poses_are_passed_on() -> None:
 
 
 def test_a_targets_own_motion_tells_how_it_stands() -> None:
-    """A target whose rest pose is a heap of bones, with a motion of its own: the walk comes out standing."""
+    """A target with a random rest pose and a motion: the walk comes out upright."""
     motion = walk()
     rng = np.random.default_rng(9)
-    own = samples.motion("march", seconds=1.0).motion
-    heap = replace(own.skeleton, name="heap", rest=normalize(rng.normal(size=(own.skeleton.num_joints, 4))))
+    march = samples.motion("march", seconds=1.0).motion
+    heap = replace(march.skeleton, name="heap", rest=normalize(rng.normal(size=(march.skeleton.num_joints, 4))))
     heap = replace(heap, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
-    found = retarget(
+    result = retarget(
         motion,
         heap,
         correspondence=same_names(motion.skeleton, heap),
-        target_motion=replace(own, skeleton=heap),
+        target_motion=replace(march, skeleton=heap),
         options=PLAIN,
     ).motion
     names = ["LeftFoot", "RightFoot", "LeftHand", "RightHand", "Neck"]
-    apart = fk(found).points(names) - fk(motion).points(names)
+    apart = fk(result).points(names) - fk(motion).points(names)
     assert np.linalg.norm(apart, axis=-1).max() < 0.12
 
 
@@ -199,7 +199,7 @@ def test_several_of_different_build_are_one_plan() -> None:
         match_actor(lead, samples.character("other"), name="lead"),
         Assignment(motion=follow, target=follow.skeleton, name="follow"),
     ]
-    found = plan(parts, contacts=scene.contacts).solve()
-    assert not found.unmet
-    assert [m.skeleton.name for m in found.motions] == ["other", follow.skeleton.name]
-    assert any(o.constraint.kind == "attach" for o in found.outcomes)
+    result = plan(parts, contacts=scene.contacts).solve()
+    assert not result.unmet
+    assert [m.skeleton.name for m in result.motions] == ["other", follow.skeleton.name]
+    assert any(o.constraint.kind == "attach" for o in result.outcomes)

@@ -618,7 +618,7 @@ RIGS = {
 
 
 def make_rig(tree: str, sides: tuple[str, str]) -> Skeleton:
-    """A skeleton from lines of names with rough places; lines with `*` are made for both sides, one after the other."""
+    """A skeleton from lines of names with rough positions; lines with `*` give both sides, one after the other."""
     names: list[str] = []
     parents: list[int] = []
     places: list[list[float]] = []
@@ -630,14 +630,14 @@ def make_rig(tree: str, sides: tuple[str, str]) -> Skeleton:
         while above and above[-1][0] >= depth:
             above.pop()
         sided = "*" in name
-        made = []
+        children = []
         for which, sign in ((0, 1.0), (1, -1.0)) if sided else ((0, 1.0),):
             short = sides[which][:1] if "*1" in name else sides[which]
             parents.append(above[-1][1][min(which, len(above[-1][1]) - 1)] if above else -1)
-            made.append(len(names))
+            children.append(len(names))
             names.append(name.replace("*1", short).replace("*", short))
             places.append([sign * float(x) / 100.0, float(y) / 100.0, float(z) / 100.0])
-        above.append((depth, made))
+        above.append((depth, children))
     at = np.array(places)
     offsets = np.array([p if parent < 0 else p - at[parent] for p, parent in zip(at, parents)])
     return Skeleton(names=tuple(names), parents=np.array(parents), offsets=offsets)
@@ -646,20 +646,20 @@ def make_rig(tree: str, sides: tuple[str, str]) -> Skeleton:
 def expected(bones: str, sides: tuple[str, str]) -> dict[str, str | None]:
     """The main bones as written by hand, for both sides."""
     hips, spine, head, *limbs = (bone.replace(",", " ") for bone in bones.split())
-    found: dict[str, str | None] = {"hips": hips, "spine": None if spine == "-" else spine, "head": head}
+    joints: dict[str, str | None] = {"hips": hips, "spine": None if spine == "-" else spine, "head": head}
     parts = ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot")
     for which, word in zip(("left", "right"), sides):
-        found |= {f"{which}_{part}": bone.replace("*", word) for part, bone in zip(parts, limbs)}
-    return found
+        joints |= {f"{which}_{part}": bone.replace("*", word) for part, bone in zip(parts, limbs)}
+    return joints
 
 
 @pytest.mark.parametrize("name", RIGS)
 def test_main_bones_are_found(name: str) -> None:
     sides, tree, bones = RIGS[name]
     rig = make_rig(tree, sides)
-    found = roles(rig)
-    said = {part: rig.names[found[part]] if part in found else None for part in MAIN}
-    assert said == expected(bones, sides)
+    joints = roles(rig)
+    names = {part: rig.names[joints[part]] if part in joints else None for part in MAIN}
+    assert names == expected(bones, sides)
 
 
 @pytest.mark.parametrize("name", RIGS)
@@ -675,7 +675,7 @@ def test_names_of_no_convention() -> None:
 
 def test_every_convention_has_a_rig_here() -> None:
     variants = {"CMU for 3ds Max", "Xsens BVH", "Unity", "Kinect, first"}
-    assert {found.name for found in CONVENTIONS} - variants == set(RIGS)
+    assert {joints.name for joints in CONVENTIONS} - variants == set(RIGS)
 
 
 def test_rigify_originals_do_not_stand_in_for_deforming_bones() -> None:
@@ -697,10 +697,10 @@ def test_rigify_originals_do_not_stand_in_for_deforming_bones() -> None:
             DEF-foot.R -9 9 0
         """
     rig = make_rig(tree, ("L", "R"))
-    found = roles(rig)
-    assert rig.names[found["left_upper_leg"]] == "DEF-thigh.L"
-    assert rig.names[found["right_foot"]] == "DEF-foot.R"
-    assert rig.names[found["hips"]] == "DEF-spine"
+    joints = roles(rig)
+    assert rig.names[joints["left_upper_leg"]] == "DEF-thigh.L"
+    assert rig.names[joints["right_foot"]] == "DEF-foot.R"
+    assert rig.names[joints["hips"]] == "DEF-spine"
 
 
 def test_numbered_limbs_are_told_by_their_order() -> None:
@@ -718,14 +718,14 @@ def test_numbered_limbs_are_told_by_their_order() -> None:
             leg_joint_*_5 9 2 12
         """
     rig = make_rig(tree, ("L", "R"))
-    found = {part: rig.names[joint] for part, joint in roles(rig).items()}
-    assert found["left_upper_arm"] == "arm_joint_L_1"
-    assert found["right_lower_arm"] == "arm_joint_R_2"
-    assert found["left_hand"] == "arm_joint_L_3"
-    assert found["left_upper_leg"] == "leg_joint_L_1"
-    assert found["right_lower_leg"] == "leg_joint_R_2"
-    assert found["left_foot"] == "leg_joint_L_3"
-    assert found["right_toe"] == "leg_joint_R_5"
+    joints = {part: rig.names[joint] for part, joint in roles(rig).items()}
+    assert joints["left_upper_arm"] == "arm_joint_L_1"
+    assert joints["right_lower_arm"] == "arm_joint_R_2"
+    assert joints["left_hand"] == "arm_joint_L_3"
+    assert joints["left_upper_leg"] == "leg_joint_L_1"
+    assert joints["right_lower_leg"] == "leg_joint_R_2"
+    assert joints["left_foot"] == "leg_joint_L_3"
+    assert joints["right_toe"] == "leg_joint_R_5"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Maps of bones: what a valid one says of itself, and each reason to refuse one."""
+"""Maps of bones: properties of valid maps, and every reason to refuse one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import UnknownNameError
-from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, carries, is_chain
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, is_ancestor, is_chain
 
 ADULT, DOG, SHARK = (samples.character(name) for name in ("adult", "dog", "shark"))
 
@@ -17,7 +17,7 @@ def pair(source: str, target: str, **more: object) -> Pair:
     return Pair(source=tuple(source.split()), target=tuple(target.split()), **more)  # type: ignore[arg-type]
 
 
-def made(*pairs: Pair, points: tuple[PointPair, ...] = ()) -> Correspondence:
+def make_map(*pairs: Pair, points: tuple[PointPair, ...] = ()) -> Correspondence:
     return Correspondence(source=ADULT, target=DOG, pairs=pairs, points=points)
 
 
@@ -45,26 +45,26 @@ def test_pairs_that_make_no_sense(given: dict[str, object], said: str) -> None:
 
 def test_unknown_bones_name_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="the target has no bone `Haed`; nearest: `Head`"):
-        made(HIPS, pair("Head", "Haed"))
+        make_map(HIPS, pair("Head", "Haed"))
     with pytest.raises(UnknownNameError, match="the source has no bone `LeftThigh`"):
-        made(HIPS, pair("LeftThigh", "LeftThigh"))
+        make_map(HIPS, pair("LeftThigh", "LeftThigh"))
 
 
 def test_a_bone_in_two_pairs_is_ambiguous() -> None:
     with pytest.raises(CorrespondenceError, match="ambiguous: `Head` of the source is in two pairs"):
-        made(HIPS, pair("Head", "Head"), pair("Head", "Neck"))
+        make_map(HIPS, pair("Head", "Head"), pair("Head", "Neck"))
     with pytest.raises(CorrespondenceError, match="a bone of the target is named twice"):
-        made(HIPS, pair("Head", "Head Head"))
+        make_map(HIPS, pair("Head", "Head Head"))
 
 
 def test_turning_the_tree_over_is_refused() -> None:
     with pytest.raises(CorrespondenceError, match="cyclic: `LeftUpLeg` carries `LeftLeg`") as caught:
-        made(HIPS, pair("LeftUpLeg", "LeftShin"), pair("LeftLeg", "LeftThigh"))
+        make_map(HIPS, pair("LeftUpLeg", "LeftShin"), pair("LeftLeg", "LeftThigh"))
     assert "exchange the partners" in caught.value.hint
 
 
 def test_bones_side_by_side_on_one_body_may_follow_each_other_on_the_other() -> None:
-    """A head hangs from a spine on a human and beside it on a shark: neither turns the other over."""
+    """A head is below the spine on a human and beside it on a shark: the trees do not contradict each other."""
     whole = Correspondence(
         source=ADULT, target=SHARK, pairs=(pair("Hips", "Body"), pair("Spine", "Spine1"), pair("Head", "Head"))
     )
@@ -73,21 +73,21 @@ def test_bones_side_by_side_on_one_body_may_follow_each_other_on_the_other() -> 
 
 def test_a_map_needs_pairs_and_a_root() -> None:
     with pytest.raises(CorrespondenceError, match="no pairs") as caught:
-        made()
+        make_map()
     assert "understudy map" in caught.value.hint
     with pytest.raises(CorrespondenceError, match=r"no root.*topmost are `LeftUpLeg` -> `LeftThigh`, `Head` -> `Head`"):
-        made(pair("LeftUpLeg", "LeftThigh"), pair("Head", "Head"))
+        make_map(pair("LeftUpLeg", "LeftThigh"), pair("Head", "Head"))
 
 
 def test_points_must_exist() -> None:
     with pytest.raises(UnknownNameError, match="`Nosse` is neither a joint nor an end; nearest: `Nose`"):
-        made(HIPS, points=(PointPair(source="HeadTop", target="Nosse"),))
+        make_map(HIPS, points=(PointPair(source="HeadTop", target="Nosse"),))
 
 
 def test_what_a_map_says_of_itself() -> None:
     legs = pair("LeftUpLeg RightUpLeg", "Tail")
     spine = pair("LowerBack Spine Spine1", "Spine Spine1")
-    whole = made(legs, spine, HIPS)
+    whole = make_map(legs, spine, HIPS)
     assert whole.root is HIPS
     assert whole.ordered == (HIPS, spine, legs)
     assert whole.pair_of("source", "Spine1") is spine
@@ -99,7 +99,7 @@ def test_what_a_map_says_of_itself() -> None:
 
 
 def test_reversed_twice_is_the_same() -> None:
-    whole = made(HIPS, pair("Head", "Head", twist=0.3), points=(PointPair(source="HeadTop", target="Nose"),))
+    whole = make_map(HIPS, pair("Head", "Head", twist=0.3), points=(PointPair(source="HeadTop", target="Nose"),))
     back = whole.reversed()
     assert back.pairs[1] == pair("Head", "Head", twist=-0.3)
     assert back.points == (PointPair(source="Nose", target="HeadTop"),)
@@ -107,8 +107,8 @@ def test_reversed_twice_is_the_same() -> None:
 
 
 def test_chains() -> None:
-    assert carries(ADULT, "Hips", "LeftHand")
-    assert not carries(ADULT, "LeftHand", "Hips")
-    assert not carries(ADULT, "Hips", "Hips")
+    assert is_ancestor(ADULT, "Hips", "LeftHand")
+    assert not is_ancestor(ADULT, "LeftHand", "Hips")
+    assert not is_ancestor(ADULT, "Hips", "Hips")
     assert is_chain(ADULT, ("LowerBack", "Spine1", "Head"))
     assert not is_chain(ADULT, ("LeftUpLeg", "RightUpLeg"))

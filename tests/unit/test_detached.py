@@ -1,4 +1,4 @@
-"""Feet that hang from the ground beside the leg: found, hung on the leg, and put back."""
+"""Feet that hang from the ground beside the leg: found, attached to the leg, and detached again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rig(**changes: object) -> Skeleton:
 
 
 def moved(skeleton: Skeleton, frames: int = 7) -> Motion:
-    """Every joint turned at random, and a path."""
+    """Random rotations of all joints, and a path."""
     rng = np.random.default_rng(3)
     turns = exp(0.3 * rng.normal(size=(frames, skeleton.num_joints, 3)))
     return Motion(
@@ -79,43 +79,43 @@ def test_a_handle_that_carries_nothing_is_none() -> None:
 
 
 def test_hung_on_the_leg_it_rests_as_before() -> None:
-    skeleton, made = rig(), attach(rig())
-    order = [made.index[name] for name in skeleton.names]
-    for before, after in zip(skeleton.rest_world, made.rest_world):
+    skeleton, attached = rig(), attach(rig())
+    order = [attached.index[name] for name in skeleton.names]
+    for before, after in zip(skeleton.rest_world, attached.rest_world):
         np.testing.assert_allclose(after[order], before, atol=1e-12)
-    assert {made.names[made.parents[made.index[f"Foot{s}"]]] for s in (".L", ".R")} == {"Shin.L", "Shin.R"}
-    assert {end.joint for end in made.ends} == {"Foot.L", "Foot.R"}
-    assert detached(made) == {}
+    assert {attached.names[attached.parents[attached.index[f"Foot{s}"]]] for s in (".L", ".R")} == {"Shin.L", "Shin.R"}
+    assert {end.joint for end in attached.ends} == {"Foot.L", "Foot.R"}
+    assert detached(attached) == {}
 
 
 def test_limits_and_axes_go_with_their_joints() -> None:
     limits = np.tile([-np.inf, np.inf], (9, 3, 1))
     limits[2] = [-0.5, 0.25]
-    made = attach(rig(limits=limits))
-    np.testing.assert_array_equal(made.limits[made.index["Foot.L"]], limits[2])
-    np.testing.assert_array_equal(made.limits[made.index["Shin.L"]], limits[6])
+    attached = attach(rig(limits=limits))
+    np.testing.assert_array_equal(attached.limits[attached.index["Foot.L"]], limits[2])
+    np.testing.assert_array_equal(attached.limits[attached.index["Shin.L"]], limits[6])
 
 
 @pytest.mark.parametrize("back", [False, True])
 def test_rehung_nothing_moves(back: bool) -> None:
     one, other = (attach(rig()), rig()) if back else (rig(), attach(rig()))
     motion = moved(one)
-    found = rehung(motion, other)
-    poses = fk(motion), fk(found)
+    result = rehung(motion, other)
+    poses = fk(motion), fk(result)
     order = [other.index[name] for name in one.names]
     np.testing.assert_allclose(poses[1].positions[:, order], poses[0].positions, atol=1e-12)
     dots = np.abs(np.einsum("fji,fji->fj", poses[1].rotations[:, order], poses[0].rotations))
     np.testing.assert_allclose(dots, 1.0, atol=1e-12)
-    again = rehung(found, one)
+    again = rehung(result, one)
     np.testing.assert_allclose(fk(again).positions, poses[0].positions, atol=1e-12)
     assert again.offsets is None
 
 
 def test_put_back_only_the_feet_have_places_of_their_own() -> None:
     skeleton = rig()
-    found = rehung(moved(attach(skeleton)), skeleton)
-    assert found.offsets is not None
-    strays = np.abs(found.offsets - skeleton.offsets).max(axis=(0, 2)) > 1e-6
+    result = rehung(moved(attach(skeleton)), skeleton)
+    assert result.offsets is not None
+    strays = np.abs(result.offsets - skeleton.offsets).max(axis=(0, 2)) > 1e-6
     assert {skeleton.names[j] for j in np.flatnonzero(strays)} == {"Foot.L", "Foot.R"}
 
 
@@ -131,5 +131,5 @@ def test_what_is_told_of_it() -> None:
 
 def test_other_joints_are_refused() -> None:
     other = replace(rig(), names=("Root", "Body", "Foot.L", "Foot.R", "Hand", *rig().names[5:]))
-    with pytest.raises(SkeletonError, match=r"only hung otherwise; these differ: Hand, Knee\.L"):
+    with pytest.raises(SkeletonError, match=r"with other parents; these differ: Hand, Knee\.L"):
         rehung(moved(rig()), other)

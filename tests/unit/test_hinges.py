@@ -1,4 +1,4 @@
-"""Chains of hinges that turn together like one joint."""
+"""Chains of hinges that act together like one joint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAMES = 90
 
 
 def chain(axes: list[Array], limits: list[tuple[float, float]], rest: Array | None = None) -> Skeleton:
-    """A free root and a row of hinges below it."""
+    """A free root and a chain of hinges below it."""
     count = len(axes) + 1
     rows, ranges = np.zeros((count, 3, 3)), np.tile([-np.inf, np.inf], (count, 3, 1))
     rows[0], rows[1:, 0], ranges[1:, 0] = np.eye(3), axes, limits
@@ -38,20 +38,20 @@ def product(local: Array) -> Array:
 
 
 def swaying(size: float, seed: int) -> Array:
-    """(F, 4) a smooth there and back about one axis."""
+    """(F, 4) a smooth rotation forth and back about one axis."""
     axis = np.random.default_rng(seed).normal(size=3)
     return exp(np.outer(np.sin(np.linspace(0, 6, FRAMES)), size * axis / np.linalg.norm(axis)))
 
 
-def best_of_a_grid(skeleton: Skeleton, wanted: Array, count: int) -> Array:
-    """(F,) how near any of many angles inside the limits comes, radians."""
+def best_of_a_grid(skeleton: Skeleton, goals: Array, count: int) -> Array:
+    """(F,) radians between the goals and the nearest of many angles within the limits."""
     axes, limits = skeleton.axes[1:, 0], skeleton.limits[1:, 0]
     sides = [np.linspace(low, high, count) for low, high in limits]
     angles = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, len(axes))
     turned = identity(len(angles))
     for k, axis in enumerate(axes):
         turned = multiply(multiply(turned, skeleton.rest[k + 1]), from_axis_angle(axis, angles[:, k]))
-    return 2.0 * np.arccos(np.clip(np.abs(wanted @ turned.T).max(axis=1), 0.0, 1.0))
+    return 2.0 * np.arccos(np.clip(np.abs(goals @ turned.T).max(axis=1), 0.0, 1.0))
 
 
 WIDE = [(-3.0, 3.0)] * 3
@@ -67,20 +67,20 @@ ORDERS = {
 @pytest.mark.parametrize("seed", range(3))
 def test_three_hinges_turn_any_way(order: str, seed: int) -> None:
     skeleton = chain(ORDERS[order], WIDE)
-    # About an axis of its own turned a little: at its middle angle's zero, X Y X is locked.
-    wanted = multiply(from_axis_angle(ORDERS[order][1], 0.8), swaying(0.7, seed))
-    found = turn_hinges(skeleton, (1, 2, 3), wanted)
-    assert angle_between(product(found), wanted).max() < 1e-12
+    # The rotation axis is tilted a little: at a zero middle angle, X Y X is in gimbal lock.
+    goals = multiply(from_axis_angle(ORDERS[order][1], 0.8), swaying(0.7, seed))
+    rotations = turn_hinges(skeleton, (1, 2, 3), goals)
+    assert angle_between(product(rotations), goals).max() < 1e-12
 
 
 def test_rest_rotations_between_the_hinges_count() -> None:
     rest = np.concatenate([identity(1), exp(np.array([[0.0, -0.2, 0.0], [0.0, 0.17, 0.0], [0.0, 0.0, 0.3]]))])
     skeleton = chain([Y, X, Z], WIDE, rest)
-    wanted = multiply(product(rest[None, 1:]), swaying(0.9, 1))
-    found = turn_hinges(skeleton, (1, 2, 3), wanted)
-    assert angle_between(product(found), wanted).max() < 1e-12
+    goals = multiply(product(rest[None, 1:]), swaying(0.9, 1))
+    rotations = turn_hinges(skeleton, (1, 2, 3), goals)
+    assert angle_between(product(rotations), goals).max() < 1e-12
     for joint, axis in ((1, Y), (2, X), (3, Z)):
-        turned = multiply(np.array([1.0, -1.0, -1.0, -1.0]) * rest[joint], found[:, joint - 1])
+        turned = multiply(np.array([1.0, -1.0, -1.0, -1.0]) * rest[joint], rotations[:, joint - 1])
         assert np.abs(np.cross(turned[:, 1:], axis)).max() < 1e-12, "each turns about its own axis only"
 
 
@@ -96,38 +96,38 @@ def test_rest_rotations_between_the_hinges_count() -> None:
 )
 def test_limits_are_kept_at_the_least_cost(axes: list[Array], limits: list[tuple[float, float]], seed: int) -> None:
     skeleton = chain(axes, limits)
-    wanted = swaying(1.1, seed)
+    goals = swaying(1.1, seed)
     joints = tuple(range(1, len(axes) + 1))
-    found = turn_hinges(skeleton, joints, wanted)
-    angles = 2.0 * np.arctan2(np.einsum("fji,ji->fj", found[..., 1:], np.array(axes)), found[..., 0])
+    rotations = turn_hinges(skeleton, joints, goals)
+    angles = 2.0 * np.arctan2(np.einsum("fji,ji->fj", rotations[..., 1:], np.array(axes)), rotations[..., 0])
     low, high = np.array(limits).T
     assert np.all(angles > low - 1e-9)
     assert np.all(angles < high + 1e-9)
-    off = angle_between(product(found), wanted)
-    assert np.max(off - best_of_a_grid(skeleton, wanted, 61 if len(axes) < 3 else 31)) < 1e-6
-    assert angle_between(found[1:], found[:-1]).max() < 0.3, "no leaps from frame to frame"
+    off = angle_between(product(rotations), goals)
+    assert np.max(off - best_of_a_grid(skeleton, goals, 61 if len(axes) < 3 else 31)) < 1e-6
+    assert angle_between(rotations[1:], rotations[:-1]).max() < 0.3, "no leaps from frame to frame"
 
 
 def test_slanted_axes_are_solved_too() -> None:
     slanted = [Y, np.array([1.0, 0.4, 0.0]) / np.hypot(1.0, 0.4), Z]
-    wanted = swaying(0.5, 2)
-    found = turn_hinges(chain(slanted, WIDE), (1, 2, 3), wanted)
-    assert angle_between(product(found), wanted).max() < 1e-5
+    goals = swaying(0.5, 2)
+    rotations = turn_hinges(chain(slanted, WIDE), (1, 2, 3), goals)
+    assert angle_between(product(rotations), goals).max() < 1e-5
 
 
 def test_a_wide_range_is_left_on_one_side_only() -> None:
     skeleton = chain([Z], [(-0.5, 4.5)])
-    wanted = exp(np.outer(np.linspace(0.0, -2.0, FRAMES), Z))
-    found = turn_hinges(skeleton, (1,), wanted)[:, 0]
-    angles = 2.0 * np.arctan2(found[:, 3], found[:, 0])
+    goals = exp(np.outer(np.linspace(0.0, -2.0, FRAMES), Z))
+    rotations = turn_hinges(skeleton, (1,), goals)[:, 0]
+    angles = 2.0 * np.arctan2(rotations[:, 3], rotations[:, 0])
     np.testing.assert_allclose(angles, np.maximum(np.linspace(0.0, -2.0, FRAMES), -0.5), atol=1e-9)
 
 
 def test_room_inside_the_limits() -> None:
     skeleton = chain([Z], [(-0.5, 0.5)])
-    found = turn_hinges(skeleton, (1,), exp(np.outer(np.linspace(0, 1, FRAMES), Z)), inside=0.05)[:, 0]
-    assert np.max(2.0 * np.arctan2(found[:, 3], found[:, 0])) == pytest.approx(0.45)
-    narrow = turn_hinges(chain([Z], [(0.0, 0.1)]), (1,), exp(np.outer(np.ones(3), Z)), inside=0.3)[:, 0]
+    rotations = turn_hinges(skeleton, (1,), exp(np.outer(np.linspace(0, 1, FRAMES), Z)), margin=0.05)[:, 0]
+    assert np.max(2.0 * np.arctan2(rotations[:, 3], rotations[:, 0])) == pytest.approx(0.45)
+    narrow = turn_hinges(chain([Z], [(0.0, 0.1)]), (1,), exp(np.outer(np.ones(3), Z)), margin=0.3)[:, 0]
     np.testing.assert_allclose(2.0 * np.arctan2(narrow[:, 3], narrow[:, 0]), 0.09)
 
 
@@ -136,9 +136,9 @@ def test_a_capture_that_flips_is_bridged() -> None:
     clean = exp(np.outer(0.3 * np.sin(np.linspace(0, 3, FRAMES)), Y))
     flipped = clean.copy()
     flipped[30:40] = multiply(clean[30:40], from_axis_angle(Z, np.radians(165.0)))
-    found = turn_hinges(skeleton, (1, 2), flipped)
-    assert angle_between(found[1:], found[:-1]).max() < 0.05
-    assert angle_between(product(found), clean).max() < 0.02
+    rotations = turn_hinges(skeleton, (1, 2), flipped)
+    assert angle_between(rotations[1:], rotations[:-1]).max() < 0.05
+    assert angle_between(product(rotations), clean).max() < 0.02
 
 
 def test_groups_follow_pairs_and_parts() -> None:

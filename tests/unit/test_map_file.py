@@ -1,4 +1,4 @@
-"""Map files: written, read back the same, and every mistake in them told with its line."""
+"""Map files: written and read back the same; every mistake is reported with its line."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ def hand_made() -> Correspondence:
 
 
 def test_a_map_read_back_is_the_same(tmp_path: Path) -> None:
-    for number, made in enumerate((hand_made(), suggest(ADULT, DOG), suggest(DOG, samples.character("spider")))):
+    for number, correspondence in enumerate(
+        (hand_made(), suggest(ADULT, DOG), suggest(DOG, samples.character("spider")))
+    ):
         first, second = tmp_path / f"{number}a.toml", tmp_path / f"{number}b.toml"
-        write_map(made, first, "walk.bvh", "dog.bvh")
-        read = read_map(first, made.source, made.target)
-        assert same(read, made)
+        write_map(correspondence, first, "walk.bvh", "dog.bvh")
+        read = read_map(first, correspondence.source, correspondence.target)
+        assert same(read, correspondence)
         write_map(read, second, "walk.bvh", "dog.bvh")
         assert second.read_text() == first.read_text()
 
@@ -72,9 +74,11 @@ def test_the_text_explains_itself_and_lists_what_is_left() -> None:
 def test_names_with_blanks_quotes_and_other_letters(tmp_path: Path) -> None:
     names = ("Bip01 Pelvis", 'the "knee"', "左足首", "back\\slash")
     rig = Skeleton(names=names, parents=np.array([-1, 0, 1, 2]), offsets=np.ones((4, 3)))
-    made = Correspondence(source=rig, target=rig, pairs=tuple(Pair(source=(n,), target=(n,)) for n in names[:3]))
-    write_map(made, tmp_path / "map.toml")
-    assert same(read_map(tmp_path / "map.toml", rig, rig), made)
+    correspondence = Correspondence(
+        source=rig, target=rig, pairs=tuple(Pair(source=(n,), target=(n,)) for n in names[:3])
+    )
+    write_map(correspondence, tmp_path / "map.toml")
+    assert same(read_map(tmp_path / "map.toml", rig, rig), correspondence)
 
 
 def test_what_people_write_by_hand(tmp_path: Path) -> None:
@@ -89,8 +93,8 @@ def test_what_people_write_by_hand(tmp_path: Path) -> None:
 ROOT = '[[pair]]\nsource = "Hips"\ntarget = "Hips"\n'
 TWO = '[[pair]]\nsource = "{}"\ntarget = "{}"\n[[pair]]\nsource = "{}"\ntarget = "{}"\n'
 WRONG = {
-    "no TOML": (ROOT + "source = Hips\n", 4, "no TOML", "quotes"),
-    "no end": (ROOT + '[[pair]]\nsource = "Hips', 5, "no TOML", "quotes"),
+    "not TOML": (ROOT + "source = Hips\n", 4, "not valid TOML", "quotes"),
+    "no end": (ROOT + '[[pair]]\nsource = "Hips', 5, "not valid TOML", "quotes"),
     "unknown table": (ROOT + "[pairs]\na = 1\n", 4, "no key `pairs`", "`pair`"),
     "one table": ('[pair]\nsource = "Hips"\n', 1, "expected a list of `pair` tables", "[[pair]]"),
     "no tables": ("pair = [1]\n", 1, "expected a table", "[[pair]]"),

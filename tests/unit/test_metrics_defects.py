@@ -1,4 +1,4 @@
-"""Every metric against defects of known size, put into clean sample motions on purpose."""
+"""Every metric against defects of known size in clean sample motions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def scene(name: str, fps: float = 30.0) -> Scene:
 
 
 def shifted(motion: Motion, by: Array) -> Motion:
-    """A motion with its root elsewhere: by (3,) always or (F, 3) at each frame."""
+    """A motion with its root shifted by (3,) or by (F, 3) at each frame."""
     return replace(motion, root=motion.root + by)
 
 
 def turned(motion: Motion, joint: str, turn: Array, frames: slice = slice(None)) -> Motion:
-    """A motion with a joint turned further, about its own axes."""
+    """A motion with an added rotation of one joint, in the joint's frame."""
     rotations = motion.rotations.copy()
     index = motion.skeleton.joint(joint)
     rotations[frames, index] = multiply(rotations[frames, index], turn)
@@ -47,7 +47,7 @@ def turned(motion: Motion, joint: str, turn: Array, frames: slice = slice(None))
 
 
 def moved(motion: Motion, angle: float, by: Array) -> Motion:
-    """A motion in another place of the world: turned about the vertical and shifted."""
+    """A motion rotated about the vertical and shifted."""
     turn = from_axis_angle(UP, angle)
     rotations = motion.rotations.copy()
     rotations[:, 0] = multiply(turn, rotations[:, 0])
@@ -60,9 +60,9 @@ def slide(motion: Motion, speed: float) -> Motion:
 
 
 def value(report: Report, metric: str, figure: str) -> float:
-    found = report[metric][figure]
-    assert found is not None, f"{metric} {figure}"
-    return found
+    measured = report[metric][figure]
+    assert measured is not None, f"{metric} {figure}"
+    return measured
 
 
 class TestFootSkate:
@@ -124,7 +124,7 @@ class TestFloor:
         assert value(report, "floor", "floating_share") == 1.0
 
     def test_a_hand_below_the_floor(self) -> None:
-        """Ten centimetres below where the feet stand, which stay where they are."""
+        """The body sinks ten centimetres below the feet, which stay in place."""
         clean = scene("squat")
         skeleton, joint = clean.motion.skeleton, clean.motion.skeleton.joint("LeftHand")
         pose = fk(clean.motion)
@@ -222,7 +222,7 @@ class TestSmoothness:
 
     @pytest.mark.parametrize("size", [1.0, 2.0])
     def test_ratios_are_of_the_source_in_leg_lengths(self, size: float) -> None:
-        """Thrice the movement on a body of the same size; on one twice as large that is half as much again."""
+        """Three times the movement on a body of the same size; one and a half times on a body twice as large."""
         still = rest_motion(samples.character("adult"), fps=120.0, num_frames=241)
         wave = 0.01 * np.sin(2.0 * np.pi * 3.0 * still.times)[:, None] * UP
         source = shifted(still, wave)
@@ -355,11 +355,13 @@ class TestGoal:
 @pytest.mark.parametrize("target", ["other", "dog"])
 def test_defects_on_a_body_of_another_structure(target: str) -> None:
     clean = scene("walk")
-    made = retarget(clean.motion, samples.character(target)).motion
-    good = evaluate(made, clean.motion)
+    result = retarget(clean.motion, samples.character(target)).motion
+    good = evaluate(result, clean.motion)
     assert good["foot_skate"].verdict is good["floor"].verdict is good["contact_timing"].verdict is Verdict.GOOD
-    assert value(evaluate(slide(made, 0.03), clean.motion), "foot_skate", "mean_speed") == pytest.approx(0.03, abs=2e-3)
-    sunk = evaluate(shifted(made, -0.02 * UP), clean.motion)
+    assert value(evaluate(slide(result, 0.03), clean.motion), "foot_skate", "mean_speed") == pytest.approx(
+        0.03, abs=2e-3
+    )
+    sunk = evaluate(shifted(result, -0.02 * UP), clean.motion)
     assert value(sunk, "floor", "worst_depth") == pytest.approx(0.02, abs=2e-3)
 
 
@@ -375,18 +377,18 @@ def test_defects_on_a_body_of_another_structure(target: str) -> None:
 def test_rigid_motion_of_the_world_changes_nothing(defect: Callable[[Motion], Motion]) -> None:
     clean = scene("walk").motion
     by = np.array([3.0, 0.7, -2.0])
-    here = evaluate(defect(clean), clean)
+    report = evaluate(defect(clean), clean)
     there = evaluate(moved(defect(clean), 1.2, by), moved(clean, 1.2, by))
-    for one, other in zip(here.measurements, there.measurements, strict=True):
+    for one, other in zip(report.measurements, there.measurements, strict=True):
         for a, b in zip(one.figures, other.figures, strict=True):
             assert b.value == (None if a.value is None else pytest.approx(a.value, rel=1e-4, abs=1e-6)), a
 
 
 def test_frame_rate_changes_little() -> None:
-    found = []
+    measured = []
     for fps in (30.0, 60.0, 120.0):
         clean = scene("walk", fps)
-        found.append(evaluate(shifted(slide(clean.motion, 0.03), -0.02 * UP), clean.motion, contacts=clean.contacts))
+        measured.append(evaluate(shifted(slide(clean.motion, 0.03), -0.02 * UP), clean.motion, contacts=clean.contacts))
     for metric, figure in (
         ("foot_skate", "mean_speed"),
         ("foot_skate", "mean_drift"),
@@ -394,7 +396,7 @@ def test_frame_rate_changes_little() -> None:
         ("similarity", "direction"),
         ("smoothness", "jerk_rms_ratio"),
     ):
-        values = [value(report, metric, figure) for report in found]
+        values = [value(report, metric, figure) for report in measured]
         assert values == pytest.approx([values[-1]] * 3, rel=0.05, abs=2e-4), (metric, figure)
 
 

@@ -1,4 +1,4 @@
-"""What metrics are made of: capsules in each other, and points inside a support."""
+"""Geometry of metrics: depths of capsules, and points inside a support."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def fork(gap: float) -> Skeleton:
 @pytest.mark.parametrize(("gap", "depth"), [(0.15, 0.05), (0.05, 0.15), (0.5, 0.0)])
 def test_bars_in_each_other(gap: float, depth: float) -> None:
     skeleton = fork(gap)
-    found = capsules(skeleton).depths(fk(rest_motion(skeleton)))
+    measured = capsules(skeleton).depths(fk(rest_motion(skeleton)))
     assert 2.0 * SLENDERNESS - gap == pytest.approx(depth) or depth == 0.0
     if depth:
-        assert found["a3", "b3"] == pytest.approx([depth])
+        assert measured["a3", "b3"] == pytest.approx([depth])
     else:
-        assert ("a3", "b3") not in found
+        assert ("a3", "b3") not in measured
 
 
 def test_depth_of_bars_that_come_together() -> None:
@@ -62,7 +62,7 @@ def test_a_forearm_through_the_chest() -> None:
     pose = fk(clean)
     arm, hand = skeleton.joint("LeftArm"), skeleton.joint("LeftHand")
     rotations = clean.rotations.copy()
-    # The straightened arm is pointed from the shoulder at the middle of the chest, and on through it.
+    # The straight arm points from the shoulder through the middle of the chest.
     rotations[:, skeleton.joint("LeftForeArm")] = skeleton.rest[skeleton.joint("LeftForeArm")]
     straight = fk(replace(clean, rotations=rotations))
     shoulder = straight.positions[:, arm]
@@ -85,18 +85,18 @@ def test_parts_of_a_human_that_hang_together_do_not_count() -> None:
     for name in ("adult", "child", "other"):
         skeleton = samples.character(name)
         assert resting_depths(skeleton) == {}
-        found = capsules(skeleton)
-        assert ("left lower_leg", "left upper_leg") in found.joined
-        assert ("left upper_leg", "right upper_leg") not in found.joined
-        assert {"trunk", "head", "left hand", "right foot"} <= set(found.parts)
+        measured = capsules(skeleton)
+        assert ("left lower_leg", "left upper_leg") in measured.joined
+        assert ("left upper_leg", "right upper_leg") not in measured.joined
+        assert {"trunk", "head", "left hand", "right foot"} <= set(measured.parts)
 
 
 def test_a_head_is_no_taller_than_its_crown() -> None:
     skeleton = samples.character("adult")
-    found = capsules(skeleton)
+    measured = capsules(skeleton)
     crown = float(np.max(skeleton.rest_ends[:, 1]))
     pose = fk(rest_motion(skeleton))
-    tops = [pose.points([far])[0, 0, 1] + r for (_, far), r, part in zip(found.ends, found.radii, found.parts)
+    tops = [pose.points([far])[0, 0, 1] + r for (_, far), r, part in zip(measured.ends, measured.radii, measured.parts)
             if part == "head"]  # fmt: skip
     assert max(tops) == pytest.approx(crown, abs=1e-9)
 
@@ -116,8 +116,8 @@ SQUARE = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
 )
 def test_inside_a_square(place: tuple[float, float], margin: float) -> None:
     for order in ([0, 1, 2, 3], [2, 0, 3, 1]):
-        found = inside(np.array([place]), SQUARE[None, order])
-        assert found == pytest.approx([margin])
+        measured = inside(np.array([place]), SQUARE[None, order])
+        assert measured == pytest.approx([margin])
     with_middle = np.concatenate([SQUARE, [[1.0, 1.0], [1.0, 0.0]]])
     assert inside(np.array([place]), with_middle[None]) == pytest.approx([margin])
 
@@ -133,12 +133,12 @@ def test_lines_and_points_have_no_inside() -> None:
 def test_inside_agrees_with_a_search(rng: np.random.Generator) -> None:
     feet = rng.normal(size=(40, 6, 2))
     centre = rng.normal(size=(40, 2))
-    found = inside(centre, feet)
+    measured = inside(centre, feet)
     edges = (feet[:, None] - feet[:, :, None]).reshape(40, -1, 2)
     ways = np.concatenate([np.stack([edges[..., 1], -edges[..., 0]], -1), centre[:, None] - feet], axis=1)
     size = np.linalg.norm(ways, axis=-1, keepdims=True)
     ways = np.where(size > 0.0, ways / np.maximum(size, 1e-12), [1.0, 0.0])
-    # The distance to a convex set is the largest, over all directions, of how far one is beyond its reach; it is
-    # largest across an edge or straight away from a corner.
+    # The distance to a convex set is the maximum over all directions of the distance beyond its support function. The
+    # maximum is across an edge or away from a corner.
     beyond = np.einsum("nwi,ni->nw", ways, centre) - np.einsum("nwi,nki->nwk", ways, feet).max(axis=-1)
-    assert found == pytest.approx(-beyond.max(axis=1), abs=1e-9)
+    assert measured == pytest.approx(-beyond.max(axis=1), abs=1e-9)

@@ -1,4 +1,4 @@
-"""Reports: clean samples score clean, what is of no use is called so, and all of it is plain data."""
+"""Reports: clean samples get good verdicts, unusable results fail, and everything is plain data."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_a_sample_against_itself_is_perfect(name: str) -> None:
 def test_a_sample_by_itself_stands_where_it_says(name: str) -> None:
     clean = samples.motion(name)
     actor = next(iter(clean.actors))
-    mine = [contact for contact in clean.contacts if contact.actor in ("", actor)]
-    report = evaluate(clean.motion, contacts=mine, floor=clean.floor)
+    contacts = [contact for contact in clean.contacts if contact.actor in ("", actor)]
+    report = evaluate(clean.motion, contacts=contacts, floor=clean.floor)
     assert report["foot_skate"]["worst_drift"] < 1e-3
     assert report["floor"]["worst_depth"] < 1e-3
     assert report["floor"]["worst_float"] < 1e-3
@@ -100,7 +100,8 @@ def test_a_result_without_its_contacts_has_failed() -> None:
     source = walk()
     away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))
     assert any(
-        said.startswith("the result is without its source's contacts") for said in evaluate(away, source).failures
+        sentence.startswith("the result is without its source's contacts")
+        for sentence in evaluate(away, source).failures
     )
 
 
@@ -109,8 +110,8 @@ def test_a_result_off_its_limits_has_failed() -> None:
     rotations = source.rotations.copy()
     joint = source.skeleton.joint("LeftLeg")
     rotations[:, joint] = multiply(rotations[:, joint], from_axis_angle([1.0, 0.0, 0.0], np.radians(-100.0)))
-    found = evaluate(replace(source, rotations=rotations), source).failures
-    assert any(said.startswith("the result is off its joint limits: `LeftLeg`") for said in found)
+    report = evaluate(replace(source, rotations=rotations), source).failures
+    assert any(sentence.startswith("the result is off its joint limits: `LeftLeg`") for sentence in report)
 
 
 def test_guards_hold_with_few_metrics() -> None:
@@ -122,14 +123,14 @@ def test_guards_hold_with_few_metrics() -> None:
 
 
 def test_a_report_and_a_retarget_are_guarded_alike() -> None:
-    """One guard: what makes a retarget fail makes an evaluation of the same motion fail, with the same words."""
+    """The guard is shared: whatever fails a retarget fails an evaluation of the same motion with the same words."""
     source = walk()
     contacts = samples.motion("walk").contacts
     away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))
     for result in (mirror(source), away, source[np.zeros(source.num_frames, int)]):
-        said = failures(result, source, contacts=contacts)
-        assert evaluate(result, source, contacts=contacts).failures == tuple(f"the result {each}" for each in said)
-        assert said
+        sentence = failures(result, source, contacts=contacts)
+        assert evaluate(result, source, contacts=contacts).failures == tuple(f"the result {each}" for each in sentence)
+        assert sentence
 
 
 def test_every_metric_is_found_and_complete() -> None:
@@ -197,15 +198,17 @@ def test_a_body_of_another_size_is_judged_alike() -> None:
 
 def test_a_given_map_is_used() -> None:
     source, other = walk(), samples.character("other")
-    made = retarget(source, other).motion
+    result = retarget(source, other).motion
     whole = suggest(source.skeleton, other)
-    found = evaluate(made, source, whole)
-    assert found["similarity"]["direction"] == pytest.approx(evaluate(made, source)["similarity"]["direction"], abs=0.5)
+    report = evaluate(result, source, whole)
+    assert report["similarity"]["direction"] == pytest.approx(
+        evaluate(result, source)["similarity"]["direction"], abs=0.5
+    )
     arms = {"LeftArm": "RightArm", "RightArm": "LeftArm", "LeftForeArm": "RightForeArm", "RightForeArm": "LeftForeArm"}
     pairs = [replace(p, source=tuple(arms.get(bone, bone) for bone in p.source)) for p in whole.pairs
              if not any("Hand" in bone or "Shoulder" in bone for bone in p.source)]  # fmt: skip
-    crossed = evaluate(made, source, replace(whole, pairs=tuple(pairs)))
-    assert crossed["similarity"]["direction"] > 2.0 * found["similarity"]["direction"] + 2.0
+    crossed = evaluate(result, source, replace(whole, pairs=tuple(pairs)))
+    assert crossed["similarity"]["direction"] > 2.0 * report["similarity"]["direction"] + 2.0
 
 
 def test_a_shorter_result_is_said_to_be_shorter() -> None:
@@ -219,7 +222,7 @@ def test_wrong_use_is_told() -> None:
     source = walk()
     with pytest.raises(OptionError, match="floor's height in metres, got nan"):
         evaluate(source, floor=float("nan"))
-    with pytest.raises(OptionError, match="nothing without a source"):
+    with pytest.raises(OptionError, match="needs a source to compare with"):
         evaluate(source, correspondence=suggest(source.skeleton, source.skeleton))
     with pytest.raises(UnknownNameError, match="no metric `foot_skat`; nearest: `foot_skate`"):
         evaluate(source, only=["foot_skat"])

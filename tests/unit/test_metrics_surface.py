@@ -1,4 +1,4 @@
-"""Self-penetration by the skin: depths of known size, on bodies whose skin is made here."""
+"""Self-penetration by the skin: known depths on bodies with constructed skins."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def tube(centre: Array, axis: int, radius: float, length: float, around: int, al
     first, second = (axis + 1) % 3, (axis + 2) % 3
     vertices[..., axis] = ways[:, None]
     vertices[..., first], vertices[..., second] = radius * np.cos(angles), radius * np.sin(angles)
-    i, j = (each.ravel() for each in np.meshgrid(np.arange(along - 1), np.arange(around), indexing="ij"))
-    here, beside = i * around + j, i * around + (j + 1) % around
-    squares = np.stack([here, beside, beside + around, here + around], -1)
+    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(along - 1), np.arange(around), indexing="ij"))
+    corner, beside = i * around + j, i * around + (j + 1) % around
+    squares = np.stack([corner, beside, beside + around, corner + around], -1)
     return vertices.reshape(-1, 3) + centre, np.concatenate([squares[:, [0, 1, 2]], squares[:, [0, 2, 3]]])
 
 
 def skin(skeleton: Skeleton, pieces: list[tuple[str, Array, np.ndarray]]) -> Mesh:
-    """A mesh of pieces that each hang from one joint."""
+    """A mesh of pieces, each bound to one joint."""
     starts = np.cumsum([0, *(len(vertices) for _, vertices, _ in pieces)])
     owners = np.concatenate([np.full(len(vertices), skeleton.joint(name)) for name, vertices, _ in pieces])
     return Mesh(
@@ -56,14 +56,11 @@ def trunk_and_forearm(way: Array) -> tuple[Motion, Mesh]:
     places = skeleton.rest_world[0]
     centre = places[skeleton.joint("Spine")]
     before = centre + np.array([0.0, 0.0, TRUNK + ARM])
-    pieces = [
-        ("Spine", *tube(centre, 1, TRUNK, 0.6, 64, 31)),
-        ("LeftForeArm", *tube(before, 0, ARM, 0.24, 40, 49)),
-    ]
+    pieces = [("Spine", *tube(centre, 1, TRUNK, 0.6, 64, 31)), ("LeftForeArm", *tube(before, 0, ARM, 0.24, 40, 49))]
     still = rest_motion(skeleton, num_frames=len(way))
     offsets = np.tile(skeleton.offsets, (len(way), 1, 1))
     elbow = skeleton.joint("LeftForeArm")
-    # The frame that a joint hangs in is turned as its parent is: the shift is given in the world.
+    # The shift is in the world, the offsets are in the rotated frame of the parent.
     offsets[:, elbow] += unrotate(skeleton.rest_world[1][skeleton.parents[elbow]], way)
     return replace(still, offsets=offsets), skin(skeleton, pieces)
 
@@ -71,16 +68,16 @@ def trunk_and_forearm(way: Array) -> tuple[Motion, Mesh]:
 @pytest.mark.parametrize("depth", [0.0, 0.01, 0.03, 0.05])
 def test_a_forearm_put_into_the_trunk(depth: float) -> None:
     motion, mesh = trunk_and_forearm(np.linspace([0.0, 0.0, 0.0], [0.0, 0.0, -depth], 11))
-    found = evaluate(motion, meshes=[mesh], only=ONLY)["self_penetration"]
-    assert found["worst_depth"] == pytest.approx(depth, abs=2e-3)
-    assert found.curves[0].values == pytest.approx(np.linspace(0.0, depth, 11), abs=2e-3)
-    assert found.facts["skin"]
+    measured = evaluate(motion, meshes=[mesh], only=ONLY)["self_penetration"]
+    assert measured["worst_depth"] == pytest.approx(depth, abs=2e-3)
+    assert measured.curves[0].values == pytest.approx(np.linspace(0.0, depth, 11), abs=2e-3)
+    assert measured.facts["skin"]
     if depth > 0.02:
-        assert found.facts["parts"] == ["left lower_arm", "trunk"]
-        assert found.words.startswith(
-            f"left lower arm and trunk are {millimetres(found['worst_depth'])} in each other at"
+        assert measured.facts["parts"] == ["left lower_arm", "trunk"]
+        assert measured.words.startswith(
+            f"left lower arm and trunk are {millimetres(measured['worst_depth'])} in each other at"
         )
-        assert found.words.endswith("(by its skin, in 11 of 11 frames)")
+        assert measured.words.endswith("(by its skin, in 11 of 11 frames)")
 
 
 def test_capsules_do_not_know_the_skin() -> None:
@@ -89,12 +86,12 @@ def test_capsules_do_not_know_the_skin() -> None:
 
 
 def test_what_the_skin_was_made_with_is_no_fault() -> None:
-    """Sleeves in a coat: the forearm is 2 cm in the trunk as the skin was made, and 1 cm deeper later."""
+    """Sleeves in a coat: the forearm is 2 cm in the trunk in the bind pose, and 1 cm deeper later."""
     motion, mesh = trunk_and_forearm(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -0.01]]))
     owners = mesh.joints[:, 0] == motion.skeleton.joint("LeftForeArm")
     vertices = mesh.vertices + np.where(owners[:, None], [0.0, 0.0, -0.02], 0.0)
-    found = evaluate(motion, meshes=[replace(mesh, vertices=vertices)], only=ONLY)["self_penetration"]
-    assert found.curves[0].values == pytest.approx([0.0, 0.01], abs=5e-4)
+    measured = evaluate(motion, meshes=[replace(mesh, vertices=vertices)], only=ONLY)["self_penetration"]
+    assert measured.curves[0].values == pytest.approx([0.0, 0.01], abs=5e-4)
 
 
 def test_a_source_with_the_same_depth_is_no_fault_of_the_result() -> None:
@@ -116,25 +113,25 @@ def test_parts_that_hang_together_do_not_count() -> None:
     fore, arm = motion.skeleton.joint("LeftForeArm"), motion.skeleton.joint("LeftArm")
     owners = np.where(mesh.joints == fore, arm, mesh.joints)
     upper = replace(mesh, joints=owners, vertices=mesh.vertices + np.where(owners == arm, [0.0, 0.0, -0.05], 0.0))
-    found = surface(motion.skeleton, (upper,))
-    assert {part.name for part in found.parts} == {"trunk", "left upper_arm"}
-    assert found.facing == ()
+    measured = surface(motion.skeleton, (upper,))
+    assert {part.name for part in measured.parts} == {"trunk", "left upper_arm"}
+    assert measured.facing == ()
     assert evaluate(motion, meshes=[upper], only=ONLY)["self_penetration"]["worst_depth"] == 0.0
 
 
 def test_a_fold_at_a_seam_does_not_count() -> None:
-    """Two thighs of one skin: what is next to where they are sewn together may fold, what is away from it may not."""
+    """Two thighs of one skin: the skin may fold next to the seam, but not away from it."""
     skeleton = samples.character("adult")
     vertices, triangles = tube(np.array([0.0, 0.5, 0.0]), 0, 0.08, 0.4, 32, 41)
     names = np.where(vertices[:, 0] > 0.0, skeleton.joint("LeftUpLeg"), skeleton.joint("RightUpLeg"))
     whole = Mesh(vertices=vertices, triangles=triangles, joints=names[:, None], weights=np.ones((len(names), 1)),
                  joint_from_mesh=binds_of_rest(skeleton))  # fmt: skip
-    found = surface(skeleton, (whole,))
-    assert [sorted((found.parts[a].name, found.parts[b].name)) for a, b, _ in found.facing] == 2 * [
+    measured = surface(skeleton, (whole,))
+    assert [sorted((measured.parts[a].name, measured.parts[b].name)) for a, b, _ in measured.facing] == 2 * [
         ["left upper_leg", "right upper_leg"]
     ]
-    for one, _, counts in found.facing:
-        far = np.abs(vertices[found.parts[one].probes].mean(axis=1)[:, 0])
+    for one, _, counts in measured.facing:
+        far = np.abs(vertices[measured.parts[one].probes].mean(axis=1)[:, 0])
         assert counts[far > 0.08].all()
         assert not counts[far < 0.03].any()
 
@@ -158,10 +155,10 @@ def test_long_clips_and_fine_skins_are_looked_at_in_part() -> None:
     way = np.zeros((300, 3))
     way[100:, 2] = -0.03
     moved, mesh = trunk_and_forearm(way)
-    found = evaluate(moved, meshes=[mesh], only=ONLY)["self_penetration"]
-    assert f"in {FRAMES} of 300 frames" in found.words
-    assert found["penetrating_share"] == pytest.approx(200 / 300, abs=0.02)
-    assert found.curves[0].values.shape == (300,)
+    measured = evaluate(moved, meshes=[mesh], only=ONLY)["self_penetration"]
+    assert f"in {FRAMES} of 300 frames" in measured.words
+    assert measured["penetrating_share"] == pytest.approx(200 / 300, abs=0.02)
+    assert measured.curves[0].values.shape == (300,)
 
 
 def sphere(count: int = 24) -> Array:
@@ -182,7 +179,7 @@ def test_inside_and_outside_of_a_ball() -> None:
 
 
 def test_inside_is_told_exactly_where_it_matters(rng: np.random.Generator) -> None:
-    """Against the exact winding number, for places about a skin of large and small triangles with a hole in it."""
+    """Compared with the exact winding number around a skin of large and small triangles with a hole."""
     ball = sphere(12)
     cut = ball[ball.mean(axis=1)[:, 1] < 0.8]
     places = rng.uniform(-1.2, 1.2, size=(400, 3))
@@ -193,14 +190,14 @@ def test_inside_is_told_exactly_where_it_matters(rng: np.random.Generator) -> No
 
 
 def test_depths_agree_with_a_search(rng: np.random.Generator) -> None:
-    """Against the nearest of many places on each triangle, the triangles of one skin of all sizes."""
+    """Compared with the nearest of many places on each triangle, for triangles of all sizes."""
     ball = sphere(20) * np.array([1.0, 0.4, 2.0])
     places = rng.uniform(-0.3, 0.3, size=(40, 3))
     steps = np.linspace(0.0, 1.0, 21)
-    u, v = (each.ravel() for each in np.meshgrid(steps, steps))
+    u, v = (grid.ravel() for grid in np.meshgrid(steps, steps))
     u, v = u[u + v <= 1.0 + 1e-9], v[u + v <= 1.0 + 1e-9]
     spread = np.einsum("sk,tki->tsi", np.stack([1.0 - u - v, u, v], -1), ball).reshape(-1, 3)
     searched = np.array([np.sqrt(np.square(place - spread).sum(-1)).min() for place in places])
-    found = depth_inside(places, ball)
-    assert np.all(found <= searched + 1e-9)
-    assert found == pytest.approx(searched, abs=5e-3)
+    measured = depth_inside(places, ball)
+    assert np.all(measured <= searched + 1e-9)
+    assert measured == pytest.approx(searched, abs=5e-3)

@@ -1,4 +1,4 @@
-"""Reference poses: a rest pose that stands, else the frame that does; and arms let down."""
+"""Reference poses: a standing rest pose, else a standing frame; and hanging arms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOWN = np.array([0.0, -1.0, 0.0])
 
 
 def laid_out(body: Skeleton) -> Skeleton:
-    """The same body with bones in a row when nothing is turned, as suits write their files."""
+    """The same body with bones in a row at zero rotations, as capture suits write it."""
     offsets = np.zeros_like(body.offsets)
     offsets[:, 0] = body.lengths
     return replace(body, offsets=offsets, rest=identity(body.num_joints), ends=())
@@ -65,21 +65,21 @@ def test_bones_in_a_row_are_no_pose() -> None:
 
 
 def test_without_a_rest_pose_the_frame_that_stands_is_found() -> None:
-    """Among frames of one who lies, crouches and walks, one in which both feet are down and the legs straight."""
+    """Among frames of lying, crouching and walking, one with both feet down and straight legs is chosen."""
     squat = turned_rest(samples.motion("squat").motion)
     assert not stands_at_rest(squat.skeleton)
     deep = int(np.argmin(squat.root[:, 1]))
-    # Lying about comes first, then the depth of the squat, then the end of it, which stands.
+    # First lying, then the lowest point of the squat, then its end, which stands.
     parts = [lying(squat[deep : deep + 20]), squat[deep : deep + 20], squat[-20:]]
     whole = join(join(parts[0], parts[1]), parts[2])
-    found = reference_pose(whole.skeleton, whole)
-    apart = angle_between(found, whole.rotations).max(axis=1)
+    pose = reference_pose(whole.skeleton, whole)
+    apart = angle_between(pose, whole.rotations).max(axis=1)
     assert int(np.argmin(apart)) >= 40, "one of the last frames, in which it stands"
     assert apart.min() < 1e-9
 
 
 def test_one_who_crouches_is_taken_upright_with_its_feet_low() -> None:
-    """Of a walk up to a box and a crouch before it, a frame of the walk."""
+    """Of a walk to a box and a crouch before it, a frame of the walk is chosen."""
     whole = turned_rest(samples.motion("pick_up").motion)
     found = reference_pose(whole.skeleton, whole)
     at = int(np.argmin(angle_between(found, whole.rotations).max(axis=1)))
@@ -112,7 +112,7 @@ def test_arms_hang_straight_down(name: str) -> None:
 
 
 def test_legs_are_brought_under_the_hips() -> None:
-    """A rest pose that straddles is no way to stand: seen from the front, ankles are below hip joints."""
+    """A straddled rest pose is corrected: seen from the front, the ankles are below the hip joints."""
     body = samples.character("adult")
     rest = body.rest.copy()
     for name, turn in (("LeftUpLeg", 0.35), ("RightUpLeg", -0.35)):

@@ -20,13 +20,13 @@ ADULT, OTHER, DOG, SPIDER, SHARK, CAN, FLAT = (
 )
 
 
-def said(found: Correspondence) -> dict[str, str]:
+def as_names(mapping: Correspondence) -> dict[str, str]:
     """A map as text: source bones -> target bones."""
-    return {" ".join(pair.source): " ".join(pair.target) for pair in found.pairs}
+    return {" ".join(pair.source): " ".join(pair.target) for pair in mapping.pairs}
 
 
 def both(pairs: dict[str, str]) -> dict[str, str]:
-    """Pairs of the left side and the middle, with those of the right besides."""
+    """Pairs of the left side and the middle, plus those of the right side."""
     swapped = {
         a.replace("Left", "Right").replace("_l", "_r"): b.replace("Left", "Right").replace("_l", "_r")
         for a, b in pairs.items()
@@ -35,7 +35,7 @@ def both(pairs: dict[str, str]) -> dict[str, str]:
 
 
 def build(joints: dict[str, tuple[str, float, float, float]], name: str = "") -> Skeleton:
-    """A skeleton from names, parents and places in metres; `l_` bones get a partner `r_`."""
+    """A skeleton from names, parents and positions in metres; `l_` bones get a partner `r_`."""
     whole: dict[str, tuple[str, np.ndarray]] = {}
     for joint, (parent, x, y, z) in joints.items():
         whole[joint] = (parent, np.array([x, y, z]))
@@ -49,45 +49,45 @@ def build(joints: dict[str, tuple[str, float, float, float]], name: str = "") ->
 
 
 def nonsense(skeleton: Skeleton, turn: float = 0.0, seed: int = 4) -> tuple[Skeleton, dict[str, str]]:
-    """The same body with names that say nothing, turned about the vertical; and what its bones were called."""
+    """The same body with meaningless names, rotated about the vertical; and its former names."""
     order = np.random.default_rng(seed).permutation(skeleton.num_joints)
     new = {name: f"Bone.{order[i]:03d}" for i, name in enumerate(skeleton.names)}
     ends = tuple(Point(name=f"tip{i}", joint=new[e.joint], offset=e.offset) for i, e in enumerate(skeleton.ends))
-    how = from_axis_angle(np.array([0.0, 1.0, 0.0]), turn)
+    rotation = from_axis_angle(np.array([0.0, 1.0, 0.0]), turn)
     rest, offsets = skeleton.rest.copy(), skeleton.offsets.copy()
-    rest[0], offsets[0] = multiply(how, rest[0]), rotate(how, offsets[0])
+    rest[0], offsets[0] = multiply(rotation, rest[0]), rotate(rotation, offsets[0])
     made = replace(skeleton, names=tuple(new.values()), ends=ends, rest=rest, offsets=offsets, name="")
     return made, {b: a for a, b in new.items()}
 
 
-def renamed(found: Correspondence, old: dict[str, str]) -> dict[str, str]:
-    """A map onto a body with nonsense names, in its former names."""
-    return {" ".join(p.source): " ".join(old[bone] for bone in p.target) for p in found.pairs}
+def renamed(mapping: Correspondence, old: dict[str, str]) -> dict[str, str]:
+    """A map onto a body with meaningless names, in its former names."""
+    return {" ".join(p.source): " ".join(old[bone] for bone in p.target) for p in mapping.pairs}
 
 
 def test_the_same_skeleton_is_mapped_bone_by_bone() -> None:
-    found = suggest(SPIDER, SPIDER.scaled(2.0))
-    assert found.pairs == tuple(
+    mapping = suggest(SPIDER, SPIDER.scaled(2.0))
+    assert mapping.pairs == tuple(
         Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in SPIDER.names
     )
 
 
 def test_humans_by_name() -> None:
-    found = suggest(ADULT, OTHER)
-    assert said(found) == both({
+    mapping = suggest(ADULT, OTHER)
+    assert as_names(mapping) == both({
         "Hips": "pelvis", "LowerBack Spine Spine1": "spine_01 spine_02 spine_03 spine_04 spine_05",
         "Neck": "neck_01", "Head": "head", "LeftShoulder": "clavicle_l", "LeftArm": "upperarm_l",
         "LeftForeArm": "lowerarm_l", "LeftHand": "hand_l", "LeftUpLeg": "thigh_l", "LeftLeg": "calf_l",
         "LeftFoot": "foot_l", "LeftToeBase": "ball_l",
     })  # fmt: skip
-    assert found.root is found.pairs[0]
-    assert found.unmatched("source") == ()
-    assert found.unmatched("target") == ("root", "lowerarm_twist_01_l", "lowerarm_twist_01_r")
-    arm = found.pair_of("source", "LeftArm")
+    assert mapping.root is mapping.pairs[0]
+    assert mapping.unmatched("source") == ()
+    assert mapping.unmatched("target") == ("root", "lowerarm_twist_01_l", "lowerarm_twist_01_r")
+    arm = mapping.pair_of("source", "LeftArm")
     assert arm is not None
     assert arm.reason == "both are the left upper arm by name (MotionBuilder: LeftArm; Unreal: upperarm_l)"
     assert arm.confidence == 0.95
-    spine = found.pair_of("source", "Spine")
+    spine = mapping.pair_of("source", "Spine")
     assert spine is not None
     assert spine.reason == "both are the spine by name, 3 bones against 5"
     assert spine.confidence < 0.95
@@ -102,7 +102,7 @@ def test_the_other_way_round_is_the_same_map() -> None:
 
 
 def test_a_body_without_spine_neck_hands() -> None:
-    assert said(suggest(FLAT, ADULT)) == both({
+    assert as_names(suggest(FLAT, ADULT)) == both({
         "Hips": "Hips", "Head": "Head", "LeftArm": "LeftArm", "LeftForearm": "LeftForeArm", "LeftThigh": "LeftUpLeg",
         "LeftShin": "LeftLeg", "LeftFoot": "LeftFoot",
     })  # fmt: skip
@@ -112,35 +112,35 @@ def test_a_body_without_spine_neck_hands() -> None:
 @pytest.mark.parametrize("name", ["adult", "child", "giant", "stretched"])
 def test_a_human_with_names_that_say_nothing(name: str, turn: float) -> None:
     other, old = nonsense(samples.character(name), turn)
-    found = suggest(ADULT, other)
-    assert renamed(found, old) == {bone: bone for bone in ADULT.names}
-    assert all(0.6 <= pair.confidence <= 0.85 for pair in found.pairs)
-    assert "by name and place" in found.pairs[0].reason
+    mapping = suggest(ADULT, other)
+    assert renamed(mapping, old) == {bone: bone for bone in ADULT.names}
+    assert all(0.6 <= pair.confidence <= 0.85 for pair in mapping.pairs)
+    assert "by name and place" in mapping.pairs[0].reason
 
 
 def test_two_humans_without_names() -> None:
     one, first = nonsense(ADULT, seed=1)
     other, second = nonsense(OTHER, 1.0, seed=2)
-    found = suggest(one, other)
-    names = {" ".join(first[b] for b in p.source): " ".join(second[b] for b in p.target) for p in found.pairs}
+    mapping = suggest(one, other)
+    names = {" ".join(first[b] for b in p.source): " ".join(second[b] for b in p.target) for p in mapping.pairs}
     assert names == both({
         "Hips": "pelvis", "LowerBack Spine Spine1": "spine_01 spine_02 spine_03 spine_04 spine_05",
         "Neck": "neck_01", "Head": "head", "LeftShoulder": "clavicle_l", "LeftArm": "upperarm_l",
         "LeftForeArm": "lowerarm_l", "LeftHand": "hand_l", "LeftUpLeg": "thigh_l", "LeftLeg": "calf_l",
         "LeftFoot": "foot_l", "LeftToeBase": "ball_l",
     })  # fmt: skip
-    assert all("by place in the body" in pair.reason for pair in found.pairs)
+    assert all("by place in the body" in pair.reason for pair in mapping.pairs)
 
 
 @pytest.mark.parametrize("turn", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["dog", "spider"])
 def test_animals_with_names_that_say_nothing(name: str, turn: float) -> None:
-    """All but what has no partner in place: a jaw, the palps."""
+    """All bones are paired except those that shape cannot identify: a jaw, the palps."""
     animal = samples.character(name)
     other, old = nonsense(animal, turn)
-    found = renamed(suggest(animal, other), old)
-    assert found == {bone: bone for bone in found}
-    assert set(animal.names) - set(found) <= {
+    mapping = renamed(suggest(animal, other), old)
+    assert mapping == {bone: bone for bone in mapping}
+    assert set(animal.names) - set(mapping) <= {
         "Jaw", "LeftPalp", "LeftPalpTip", "RightPalp", "RightPalpTip"
     }  # fmt: skip
 
@@ -154,10 +154,10 @@ HUMAN_TO_DOG = both({
 
 
 def test_human_to_dog() -> None:
-    found = suggest(ADULT, DOG)
-    assert said(found) == HUMAN_TO_DOG
-    assert {"Tail", "Jaw"} <= set(found.unmatched("target"))
-    fore, spine = found.pair_of("source", "LeftArm"), found.pair_of("source", "Spine")
+    mapping = suggest(ADULT, DOG)
+    assert as_names(mapping) == HUMAN_TO_DOG
+    assert {"Tail", "Jaw"} <= set(mapping.unmatched("target"))
+    fore, spine = mapping.pair_of("source", "LeftArm"), mapping.pair_of("source", "Spine")
     assert fore is not None
     assert spine is not None
     assert fore.reason == "left upper arm and left upper foreleg correspond by name and place"
@@ -170,33 +170,33 @@ def test_human_to_dog_without_names() -> None:
 
 
 def test_spider_to_dog_by_front_and_hind_legs() -> None:
-    found = said(suggest(SPIDER, DOG))
-    assert found["Cephalothorax"] == "Hips"
+    mapping = as_names(suggest(SPIDER, DOG))
+    assert mapping["Cephalothorax"] == "Hips"
     for which in ("Left", "Right"):
-        assert found[f"{which}Leg1Femur"] == f"{which}UpperArm"
-        assert found[f"{which}Leg1Tarsus"] == f"{which}ForePaw"
-        assert found[f"{which}Leg4Femur"] == f"{which}Thigh"
-        assert found[f"{which}Leg4Tarsus"] == f"{which}HindPaw"
-    assert not any("Leg2" in bone or "Leg3" in bone or "Palp" in bone for bone in found)
+        assert mapping[f"{which}Leg1Femur"] == f"{which}UpperArm"
+        assert mapping[f"{which}Leg1Tarsus"] == f"{which}ForePaw"
+        assert mapping[f"{which}Leg4Femur"] == f"{which}Thigh"
+        assert mapping[f"{which}Leg4Tarsus"] == f"{which}HindPaw"
+    assert not any("Leg2" in bone or "Leg3" in bone or "Palp" in bone for bone in mapping)
 
 
 def test_shark_to_human_with_both_legs_for_the_tail_fin() -> None:
-    found = suggest(SHARK, ADULT)
-    assert said(found) == {
+    mapping = suggest(SHARK, ADULT)
+    assert as_names(mapping) == {
         "Body": "Hips", "Spine1 Spine2 Spine3 Spine4 Tail": "LowerBack Spine Spine1", "Head": "Head",
         "LeftPectoralFin": "LeftArm", "RightPectoralFin": "RightArm", "TailFin": "LeftUpLeg RightUpLeg",
     }  # fmt: skip
-    legs = found.pair_of("source", "TailFin")
+    legs = mapping.pair_of("source", "TailFin")
     assert legs is not None
     assert legs.confidence == 0.4
 
 
 def test_shark_to_dog_keeps_tails_together() -> None:
-    found = said(suggest(SHARK, DOG))
-    assert found["Tail TailFin"] == "Tail Tail1 Tail2 Tail3 Tail4"
-    assert found["Head"] == "Head"
-    assert found["Jaw"] == "Jaw"
-    assert not any("Thigh" in bones for bones in found.values())
+    mapping = as_names(suggest(SHARK, DOG))
+    assert mapping["Tail TailFin"] == "Tail Tail1 Tail2 Tail3 Tail4"
+    assert mapping["Head"] == "Head"
+    assert mapping["Jaw"] == "Jaw"
+    assert not any("Thigh" in bones for bones in mapping.values())
 
 
 BIRD = build({
@@ -210,12 +210,12 @@ BIRD = build({
 
 def test_human_to_bird_by_shape() -> None:
     assert take_apart(BIRD).kind == "bird"
-    found = said(suggest(ADULT, BIRD))
-    assert found["Hips"] == "trunk"
-    assert (found["Neck"], found["Head"]) == ("c1", "c2")
-    assert (found["LeftArm"], found["RightForeArm"]) == ("l_a", "r_b")
-    assert (found["LeftUpLeg"], found["RightLeg"], found["LeftFoot"]) == ("l_e", "r_f", "l_g")
-    assert not any("t1" in bones for bones in found.values())
+    mapping = as_names(suggest(ADULT, BIRD))
+    assert mapping["Hips"] == "trunk"
+    assert (mapping["Neck"], mapping["Head"]) == ("c1", "c2")
+    assert (mapping["LeftArm"], mapping["RightForeArm"]) == ("l_a", "r_b")
+    assert (mapping["LeftUpLeg"], mapping["RightLeg"], mapping["LeftFoot"]) == ("l_e", "r_f", "l_g")
+    assert not any("t1" in bones for bones in mapping.values())
 
 
 FOX = build({
@@ -237,19 +237,19 @@ FOX = build({
 
 
 def test_an_animal_whose_legs_are_all_called_legs() -> None:
-    found = said(suggest(DOG, FOX))
-    assert found["Hips"] == "Hips"
-    assert found["Neck"] == "Spine_3"
-    assert found["Neck1"] == "Spine_4"
-    assert found["Head"] == "Head"
-    assert found["Tail Tail1 Tail2 Tail3 Tail4"] == "Tail_Base Tail_Mid"
-    assert found["LeftThigh"] == "l_Back_Leg_Upper"
-    assert found["RightShin"] == "r_Back_Leg_Lower"
-    assert found["LeftMetatarsus"] == "l_Back_Leg_Ankle"
-    assert found["LeftHindPaw"] == "l_Back_Leg_Foot"
-    assert found["RightScapula"] == "r_Front_Leg_Shoulder"
-    assert found["LeftUpperArm"] == "l_Front_Leg_Upper"
-    assert not any("Pole" in bones or "Ear" in bones for bones in found.values())
+    mapping = as_names(suggest(DOG, FOX))
+    assert mapping["Hips"] == "Hips"
+    assert mapping["Neck"] == "Spine_3"
+    assert mapping["Neck1"] == "Spine_4"
+    assert mapping["Head"] == "Head"
+    assert mapping["Tail Tail1 Tail2 Tail3 Tail4"] == "Tail_Base Tail_Mid"
+    assert mapping["LeftThigh"] == "l_Back_Leg_Upper"
+    assert mapping["RightShin"] == "r_Back_Leg_Lower"
+    assert mapping["LeftMetatarsus"] == "l_Back_Leg_Ankle"
+    assert mapping["LeftHindPaw"] == "l_Back_Leg_Foot"
+    assert mapping["RightScapula"] == "r_Front_Leg_Shoulder"
+    assert mapping["LeftUpperArm"] == "l_Front_Leg_Upper"
+    assert not any("Pole" in bones or "Ear" in bones for bones in mapping.values())
 
 
 def test_a_fish_whose_head_carries_its_fins() -> None:
@@ -259,10 +259,10 @@ def test_a_fish_whose_head_carries_its_fins() -> None:
         "l_b": ("Face", 0.2, 0.1, 0.4),
     })  # fmt: skip
     assert take_apart(fish).kind == "fish"
-    found = said(suggest(fish, ADULT))
-    assert (found["Spine1"], found["Spine3"]) == ("LowerBack", "Spine1")
-    assert found["Face"] == "Head"
-    assert found["Tail"] == "LeftUpLeg RightUpLeg"
+    mapping = as_names(suggest(fish, ADULT))
+    assert (mapping["Spine1"], mapping["Spine3"]) == ("LowerBack", "Spine1")
+    assert mapping["Face"] == "Head"
+    assert mapping["Tail"] == "LeftUpLeg RightUpLeg"
 
 
 def test_kinds_of_bodies() -> None:
@@ -283,9 +283,9 @@ def test_limbs_that_share_a_root_on_each_side() -> None:
         }  # fmt: skip
     legs = take_apart(build(joints)).limbs
     assert len(legs) == 4
-    found = said(suggest(SPIDER, build(joints)))
-    assert found["LeftLeg1Femur"] == "l_0a"
-    assert found["RightLeg4Femur"] == "r_3a"
+    mapping = as_names(suggest(SPIDER, build(joints)))
+    assert mapping["LeftLeg1Femur"] == "l_0a"
+    assert mapping["RightLeg4Femur"] == "r_3a"
 
 
 def test_wings_beside_legs_match_wings_alone() -> None:
@@ -295,11 +295,11 @@ def test_wings_beside_legs_match_wings_alone() -> None:
         joints |= {f"l_leg{i}a": ("body", 0.05, 0.28, z), f"l_leg{i}b": (f"l_leg{i}a", 0.2, 0.35, 2.0 * z),
                    f"l_leg{i}c": (f"l_leg{i}b", 0.3, 0.0, 2.5 * z)}  # fmt: skip
     wasp = build(joints)
-    found = said(suggest(DOG, wasp))
-    assert found["LeftUpperArm"] == "l_leg0a"
-    assert found["LeftThigh"] == "l_leg2a"
-    assert not any("wing" in bones for bones in found.values())
-    assert said(suggest(BIRD, wasp))["l_a"] == "l_wing"
+    mapping = as_names(suggest(DOG, wasp))
+    assert mapping["LeftUpperArm"] == "l_leg0a"
+    assert mapping["LeftThigh"] == "l_leg2a"
+    assert not any("wing" in bones for bones in mapping.values())
+    assert as_names(suggest(BIRD, wasp))["l_a"] == "l_wing"
 
 
 FINGERS = {
@@ -344,11 +344,11 @@ def test_below_a_humerus_the_upper_leg_is_a_forearm() -> None:
 
 def test_legs_of_as_many_bones_match_in_order_only_where_they_bend_alike() -> None:
     """A fox's paw is not a horse's cannon bone, although both are the third of five."""
-    found = said(suggest(build(CANINE, "fox"), build(EQUINE, "horse")))
-    assert found["l_front_leg_upper"] == "l_front_humerus"
-    assert found["l_front_leg_lower"] == "l_front_leg_upper l_front_leg_lower"
-    assert found["l_front_leg_ankle"] == "l_front_leg_ankle"
-    assert found["r_back_leg_ankle"] == "r_back_leg_ankle"
+    mapping = as_names(suggest(build(CANINE, "fox"), build(EQUINE, "horse")))
+    assert mapping["l_front_leg_upper"] == "l_front_humerus"
+    assert mapping["l_front_leg_lower"] == "l_front_leg_upper l_front_leg_lower"
+    assert mapping["l_front_leg_ankle"] == "l_front_leg_ankle"
+    assert mapping["r_back_leg_ankle"] == "r_back_leg_ankle"
 
 
 def test_a_bone_that_carries_several_legs_is_none_of_theirs() -> None:
@@ -357,13 +357,13 @@ def test_a_bone_that_carries_several_legs_is_none_of_theirs() -> None:
         joints[f"l_hip{number}"] = ("l_side", 0.1, 0.3, z / 2)
         joints[f"l_knee{number}"] = (f"l_hip{number}", 0.4, 0.5, z)
         joints[f"l_toe{number}"] = (f"l_knee{number}", 0.7, 0.0, 1.5 * z)
-    made = build(joints, "crab")
-    plan = take_apart(made)
-    assert [made.names[pair[0].bones[0]] for pair in plan.limbs] == ["l_hip3", "l_hip2", "l_hip1", "l_hip0"]
-    assert made.index["l_side"] not in {
+    skeleton = build(joints, "crab")
+    plan = take_apart(skeleton)
+    assert [skeleton.names[pair[0].bones[0]] for pair in plan.limbs] == ["l_hip3", "l_hip2", "l_hip1", "l_hip0"]
+    assert skeleton.index["l_side"] not in {
         j for pair in plan.limbs for limb in pair for row in limb.parts.values() for j in row
     }
-    assert "l_side" in suggest(made, SPIDER).unmatched("source")
+    assert "l_side" in suggest(skeleton, SPIDER).unmatched("source")
 
 
 def test_a_hand_of_palms_side_by_side() -> None:
@@ -375,11 +375,11 @@ def test_a_hand_of_palms_side_by_side() -> None:
             more.append(f"{which}Palm{number}")
             parents.append(whole.index[f"{which}ForeArm"])
             offsets.append(whole.offsets[whole.index[f"{which}Palm1"]])
-    made = Skeleton(names=tuple(more), parents=np.array(parents), offsets=np.array(offsets), name="palms")
-    found = said(suggest(ADULT, made))
-    assert found["LeftHand"] == "LeftPalm1 LeftPalm2 LeftPalm3"
-    assert found["RightHand"] == "RightPalm1 RightPalm2 RightPalm3"
-    assert found["LeftForeArm"] == "LeftForeArm"
+    skeleton = Skeleton(names=tuple(more), parents=np.array(parents), offsets=np.array(offsets), name="palms")
+    mapping = as_names(suggest(ADULT, skeleton))
+    assert mapping["LeftHand"] == "LeftPalm1 LeftPalm2 LeftPalm3"
+    assert mapping["RightHand"] == "RightPalm1 RightPalm2 RightPalm3"
+    assert mapping["LeftForeArm"] == "LeftForeArm"
 
 
 def with_fingers(rows: dict[str, list[str]]) -> Skeleton:
@@ -399,16 +399,16 @@ def test_fingers_by_name_whatever_they_are_numbered_from() -> None:
                           "index_metacarpal": ["index1", "index2", "index3"]})  # fmt: skip
     human = with_fingers({"finger1-1": ["finger1-2", "finger1-3"], "finger2-1": ["finger2-2", "finger2-3"],
                           "finger5-1": ["finger5-2", "finger5-3"]})  # fmt: skip
-    found = said(suggest(biped, words))
-    assert found["l_Finger0"] == "l_thumb1"
-    assert found["r_Finger02"] == "r_thumb3"
-    assert found["l_Finger1"] == "l_index1"
-    assert found["l_Finger12"] == "l_index3"
-    assert found["l_Finger4 l_Finger41 l_Finger42"] == "l_pinky1 l_pinky2"
-    assert not any("thumb4" in bones or "metacarpal" in bones for bones in found.values())
-    found = said(suggest(human, biped))
-    assert found["l_finger1-1"] == "l_Finger0"
-    assert found["r_finger5-3"] == "r_Finger42"
+    mapping = as_names(suggest(biped, words))
+    assert mapping["l_Finger0"] == "l_thumb1"
+    assert mapping["r_Finger02"] == "r_thumb3"
+    assert mapping["l_Finger1"] == "l_index1"
+    assert mapping["l_Finger12"] == "l_index3"
+    assert mapping["l_Finger4 l_Finger41 l_Finger42"] == "l_pinky1 l_pinky2"
+    assert not any("thumb4" in bones or "metacarpal" in bones for bones in mapping.values())
+    mapping = as_names(suggest(human, biped))
+    assert mapping["l_finger1-1"] == "l_Finger0"
+    assert mapping["r_finger5-3"] == "r_Finger42"
 
 
 def test_split_bones_in_a_row_become_chains() -> None:
@@ -417,17 +417,17 @@ def test_split_bones_in_a_row_become_chains() -> None:
                "l_upperarm2": ("l_upperarm", 0.35, 1.4, 0.0), "l_forearm": ("l_upperarm2", 0.5, 1.4, 0.0)}  # fmt: skip
     order = ["hips", "spine", "neck", "head", "l_thigh", "l_thightwist", "l_shin", "l_foot", "l_upperarm",
              "l_upperarm2", "l_forearm", "l_hand"]  # fmt: skip
-    found = said(suggest(ADULT, build({name: joints[name] for name in order})))
-    assert found["LeftUpLeg"] == "l_thigh l_thightwist"
-    assert found["RightArm"] == "r_upperarm r_upperarm2"
-    assert found["LeftForeArm"] == "l_forearm"
+    mapping = as_names(suggest(ADULT, build({name: joints[name] for name in order})))
+    assert mapping["LeftUpLeg"] == "l_thigh l_thightwist"
+    assert mapping["RightArm"] == "r_upperarm r_upperarm2"
+    assert mapping["LeftForeArm"] == "l_forearm"
 
 
 def test_bones_of_one_name_left_over_follow_their_parents() -> None:
     joints = dict(FINGERS) | {"cap": ("head", 0.0, 1.8, 0.0), "cap_feather": ("cap", 0.0, 1.9, 0.0)}
     one, other = build(joints), build({**joints, "belt": ("hips", 0.0, 1.0, 0.1)})
-    found = suggest(one, other)
-    feather = found.pair_of("source", "cap_feather")
+    mapping = suggest(one, other)
+    feather = mapping.pair_of("source", "cap_feather")
     assert feather is not None
     assert feather.target == ("cap_feather",)
     assert feather.reason == "both are called cap_feather and hang from bones that correspond"
@@ -436,21 +436,21 @@ def test_bones_of_one_name_left_over_follow_their_parents() -> None:
 
 
 def test_sides_that_nothing_tells_are_said_to_be_guessed() -> None:
-    """Two legs and a post: nothing is ahead."""
+    """Two legs and a post: nothing shows the front."""
     joints = {"a": ("", 0.0, 0.5, 0.0), "b": ("a", 0.0, 0.8, 0.0), "c": ("b", 0.0, 1.0, 0.0)}
     for side, x in (("p", 0.1), ("q", -0.1)):
         joints |= {f"{side}1": ("a", x, 0.5, 0.0), f"{side}2": (f"{side}1", 2.0 * x, 0.25, 0.0),
                    f"{side}3": (f"{side}2", 2.0 * x, 0.0, 0.0)}  # fmt: skip
-    found = suggest(ADULT, build(joints))
-    leg = found.pair_of("source", "LeftUpLeg")
+    mapping = suggest(ADULT, build(joints))
+    leg = mapping.pair_of("source", "LeftUpLeg")
     assert leg is not None
     assert "which side is left is a guess" in leg.reason
     assert leg.confidence < 0.6
 
 
 def test_a_body_of_one_bone_has_its_root() -> None:
-    found = suggest(ADULT, CAN)
-    assert said(found) == {"Hips": "Can"}
+    mapping = suggest(ADULT, CAN)
+    assert as_names(mapping) == {"Hips": "Can"}
 
 
 def test_nothing_in_common_says_what_is_missing_and_what_to_do() -> None:
@@ -467,9 +467,9 @@ def test_nothing_in_common_says_what_is_missing_and_what_to_do() -> None:
 def test_every_pair_of_samples_gives_a_valid_map_or_a_reason() -> None:
     for one in samples.characters():
         for other in samples.characters():
-            found = suggest(samples.character(one), samples.character(other))
-            assert found.root is not None
-            assert all(pair.reason for pair in found.pairs)
+            mapping = suggest(samples.character(one), samples.character(other))
+            assert mapping.root is not None
+            assert all(pair.reason for pair in mapping.pairs)
 
 
 WORDS = [
@@ -481,7 +481,7 @@ WORDS = [
 def test_whatever_the_names_and_the_tree_the_answer_is_a_map_or_a_reason(
     make_skeleton: Callable[..., Skeleton], make_motion: Callable[..., Motion], rng: np.random.Generator
 ) -> None:
-    """Trees at random, with words at random for names: nothing breaks, and nothing but a lack of parts is refused."""
+    """Random trees with random words as names: nothing breaks, and only a lack of parts is refused."""
     maps, refused = 0, set()
     for number in range(150):
         body = make_skeleton(rng, int(rng.integers(1, 30)))
@@ -493,12 +493,12 @@ def test_whatever_the_names_and_the_tree_the_answer_is_a_map_or_a_reason(
             body = replace(body, names=tuple(names), ends=ends)
             motion = None
         try:
-            found = suggest(body, DOG, source_motion=motion)
+            mapping = suggest(body, DOG, source_motion=motion)
         except CorrespondenceError as error:
             refused.add(error.message.partition(":")[0])
         else:
             maps += 1
-            assert found.root is not None
+            assert mapping.root is not None
     assert maps > 50
     assert refused == {"Nothing but the root corresponds"}
 
@@ -509,7 +509,7 @@ def test_names_that_contradict_the_tree_do_not_break_the_map() -> None:
                  "head": ("neck", 0.0, 0.8, 0.4)})  # fmt: skip
     other = build({"hips": ("", 0.0, 0.5, 0.0), "neck": ("hips", 0.0, 0.7, 0.3), "tail": ("neck", 0.0, 0.5, -0.2),
                    "head": ("tail", 0.0, 0.8, 0.4)})  # fmt: skip
-    found = said(suggest(one, other))
-    assert found["hips"] == "hips"
-    assert found["head"] == "head"
-    assert len({"neck", "tail"} & set(found)) <= 1
+    mapping = as_names(suggest(one, other))
+    assert mapping["hips"] == "hips"
+    assert mapping["head"] == "head"
+    assert len({"neck", "tail"} & set(mapping)) <= 1

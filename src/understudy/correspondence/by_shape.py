@@ -1,4 +1,4 @@
-"""A body taken apart by its shape: tree, symmetry, proportions and where its bones point."""
+"""Splits a body into parts by its shape: tree, symmetry, proportions and directions of bones."""
 
 from __future__ import annotations
 
@@ -10,151 +10,152 @@ import numpy as np
 
 from understudy.base.quaternion import Array, cross
 from understudy.correspondence.by_name import named_row, trunk_by_names
-from understudy.correspondence.pairs import hanging
-from understudy.correspondence.parts import BodyPlan, Limb, grouped, is_helper, main_path, path, reaches
-from understudy.correspondence.sides import MirrorPose, Sides, find_sides
+from understudy.correspondence.pairs import descendants
+from understudy.correspondence.parts import BodyPlan, Limb, is_helper, main_path, measure_reach, path, split_limb
+from understudy.correspondence.sides import Sides, StandingPose, find_sides
 from understudy.figure.measures import UP
 from understudy.figure.naming import side, words
 from understudy.figure.roles import label, meet, roles
 from understudy.figure.skeleton import Skeleton
 
-SHORT = 0.3
-"""Share of the longest limb's reach below which a pair of branches is no limb: ears, eyes, palps."""
+MIN_LIMB_SHARE = 0.3
+"""Share of the longest limb's reach that makes a pair of branches a limb; shorter are ears, eyes, palps."""
 
-STANDS = 0.15
-"""Share of its height within which a limb comes to the ground that the body stands on."""
+MAX_FOOT_GAP_SHARE = 0.15
+"""Share of its top's height within which a limb must come to the ground for the body to stand on it."""
 
-LIMBS = {"leg", "arm", "wing", "fin"}
+LIMB_WORDS = {"leg", "arm", "wing", "fin"}
 """Words that make a branch a limb, however short."""
 
-NEAR_TRUNK = 0.25
-"""Share of its reach within which a branch that divides is several limbs with one root, not a hand with fingers."""
+MAX_STEM_SHARE = 0.25
+"""Share of its reach within which a branch that splits is several limbs with one root, not a hand."""
 
-NAMED = (("head", 1.0), ("tail", -1.0), ("abdomen", -1.0), ("jaw", 1.0), ("nose", 1.0), ("beak", 1.0))
-"""Words for what is ahead (1) or behind (-1) on a body."""
+FORWARD_WORDS = (("head", 1.0), ("tail", -1.0), ("abdomen", -1.0), ("jaw", 1.0), ("nose", 1.0), ("beak", 1.0))
+"""Words for parts at the front (1) or back (-1) of a body."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Branch:
-    """A limb before it is known what it is."""
+    """A left-right pair of branches that may be limbs."""
 
     tops: tuple[int, int]
     parent: int
-    """The joint of the trunk that it hangs from."""
+    """The joint of the trunk that they hang from."""
     reach: float
-    """Metres from its top along the bones to its end."""
+    """Metres from the top along the bones to the end."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BodyShape:
-    """A body's branches, and which way it faces."""
+    """The branches of a body and the direction that it faces."""
 
     skeleton: Skeleton
-    how: MirrorPose
+    pose: StandingPose
     sides: Sides
     reach: Array
     """(J,) metres from each joint along the bones to the farthest end below it."""
     branches: tuple[Branch, ...]
     root: int
-    """The joint that carries all of them."""
-    ahead: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    """The joint that all branches hang from."""
+    forward: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """(3,) the level direction that the body faces."""
     sure: bool = False
-    """Whether anything tells that direction, and so the left from the right."""
+    """Whether that direction, and so left and right, is certain."""
 
     @property
     def size(self) -> float:
         """Metres, the largest extent of the body."""
-        return max(float(np.ptp(self.how.places, axis=0).max()), 1e-9)
+        return max(float(np.ptp(self.pose.positions, axis=0).max()), 1e-9)
 
 
-def find_shape(skeleton: Skeleton, how: MirrorPose) -> BodyShape:
-    """A body's limbs in pairs, the joint that carries everything, and the way it faces."""
-    reach, sides = reaches(skeleton), find_sides(skeleton, how)
-    branches = _branches(skeleton, sides, reach)
-    root = _root(skeleton, sides, branches, reach)
-    kept = tuple(branch for branch in branches if hanging(skeleton)[root, branch.parent])
-    shape = BodyShape(skeleton=skeleton, how=how, sides=sides, reach=reach, branches=kept, root=root)
-    ahead, sure = _ahead(shape)
-    return replace(shape, ahead=ahead, sure=sure)
+def find_shape(skeleton: Skeleton, pose: StandingPose) -> BodyShape:
+    """Find the limb pairs of a body, its root, and the direction that it faces."""
+    reach, sides = measure_reach(skeleton), find_sides(skeleton, pose)
+    branches = _find_branches(skeleton, sides, reach)
+    root = _find_root(skeleton, sides, branches, reach)
+    kept = tuple(branch for branch in branches if descendants(skeleton)[root, branch.parent])
+    shape = BodyShape(skeleton=skeleton, pose=pose, sides=sides, reach=reach, branches=kept, root=root)
+    forward, sure = _find_forward(shape)
+    return replace(shape, forward=forward, sure=sure)
 
 
-def _branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branch]:
-    """The pairs of branches of the trunk that are long enough for limbs."""
-    other = {j: k for pair in sides.pairs for j, k in (pair, pair[::-1])}
-    found: list[Branch] = []
+def _find_branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branch]:
+    """Find the pairs of branches of the trunk that are long enough to be limbs."""
+    partner = {j: k for pair in sides.pairs for j, k in (pair, pair[::-1])}
+    branches: list[Branch] = []
     stack = [0]
     while stack:
         joint = stack.pop()
         for child in skeleton.children[joint]:
             if is_helper(skeleton.names[child]):
                 continue
-            if child not in other:
+            if child not in partner:
                 stack.append(child)
-            elif child < other[child]:
-                found += _split(skeleton, (child, other[child]), joint, reach)
-    if not found:
+            elif child < partner[child]:
+                branches += _split_branch(skeleton, (child, partner[child]), joint, reach)
+    if not branches:
         return []
-    longest = max(branch.reach for branch in found)
-    return [b for b in found if b.reach >= SHORT * longest or limb_words(skeleton, b.tops[0]) & LIMBS]
+    longest = max(branch.reach for branch in branches)
+    return [b for b in branches if b.reach >= MIN_LIMB_SHARE * longest or limb_words(skeleton, b.tops[0]) & LIMB_WORDS]
 
 
 def limb_words(skeleton: Skeleton, top: int) -> set[str]:
-    """All words that the names of a branch are made of, one of several in the singular."""
-    below = np.flatnonzero(hanging(skeleton)[top]).tolist()
+    """All words in the names of a branch, in the singular."""
+    below = np.flatnonzero(descendants(skeleton)[top]).tolist()
     return {word.removesuffix("s") for joint in below for word in words(skeleton.names[joint])}
 
 
-def _split(skeleton: Skeleton, tops: tuple[int, int], parent: int, reach: Array) -> list[Branch]:
-    """One limb, or the several that hang from one bone close to the trunk."""
-    full = float(reach[tops[0]] + skeleton.lengths[tops[0]])
-    long = [[c for c in skeleton.children[top] if reach[c] + skeleton.lengths[c] > 0.5 * reach[top]] for top in tops]
-    divides = len(long[0]) > 1 and len(long[0]) == len(long[1]) and skeleton.lengths[tops[0]] < NEAR_TRUNK * full
+def _split_branch(skeleton: Skeleton, tops: tuple[int, int], parent: int, reach: Array) -> list[Branch]:
+    """One limb, or the several limbs that hang from one bone close to the trunk."""
+    length = float(reach[tops[0]] + skeleton.lengths[tops[0]])
+    rows = [[c for c in skeleton.children[top] if reach[c] + skeleton.lengths[c] > 0.5 * reach[top]] for top in tops]
+    divides = len(rows[0]) > 1 and len(rows[0]) == len(rows[1]) and skeleton.lengths[tops[0]] < MAX_STEM_SHARE * length
     if not divides or _is_digit_root(skeleton, tops[0]):
-        return [Branch(tops=tops, parent=parent, reach=float(reach[tops[0]]) or full)]
-    found = []
-    for pair in zip(*long):
-        found += _split(skeleton, (pair[0], pair[1]), parent, reach)
-    return found
+        return [Branch(tops=tops, parent=parent, reach=float(reach[tops[0]]) or length)]
+    branches = []
+    for pair in zip(*rows):
+        branches += _split_branch(skeleton, (pair[0], pair[1]), parent, reach)
+    return branches
 
 
 def _is_digit_root(skeleton: Skeleton, joint: int) -> bool:
-    """Whether a branch is one bone with short ones at its end: a fin with rays, a paddle with fingers."""
+    """Whether all children of a joint are leaves: a fin with rays, a paddle with fingers."""
     return all(not skeleton.children[c] for c in skeleton.children[joint])
 
 
-def _root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: Array) -> int:
-    """The joint that carries all limbs and every long branch of the middle, and as little else as can be."""
+def _find_root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: Array) -> int:
+    """Find the lowest joint that carries all limbs and all long middle branches."""
     sided = {joint for pair in sides.pairs for joint in pair}
-    tips: list[int] = [branch.parent for branch in branches]
-    most = float(reach[0])
+    ends: list[int] = [branch.parent for branch in branches]
+    total = float(reach[0])
     for joint, children in enumerate(skeleton.children):
-        row = skeleton.chain(joint)
-        plain = not (set(row) & sided) and not any(is_helper(skeleton.names[j]) for j in row[1:])
-        branch = [j for j in row if skeleton.parents[j] >= 0 and len(skeleton.children[skeleton.parents[j]]) > 1]
-        long = branch and branch[-1] != joint and reach[branch[-1]] + skeleton.lengths[branch[-1]] > 0.15 * most
-        if plain and not children and long:
-            tips.append(int(skeleton.parents[branch[-1]]))
-    if tips:
-        return reduce(lambda a, b: meet(skeleton, a, b), tips)
+        chain = skeleton.chain(joint)
+        in_middle = not (set(chain) & sided) and not any(is_helper(skeleton.names[j]) for j in chain[1:])
+        branch = [j for j in chain if skeleton.parents[j] >= 0 and len(skeleton.children[skeleton.parents[j]]) > 1]
+        long = branch and branch[-1] != joint and reach[branch[-1]] + skeleton.lengths[branch[-1]] > 0.15 * total
+        if in_middle and not children and long:
+            ends.append(int(skeleton.parents[branch[-1]]))
+    if ends:
+        return reduce(lambda a, b: meet(skeleton, a, b), ends)
     return 0
 
 
-def stands_on(skeleton: Skeleton, how: MirrorPose, top: int) -> bool:
-    """Whether a limb comes down to what the body stands on, or is called a leg."""
+def stands_on(skeleton: Skeleton, pose: StandingPose, top: int) -> bool:
+    """Whether a limb reaches the ground, or is called a leg."""
     if "leg" in limb_words(skeleton, top):
         return True
-    return bool(how.lows[hanging(skeleton)[top]].min() < STANDS * max(float(how.heights[top]), 1e-9))
+    gap = pose.lowest[descendants(skeleton)[top]].min()
+    return bool(gap < MAX_FOOT_GAP_SHARE * max(float(pose.heights[top]), 1e-9))
 
 
-def middle_rows(skeleton: Skeleton, joint: int, leave: set[int], reach: Array) -> list[list[int]]:
-    """The longest row of bones down each middle branch of a joint."""
-    tops = [c for c in skeleton.children[joint] if c not in leave and not is_helper(skeleton.names[c])]
+def find_middle_rows(skeleton: Skeleton, joint: int, excluded: set[int], reach: Array) -> list[list[int]]:
+    """Find the longest row of bones down each middle branch of a joint."""
+    tops = [c for c in skeleton.children[joint] if c not in excluded and not is_helper(skeleton.names[c])]
     rows = []
     for top in tops:
         row = [top]
         while True:
-            below = [c for c in skeleton.children[row[-1]] if c not in leave and not is_helper(skeleton.names[c])]
+            below = [c for c in skeleton.children[row[-1]] if c not in excluded and not is_helper(skeleton.names[c])]
             if not below:
                 break
             row.append(max(below, key=lambda c: reach[c] + skeleton.lengths[c]))
@@ -162,278 +163,280 @@ def middle_rows(skeleton: Skeleton, joint: int, leave: set[int], reach: Array) -
     return rows
 
 
-def _ahead(shape: BodyShape) -> tuple[Array, bool]:
-    """(3,) the level direction that a body faces, and whether anything tells it."""
+def _find_forward(shape: BodyShape) -> tuple[Array, bool]:
+    """(3,) the level direction that a body faces, and whether it is certain."""
     across = cross(shape.sides.across, UP)
-    ahead = across / max(float(np.linalg.norm(across)), 1e-9)
-    votes = _sides_vote(shape, ahead) + _trunk_vote(shape, ahead) + _names_vote(shape, ahead) + _feet_vote(shape, ahead)
-    if shape.how.ahead is not None:
-        votes += 1.5 * float(np.sign(shape.how.ahead @ ahead))
-    votes = votes or _middle_vote(shape, ahead)
+    forward = across / max(float(np.linalg.norm(across)), 1e-9)
+    votes = _sides_vote(shape, forward) + _trunk_vote(shape, forward)
+    votes = votes + _names_vote(shape, forward) + _feet_vote(shape, forward)
+    if shape.pose.heading is not None:
+        votes += 1.5 * float(np.sign(shape.pose.heading @ forward))
+    votes = votes or _middle_vote(shape, forward)
     if votes == 0.0:
-        return ahead * (1.0 if ahead[2] + 1e-3 * ahead[0] >= 0.0 else -1.0), False
-    return ahead * np.sign(votes), True
+        return forward * (1.0 if forward[2] + 1e-3 * forward[0] >= 0.0 else -1.0), False
+    return forward * np.sign(votes), True
 
 
-def _sides_vote(shape: BodyShape, ahead: Array) -> float:
-    """Names that tell left from right tell ahead too."""
+def _sides_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by the names of the sides: left and up give forward."""
     if not shape.sides.named:
         return 0.0
-    names, how = shape.skeleton.names, shape.how
+    names, pose = shape.skeleton.names, shape.pose
     across = np.zeros(3)
     for j, k in shape.sides.pairs:
-        way = 1.0 if side(names[j]) == "left" else -1.0
-        across += way * (how.tips[j] - how.tips[k] + how.places[j] - how.places[k])
-    return 10.0 * float(np.sign(cross(across, UP) @ ahead))
+        sign = 1.0 if side(names[j]) == "left" else -1.0
+        across += sign * (pose.tips[j] - pose.tips[k] + pose.positions[j] - pose.positions[k])
+    return 10.0 * float(np.sign(cross(across, UP) @ forward))
 
 
-def _trunk_vote(shape: BodyShape, ahead: Array) -> float:
-    """The trunk of a level body runs from the joint that carries it, at the hind legs, to the limbs ahead."""
-    start = shape.how.places[shape.root]
-    ends = [shape.how.places[branch.parent] - start for branch in shape.branches]
-    along = float(max(ends, key=lambda off: float(np.linalg.norm(off)), default=np.zeros(3)) @ ahead)
+def _trunk_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by the trunk: on a level body it runs from the root, at the hind legs, to the front limbs."""
+    start = shape.pose.positions[shape.root]
+    ends = [shape.pose.positions[branch.parent] - start for branch in shape.branches]
+    along = float(max(ends, key=lambda offset: float(np.linalg.norm(offset)), default=np.zeros(3)) @ forward)
     return 3.0 * float(np.sign(along)) if abs(along) > 0.15 * shape.size else 0.0
 
 
-def _names_vote(shape: BodyShape, ahead: Array) -> float:
-    """A head is ahead, a tail behind."""
+def _names_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by names: a head is at the front, a tail at the back."""
     votes = 0.0
-    for part, way in NAMED:
+    for part, sign in FORWARD_WORDS:
         named = [j for j, name in enumerate(shape.skeleton.names) if part in words(name) and not side(name)]
-        off = float((shape.how.places[named].mean(axis=0) - shape.how.places[shape.root]) @ ahead) if named else 0.0
-        votes += 2.0 * way * float(np.sign(off)) if abs(off) > 0.05 * shape.size else 0.0
+        centre = shape.pose.positions[named].mean(axis=0) if named else shape.pose.positions[shape.root]
+        offset = float((centre - shape.pose.positions[shape.root]) @ forward)
+        votes += 2.0 * sign * float(np.sign(offset)) if abs(offset) > 0.05 * shape.size else 0.0
     return votes
 
 
-def _feet_vote(shape: BodyShape, ahead: Array) -> float:
-    """Feet point ahead: from the last joint of the limbs that the body stands on to what lies beyond."""
-    skeleton, how = shape.skeleton, shape.how
-    found = 0.0
+def _feet_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by the feet: they point forward from the last joint of the standing limbs."""
+    skeleton, pose = shape.skeleton, shape.pose
+    votes = 0.0
     for branch in shape.branches:
         row = main_path(skeleton, branch.tops[0], shape.reach)
-        if not stands_on(skeleton, how, row[0]) or len(row) < 2:
+        if not stands_on(skeleton, pose, row[0]) or len(row) < 2:
             continue
-        long = np.linalg.norm(how.tips[row[-1]] - how.places[row[-1]]) > 0.02 * branch.reach
-        foot = row[-1] if long or skeleton.children[row[-1]] else row[-2]
-        off = float((how.tips[hanging(skeleton)[foot]].mean(axis=0) - how.places[foot]) @ ahead)
-        found += float(np.sign(off)) if abs(off) > 0.03 * branch.reach else 0.0
-    return 2.0 * float(np.sign(found))
+        has_tip = np.linalg.norm(pose.tips[row[-1]] - pose.positions[row[-1]]) > 0.02 * branch.reach
+        foot = row[-1] if has_tip or skeleton.children[row[-1]] else row[-2]
+        offset = float((pose.tips[descendants(skeleton)[foot]].mean(axis=0) - pose.positions[foot]) @ forward)
+        votes += float(np.sign(offset)) if abs(offset) > 0.03 * branch.reach else 0.0
+    return 2.0 * float(np.sign(votes))
 
 
-def _middle_vote(shape: BodyShape, ahead: Array) -> float:
-    """A neck rises; and a body that is level has more of itself behind than ahead of the joint that carries it."""
-    skeleton, places, reach = shape.skeleton, shape.how.places, shape.reach
-    rows = middle_rows(skeleton, shape.root, {joint for pair in shape.sides.pairs for joint in pair}, reach)
-    for row in sorted(rows, key=lambda row: -float(places[row[-1], 1])):
-        off = places[row[-1]] - places[shape.root]
-        if off[1] > 0.1 * shape.size and abs(float(off @ ahead)) > 0.05 * shape.size:
-            return float(np.sign(off @ ahead))
-    long = max(rows, key=lambda row: reach[row[0]] + skeleton.lengths[row[0]], default=None)
-    if long is None or reach[long[0]] + skeleton.lengths[long[0]] < 0.5 * shape.size:
+def _middle_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by the middle: a neck rises at the front; a level body extends farther behind its root."""
+    skeleton, positions, reach = shape.skeleton, shape.pose.positions, shape.reach
+    rows = find_middle_rows(skeleton, shape.root, {joint for pair in shape.sides.pairs for joint in pair}, reach)
+    for row in sorted(rows, key=lambda row: -float(positions[row[-1], 1])):
+        offset = positions[row[-1]] - positions[shape.root]
+        if offset[1] > 0.1 * shape.size and abs(float(offset @ forward)) > 0.05 * shape.size:
+            return float(np.sign(offset @ forward))
+    longest = max(rows, key=lambda row: reach[row[0]] + skeleton.lengths[row[0]], default=None)
+    if longest is None or reach[longest[0]] + skeleton.lengths[longest[0]] < 0.5 * shape.size:
         return 0.0
-    return -float(np.sign((places[long[-1]] - places[shape.root]) @ ahead))
+    return -float(np.sign((positions[longest[-1]] - positions[shape.root]) @ forward))
 
 
-FIN = 0.4
-"""Share of a body's length below which a limb of one or two bones is a fin."""
+MAX_FIN_REACH_SHARE = 0.4
+"""Share of a body's size below which a limb of one or two bones is a fin."""
 
-LEVEL = 0.4
-"""Share of its length that a body without legs is high at most to lie level, as a fish does."""
+MAX_LEVEL_HEIGHT_SHARE = 0.4
+"""Height of a level body without legs, a fish, as a share of its size."""
 
-HIP, COLLAR = 0.02, 0.085
-"""Shares of a limb's reach from the middle of the body within which it does not begin: legs, and all others."""
+MAX_HIP_OFFSET_SHARE, MAX_COLLAR_OFFSET_SHARE = 0.02, 0.085
+"""Distances from the middle, in reaches of the limb, within which joints belong to the girdle: legs, other limbs."""
 
-SPOKEN = {
+PART_BY_LABEL = {
     "hips_or_leg": "upper", "upper_leg": "upper", "upper_arm": "upper", "lower_leg": "lower", "lower_arm": "lower",
     "foot": "end", "hand": "end",
 }  # fmt: skip
-"""What names make of the joints of any limb."""
+"""Part of a limb by the label of a joint's name."""
 
 
-def by_place(skeleton: Skeleton, how: MirrorPose) -> BodyPlan:
-    """The body's parts where names do not tell its arms and legs."""
-    shape = find_shape(skeleton, how)
-    branches = sorted(shape.branches, key=lambda branch: _station(shape, branch))
-    several = sum(stands_on(skeleton, how, branch.tops[0]) for branch in branches) > 1
-    # Birds walk on their toes as dogs do: what is called an ankle is off the ground.
-    several = several or any("wing" in limb_words(skeleton, branch.tops[0]) for branch in branches)
-    pairs = [_limbs(shape, branch, several) for branch in branches]
-    trunk = _trunk(shape)
-    kind = _kind(shape, pairs, "tail" in trunk)
+def plan_by_shape(skeleton: Skeleton, pose: StandingPose) -> BodyPlan:
+    """Find the parts of a body whose names do not identify its arms and legs."""
+    shape = find_shape(skeleton, pose)
+    branches = sorted(shape.branches, key=lambda branch: _position_along_body(shape, branch))
+    many_legs = sum(stands_on(skeleton, pose, branch.tops[0]) for branch in branches) > 1
+    # Birds walk on their toes as dogs do: the joint called ankle is off the ground.
+    many_legs = many_legs or any("wing" in limb_words(skeleton, branch.tops[0]) for branch in branches)
+    pairs = [_make_limbs(shape, branch, many_legs) for branch in branches]
+    trunk = _find_trunk(shape)
+    kind = _body_kind(shape, pairs, "tail" in trunk)
     heads = {part: joint for part, joint in roles(skeleton).items() if part in ("neck", "head")}
-    told = trunk_by_names(skeleton, shape.root, heads)
-    named = {part: row for part, row in told.items() if part in ("neck", "head", "jaw", "tail")}
+    trunk_parts = trunk_by_names(skeleton, shape.root, heads)
+    named_parts = {part: row for part, row in trunk_parts.items() if part in ("neck", "head", "jaw", "tail")}
     if kind == "spider or insect":
-        named |= {"abdomen": row} if (row := named_row(skeleton, shape.root, {"abdomen"})) else {}
-    whole = _for_kind(skeleton, _merged(skeleton, _for_kind(skeleton, trunk, kind), named), kind)
+        named_parts |= {"abdomen": row} if (row := named_row(skeleton, shape.root, {"abdomen"})) else {}
+    merged = _adapt_trunk(skeleton, _merge_trunk(skeleton, _adapt_trunk(skeleton, trunk, kind), named_parts), kind)
     return BodyPlan(
-        skeleton=skeleton, kind=kind, root=shape.root, trunk=whole, named=False,
-        limbs=tuple(_of_kind(skeleton, pair, kind) for pair in pairs),
-        named_trunk=frozenset(named), sure_sides=shape.sure or not pairs,
+        skeleton=skeleton, kind=kind, root=shape.root, trunk=merged, named=False,
+        limbs=tuple(_rename_limbs(skeleton, pair, kind) for pair in pairs),
+        named_trunk=frozenset(named_parts), sure_sides=shape.sure or not pairs,
     )  # fmt: skip
 
 
-def _merged(
-    skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], named: dict[str, tuple[int, ...]]
+def _merge_trunk(
+    skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], named_parts: dict[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The parts that names tell, and of the others what comes before them."""
-    out = dict(named)
-    if "neck" in named and named["neck"][0] in trunk.get("neck", ()):
-        # Bones of the chest above the limbs that hang from it.
-        more = trunk["neck"][: trunk["neck"].index(named["neck"][0])]
+    """Parts identified by name, and of the other parts the bones that come before them."""
+    result = dict(named_parts)
+    if "neck" in named_parts and named_parts["neck"][0] in trunk.get("neck", ()):
+        # Bones of the chest above the limbs belong to the spine.
+        chest_bones = trunk["neck"][: trunk["neck"].index(named_parts["neck"][0])]
         trunk = trunk | {
-            "spine": trunk.get("spine", ()) + tuple(j for j in more if label(skeleton.names[j]) == "spine")
+            "spine": trunk.get("spine", ()) + tuple(j for j in chest_bones if label(skeleton.names[j]) == "spine")
         }
     for part, row in trunk.items():
-        others = {joint for name, joints in named.items() if name != part for joint in joints}
+        others = {joint for name, joints in named_parts.items() if name != part for joint in joints}
         cut = next((i for i, joint in enumerate(row) if joint in others), len(row))
-        if part not in named and row[:cut]:
-            out[part] = row[:cut]
-    return out
+        if part not in named_parts and row[:cut]:
+            result[part] = row[:cut]
+    return result
 
 
-def _station(shape: BodyShape, branch: Branch) -> tuple[float, bool, float]:
-    """Where a limb is along the body: how far up the trunk it hangs, whether it is off the ground, how far ahead."""
-    skeleton, places = shape.skeleton, shape.how.places
-    far = float(sum(skeleton.lengths[j] for j in path(skeleton, shape.root, branch.parent)[1:]))
-    below = hanging(skeleton)[branch.tops[0]] | hanging(skeleton)[branch.tops[1]]
-    ahead = float((places[below].mean(axis=0) - places[shape.root]) @ shape.ahead)
-    return round(far / (0.08 * shape.size)), not stands_on(skeleton, shape.how, branch.tops[0]), ahead
+def _position_along_body(shape: BodyShape, branch: Branch) -> tuple[float, bool, float]:
+    """Position of a limb along the body: how far up the trunk, whether it is off the ground, how far forward."""
+    skeleton, positions = shape.skeleton, shape.pose.positions
+    distance = float(sum(skeleton.lengths[j] for j in path(skeleton, shape.root, branch.parent)[1:]))
+    below = descendants(skeleton)[branch.tops[0]] | descendants(skeleton)[branch.tops[1]]
+    forward = float((positions[below].mean(axis=0) - positions[shape.root]) @ shape.forward)
+    return round(distance / (0.08 * shape.size)), not stands_on(skeleton, shape.pose, branch.tops[0]), forward
 
 
-def _limbs(shape: BodyShape, branch: Branch, several: bool) -> tuple[Limb, Limb]:
-    """The left and right limb of a pair; who stands on several pairs, or has wings, has its feet at the ground."""
-    skeleton, how = shape.skeleton, shape.how
-    left = cross(UP, shape.ahead)
+def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb, Limb]:
+    """Make the left and right limb of a pair; with many legs or wings, the feet are at the ground."""
+    skeleton, pose = shape.skeleton, shape.pose
+    left = cross(UP, shape.forward)
     order = [0, 1]
     if side(skeleton.names[branch.tops[0]]):
         order.sort(key=lambda i: side(skeleton.names[branch.tops[i]]))
     else:
-        order.sort(key=lambda i: -float(how.places[hanging(skeleton)[branch.tops[i]]].mean(axis=0) @ left))
-    out = []
+        order.sort(key=lambda i: -float(pose.positions[descendants(skeleton)[branch.tops[i]]].mean(axis=0) @ left))
+    limbs = []
     for which, i in zip(("left", "right"), order):
         row = main_path(skeleton, branch.tops[i], shape.reach)
-        stands = stands_on(skeleton, how, row[0])
-        known, inside = _known(skeleton, row), _inside(shape, row, branch, stands)
-        parts = grouped(row, how.places, how.heights, known, stands=stands and several, girdle=inside)
-        out.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
-    return out[0], out[1]
+        stands = stands_on(skeleton, pose, row[0])
+        named, girdle = _joints_by_name(skeleton, row), _count_girdle_joints(shape, row, branch, stands)
+        parts = split_limb(row, pose.positions, pose.heights, named, stands=stands and many_legs, girdle=girdle)
+        limbs.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
+    return limbs[0], limbs[1]
 
 
-def _inside(shape: BodyShape, row: list[int], branch: Branch, stands: bool) -> int:
-    """How many of a limb's first joints lie so near the middle of the body that no limb can begin there."""
-    places = shape.how.places
-    off = np.abs((places[row] - places[branch.parent]) @ shape.sides.across)
-    near = off < (HIP if stands else COLLAR) * shape.reach[row[0]]
+def _count_girdle_joints(shape: BodyShape, row: list[int], branch: Branch, stands: bool) -> int:
+    """Count the first joints of a limb that lie too near the middle of the body to be part of the limb."""
+    positions = shape.pose.positions
+    offsets = np.abs((positions[row] - positions[branch.parent]) @ shape.sides.across)
+    near = offsets < (MAX_HIP_OFFSET_SHARE if stands else MAX_COLLAR_OFFSET_SHARE) * shape.reach[row[0]]
     return min(int(np.argmin(near)) if not near.all() else 0, max(len(row) - 2, 0))
 
 
-def _known(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
-    """What names tell of the joints of a limb, where it is enough to go by."""
-    found: dict[str, list[int]] = {}
+def _joints_by_name(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
+    """Joints of a limb identified by name; empty unless names identify enough of them."""
+    indices_by_part: dict[str, list[int]] = {}
     for i, joint in enumerate(row):
-        part = SPOKEN.get(label(skeleton.names[joint]), "")
+        part = PART_BY_LABEL.get(label(skeleton.names[joint]), "")
         if label(skeleton.names[joint]) == "upper_leg" and any(
             label(skeleton.names[j]) == "upper_arm" for j in row[:i]
         ):
-            # Below a humerus, what is called the upper leg of a horse is its forearm.
+            # Below a humerus, the upper leg of a horse is its forearm.
             part = "lower"
-        found.setdefault(part, []).append(i)
-    # An ankle and a foot: which of them stands on the ground is seen, not told.
-    parts = ("upper", "lower", "end") if len(found.get("end", ())) == 1 else ("upper", "lower")
-    places = [found[part][0] for part in parts if part in found]
-    if len(places) < len(parts) or places != sorted(set(places)):
+        indices_by_part.setdefault(part, []).append(i)
+    # With an ankle and a foot, the shape shows which of them is on the ground.
+    parts = ("upper", "lower", "end") if len(indices_by_part.get("end", ())) == 1 else ("upper", "lower")
+    indices = [indices_by_part[part][0] for part in parts if part in indices_by_part]
+    if len(indices) < len(parts) or indices != sorted(set(indices)):
         return {}
-    return {part: row[place] for part, place in zip(parts, places)}
+    return {part: row[index] for part, index in zip(parts, indices)}
 
 
-def _kind(shape: BodyShape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
-    """What a body is, by how many limbs it stands on."""
+def _body_kind(shape: BodyShape, pairs: list[tuple[Limb, Limb]], has_tail: bool) -> str:
+    """The kind of a body, by the number of limbs that it stands on."""
     if _is_fish(shape):
         return "fish"
     legs = sum(left.stands for left, _ in pairs)
     if legs == 1:
-        said = {word for left, _ in pairs for j in left.bones for word in words(shape.skeleton.names[j])}
-        return "bird" if {"wing", "wings"} & said or (has_tail and len(pairs) > 1) else "biped"
+        name_words = {word for left, _ in pairs for j in left.bones for word in words(shape.skeleton.names[j])}
+        return "bird" if {"wing", "wings"} & name_words or (has_tail and len(pairs) > 1) else "biped"
     return "spider or insect" if legs > 2 else "quadruped" if legs == 2 else "other"
 
 
 def _is_fish(shape: BodyShape) -> bool:
-    """Whether a body lies level and has nothing but fins."""
+    """Whether a body is level and all its limbs are fins."""
     rows = [main_path(shape.skeleton, branch.tops[0], shape.reach) for branch in shape.branches]
-    fins = all(len(row) <= 2 and shape.reach[row[0]] < FIN * shape.size for row in rows)
-    level = float(np.ptp(shape.how.places[:, 1])) < LEVEL * shape.size
+    fins = all(len(row) <= 2 and shape.reach[row[0]] < MAX_FIN_REACH_SHARE * shape.size for row in rows)
+    level = float(np.ptp(shape.pose.positions[:, 1])) < MAX_LEVEL_HEIGHT_SHARE * shape.size
     return fins and level and shape.skeleton.num_joints > 2
 
 
-def _of_kind(skeleton: Skeleton, pair: tuple[Limb, Limb], kind: str) -> tuple[Limb, Limb]:
-    """Limbs called by what they are: a bird's arms are wings, a fish's fins."""
-    spoken = {word for joint in pair[0].bones for word in words(skeleton.names[joint])}
-    said = next((name for name in ("wing", "fin") if {name, f"{name}s"} & spoken), None)
-    if said is None:
-        said = "fin" if kind == "fish" else "wing" if kind == "bird" and not pair[0].stands else pair[0].kind
-    left, right = (replace(limb, kind=said, stands=limb.stands and said == "leg") for limb in pair)
+def _rename_limbs(skeleton: Skeleton, pair: tuple[Limb, Limb], kind: str) -> tuple[Limb, Limb]:
+    """Give limbs the kind that fits the body: a bird's arms are wings, a fish's are fins."""
+    name_words = {word for joint in pair[0].bones for word in words(skeleton.names[joint])}
+    new_kind = next((name for name in ("wing", "fin") if {name, f"{name}s"} & name_words), None)
+    if new_kind is None:
+        new_kind = "fin" if kind == "fish" else "wing" if kind == "bird" and not pair[0].stands else pair[0].kind
+    left, right = (replace(limb, kind=new_kind, stands=limb.stands and new_kind == "leg") for limb in pair)
     return left, right
 
 
-def _trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
-    """Spine, neck, head and tail: the middle branches ahead of the limbs and behind them."""
-    skeleton, how, root, reach = shape.skeleton, shape.how, shape.root, shape.reach
+def _find_trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
+    """Find spine, neck, head and tail: the middle branches in front of and behind the limbs."""
+    skeleton, pose, root, reach = shape.skeleton, shape.pose, shape.root, shape.reach
     sided = {joint for pair in shape.sides.pairs for joint in pair}
-    # Fins do not tell where a spine ends: a fish bends behind them.
+    # Fins do not mark the end of a spine: a fish bends behind them.
     ends = [] if _is_fish(shape) else [branch.parent for branch in shape.branches]
     front = max(ends, key=lambda j: len(path(skeleton, root, j)), default=root)
     trunk: dict[str, tuple[int, ...]] = {}
     spine = path(skeleton, root, front)[1:]
     carrying = {joint for end in ends for joint in path(skeleton, root, end)}
-    heads = middle_rows(skeleton, front, sided | carrying, reach)
-    tails = middle_rows(skeleton, root, sided | carrying, reach) if front != root else []
+    heads = find_middle_rows(skeleton, front, sided | carrying, reach)
+    tails = find_middle_rows(skeleton, root, sided | carrying, reach) if front != root else []
     if len(heads) == 1 and not shape.branches:
         return {"spine": tuple(heads[0])}
     if front == root:
-        # All hangs from one joint: what lies ahead is the head, what lies behind the tail.
-        way = np.asarray(shape.ahead) + 0.5 * UP
-        score = [float((how.tips[row[-1]] - how.places[root]) @ way) for row in heads]
+        # Everything hangs from one joint: the front branch is the head, the back branch the tail.
+        direction = np.asarray(shape.forward) + 0.5 * UP
+        score = [float((pose.tips[row[-1]] - pose.positions[root]) @ direction) for row in heads]
         tails = [row for row, s in zip(heads, score) if s < 0.0]
         heads = [row for row, s in zip(heads, score) if s >= 0.0]
     if spine:
         trunk["spine"] = tuple(spine)
     if heads:
-        row = max(heads, key=lambda row: _worth(shape, row))
-        cut = _head(skeleton, row)
+        row = max(heads, key=lambda row: _score_row(shape, row))
+        cut = _find_head(skeleton, row)
         trunk |= ({"neck": tuple(row[:cut])} if row[:cut] else {}) | {"head": (row[cut],)}
     if tails:
-        longest: list[int] = max(tails, key=lambda tail: _worth(shape, tail))
+        longest: list[int] = max(tails, key=lambda tail: _score_row(shape, tail))
         trunk["tail"] = tuple(longest)
     return trunk
 
 
-def _worth(shape: BodyShape, row: Sequence[int]) -> float:
-    """How much a row of bones counts as a part of the middle: its length, less how far to one side it begins."""
-    off = float((shape.how.places[row[0]] - shape.how.places[shape.root]) @ shape.sides.across)
-    return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]]) - 10.0 * abs(off)
+def _score_row(shape: BodyShape, row: Sequence[int]) -> float:
+    """Score a row of bones as part of the middle: its length, less how far to one side it begins."""
+    offset = float((shape.pose.positions[row[0]] - shape.pose.positions[shape.root]) @ shape.sides.across)
+    return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]]) - 10.0 * abs(offset)
 
 
-def _for_kind(skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], kind: str) -> dict[str, tuple[int, ...]]:
-    """The trunk as bodies of a kind have it: a spider's tail is its abdomen, a fish swims with its spine."""
-    out = dict(trunk)
-    if kind == "spider or insect" and "tail" in out:
-        out["abdomen"] = out.pop("tail")
+def _adapt_trunk(skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], kind: str) -> dict[str, tuple[int, ...]]:
+    """Adapt the trunk to the kind of body: a spider's tail is its abdomen, a fish's tail mostly its spine."""
+    result = dict(trunk)
+    if kind == "spider or insect" and "tail" in result:
+        result["abdomen"] = result.pop("tail")
     if kind == "fish":
-        if "neck" in out:
-            out["head"] = out.pop("neck")[:1]
-        if "tail" in out and "spine" not in out:
-            row = out.pop("tail")
+        if "neck" in result:
+            result["head"] = result.pop("neck")[:1]
+        if "tail" in result and "spine" not in result:
+            row = result.pop("tail")
             cut = next((i for i, j in enumerate(row) if "tail" in words(skeleton.names[j])), len(row) - 1)
-            out |= {"spine": row[:cut]} if cut else {}
-            out["tail"] = row[cut:]
-    return out
+            result |= {"spine": row[:cut]} if cut else {}
+            result["tail"] = row[cut:]
+    return result
 
 
-def _head(skeleton: Skeleton, row: list[int]) -> int:
-    """Which bone of the row above the chest is the head: the first that carries several (jaw, ears), else the last."""
-    ended = [end.joint for end in skeleton.ends]
+def _find_head(skeleton: Skeleton, row: list[int]) -> int:
+    """Index of the head in the row above the chest: the first bone with several children (jaw, ears), else the last."""
+    end_joints = [end.joint for end in skeleton.ends]
     for i, joint in enumerate(row[:-1]):
-        if i > 0 and len(skeleton.children[joint]) + ended.count(skeleton.names[joint]) > 1:
+        if i > 0 and len(skeleton.children[joint]) + end_joints.count(skeleton.names[joint]) > 1:
             return i
     return len(row) - 1

@@ -1,7 +1,7 @@
-"""Movement carried from one body to another of different structure [Hsieh05, sec. 3.3].
+"""Transfers movement from one body to another of different structure [Hsieh05, sec. 3.3].
 
-Every bone's turn away from the reference pose is taken in the world, so that joint frames do not matter, and given to
-the partner: bone by bone, shared out along chains of different length, or as the mean of several bones.
+The rotation of every bone away from the reference pose is taken in the world, so that joint frames do not matter, and
+given to the partner: bone by bone, distributed along chains of different length, or as the mean of several bones.
 """
 
 from __future__ import annotations
@@ -35,32 +35,33 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
-PARALLEL = 0.9
-"""Cosine from which on two axes count as one line."""
+MIN_PARALLEL_COSINE = 0.9
+"""Cosine above which two axes are parallel."""
 
-MOST = 3
-"""Axes that one rotation can be shared out over."""
+MAX_GROUP_AXES = 3
+"""Axes over which one rotation can be distributed."""
 
-SWEEPS = 200
+MAX_SWEEPS = 200
+"""Sweeps of the coordinate descent."""
 
-SETTLED = 1e-7
-"""Radians of change in a sweep below which angles are found."""
+MAX_SETTLED_RADIANS = 1e-7
+"""Change in a sweep below which the angles have converged."""
 
-FLIPPED = np.radians(110.0)
-"""How far from what is wanted the nearest that several hinges can do may be before the wish itself is doubted."""
+MIN_FLIP_RADIANS = np.radians(110.0)
+"""Distance between wanted and reachable rotation above which the source is taken to flip."""
 
-BESIDE = 2
-"""Frames on either side of a flip that are doubted with it."""
+FLIP_MARGIN_FRAMES = 2
+"""Frames on either side of a flip that are replaced with it."""
 
 _KINDS = {1: JointKind.HINGE, 2: JointKind.UNIVERSAL, 3: JointKind.BALL}
 
 
 def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
-    """The target's joints that turn together, by the first of each group, from the body outwards.
+    """Groups of target joints that are solved together, by the first joint of each, from the body outwards.
 
-    Hinges that follow each other and are one pair's, or one part's by their names (`waist_yaw`, `waist_roll`), make a
-    group, of three axes at most; any other is a group by itself, and so is one that turns about the same line as
-    another: a leg of several knees bends at each. Joints that turn any way are in none.
+    Consecutive hinges of one pair, or of one part by name (`waist_yaw`, `waist_roll`), form a group of three axes at
+    most. Hinges with parallel axes are in different groups: a leg with several knees bends at each. Any other hinge is
+    a group by itself. Ball joints are in no group.
     """
     target = correspondence.target
     chains = {
@@ -69,74 +70,76 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         for bone in pair.target
     }
     first: dict[int, int] = {}
-    found: dict[int, tuple[int, ...]] = {}
+    groups: dict[int, tuple[int, ...]] = {}
     for joint in sorted(chains):
         axes, parent = NUM_AXES[target.kinds[joint]], int(target.parents[joint])
-        if axes in (0, MOST):
+        if axes in (0, MAX_GROUP_AXES):
             continue
-        group = found.get(first.get(parent, -1), ())
+        group = groups.get(first.get(parent, -1), ())
         part = stem(target.names[joint])
-        same = bool(group) and (
+        related = bool(group) and (
             all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
         )
         crossing = not any(
-            abs(float(a @ b)) > PARALLEL for j in group for a in _axes(target, j) for b in _axes(target, joint)
+            abs(float(a @ b)) > MIN_PARALLEL_COSINE
+            for j in group
+            for a in _world_axes(target, j)
+            for b in _world_axes(target, joint)
         )
-        if not (same and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MOST:
+        if not (related and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
             group = ()
         first[joint] = group[0] if group else joint
-        found[first[joint]] = (*group, joint)
-    return found
+        groups[first[joint]] = (*group, joint)
+    return groups
 
 
-def _axes(skeleton: Skeleton, joint: int) -> Array:
-    """(A, 3) the axes of a joint in the world, in the rest pose."""
+def _world_axes(skeleton: Skeleton, joint: int) -> Array:
+    """(A, 3) world axes of a joint in the rest pose."""
     return rotate(skeleton.rest_world[1][joint], skeleton.axes[joint, : NUM_AXES[skeleton.kinds[joint]]])
 
 
 def turn_hinges(
-    skeleton: Skeleton, joints: Sequence[int], wanted: Array, *, inside: float = 0.0, limited: bool = True
+    skeleton: Skeleton, joints: Sequence[int], goals: Array, *, margin: float = 0.0, limited: bool = True
 ) -> Array:
-    """Local rotations (F, N, 4) of joints in a row that together come nearest to rotations (F, 4), inside their limits.
+    """Local rotations (F, N, 4) of a chain of joints that together come nearest to rotations (F, 4), within limits.
 
     Args:
         skeleton: The body.
-        joints: Hinges and universals, each hanging from the one before, with three axes at most in all.
-        wanted: (F, 4) from the last one's frame to that which the first hangs from, continuous in time.
-        inside: Radians by which to stay clear of the limits, so that there is room to either side; a tenth of a
-            range at most.
-        limited: Whether limits are kept.
+        joints: A chain of hinges and universal joints with three axes at most in total.
+        goals: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
+        margin: Radians to the limits; a tenth of a range at most.
+        limited: Whether the limits apply.
     """
-    base, axes, limits = _merged(skeleton, joints)
+    base, axes, limits = _merge_chain(skeleton, joints)
     if not limited:
         limits = np.tile([-np.inf, np.inf], (len(axes), 1))
-    room = np.minimum(inside, 0.1 * (limits[:, 1] - limits[:, 0]))
-    limits = limits + room[:, None] * np.array([1.0, -1.0])
-    angles = _unlimited(base, axes, limits, wanted)
+    margins = np.minimum(margin, 0.1 * (limits[:, 1] - limits[:, 0]))
+    limits = limits + margins[:, None] * np.array([1.0, -1.0])
+    angles = _solve_unlimited(base, axes, limits, goals)
     if angles is None:
-        angles = np.tile(np.clip(0.0, *limits.T), (len(wanted), 1))
-        _improve(angles, base, axes, limits, wanted)
-    angles = _turned_back(angles, limits)
+        angles = np.tile(np.clip(0.0, *limits.T), (len(goals), 1))
+        _descend_axes(angles, base, axes, limits, goals)
+    angles = _remove_full_turns(angles, limits)
     outside = np.any((angles < limits[:, 0]) | (angles > limits[:, 1]), axis=1)
     if outside.any():
-        part = np.clip(angles[outside], *limits.T)
-        _improve(part, base, axes, limits, wanted[outside])
-        angles[outside] = part
+        clipped = np.clip(angles[outside], *limits.T)
+        _descend_axes(clipped, base, axes, limits, goals[outside])
+        angles[outside] = clipped
     if len(axes) > 1:
-        _bridge(angles, base, axes, wanted)
-    out = np.empty((len(wanted), len(joints), 4))
+        _bridge_flips(angles, base, axes, goals)
+    result = np.empty((len(goals), len(joints), 4))
     column = 0
-    for place, joint in enumerate(joints):
-        turned = np.broadcast_to(skeleton.rest[joint], (len(wanted), 4))
+    for number, joint in enumerate(joints):
+        rotation = np.broadcast_to(skeleton.rest[joint], (len(goals), 4))
         for axis in range(NUM_AXES[skeleton.kinds[joint]]):
-            turned = multiply(turned, from_axis_angle(skeleton.axes[joint, axis], angles[:, column]))
+            rotation = multiply(rotation, from_axis_angle(skeleton.axes[joint, axis], angles[:, column]))
             column += 1
-        out[:, place] = turned
-    return out
+        result[:, number] = rotation
+    return result
 
 
-def _merged(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Array, Array]:
-    """The rest rotation (4,) of a chain, and its axes (N, 3), all in the last frame, and limits (N, 2)."""
+def _merge_chain(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Array, Array]:
+    """The rest rotation (4,) of a chain, its axes (N, 3) in the last joint's frame, and its limits (N, 2)."""
     base = identity()
     axes: list[Array] = []
     limits: list[Array] = []
@@ -148,65 +151,66 @@ def _merged(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Array, Ar
     return base, np.array(axes), np.array(limits)
 
 
-def _unlimited(base: Array, axes: Array, limits: Array, wanted: Array) -> Array | None:
-    """Angles (F, N) without limits, continuous in time and begun near zero; None where axes are not square."""
+def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> Array | None:
+    """Angles (F, N) without limits, continuous in time, starting near zero; None if the axes are not orthogonal."""
     count = len(axes)
-    if count == MOST and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > SQUARE:
+    if count == MAX_GROUP_AXES and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > SQUARE:
         return None
-    rows = np.zeros((1, MOST, 3))
+    rows = np.zeros((1, MAX_GROUP_AXES, 3))
     rows[0, :count] = axes
     chain = Skeleton(
         names=("chain",), parents=np.array([-1]), offsets=np.zeros((1, 3)), rest=base[None], axes=rows,
         kinds=(_KINDS[count],),
     )  # fmt: skip
-    near = np.zeros((1, MOST))
-    near[0, :count] = np.clip(0.0, *limits.T)
-    return joint_angle_curves(chain, wanted[:, None], near)[:, 0, :count]
+    start = np.zeros((1, MAX_GROUP_AXES))
+    start[0, :count] = np.clip(0.0, *limits.T)
+    return joint_angle_curves(chain, goals[:, None], start)[:, 0, :count]
 
 
-def _improve(angles: Array, base: Array, axes: Array, limits: Array, wanted: Array) -> None:
-    """Bring angles (F, N), in place, to where they come nearest to rotations inside their limits.
+def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, goals: Array) -> None:
+    """Improve angles (F, N), in place, by coordinate descent towards the goals (F, 4) within the limits.
 
-    One axis after another is turned to its best angle, which is known exactly with the others held.
+    The best angle about one axis with the others fixed has a closed form.
     """
-    for _ in range(SWEEPS):
+    for _ in range(MAX_SWEEPS):
         before = angles.copy()
         for axis in range(len(axes)):
-            inner, outer = np.broadcast_to(base, wanted.shape), identity(len(wanted))
+            inner, outer = np.broadcast_to(base, goals.shape), identity(len(goals))
             for k in range(axis):
                 inner = multiply(inner, from_axis_angle(axes[k], angles[:, k]))
             for k in range(axis + 1, len(axes)):
                 outer = multiply(outer, from_axis_angle(axes[k], angles[:, k]))
-            left = multiply(conjugate(inner), multiply(wanted, conjugate(outer)))
-            best = 2.0 * np.arctan2(left[:, 1:] @ axes[axis], left[:, 0])
+            remainder = multiply(conjugate(inner), multiply(goals, conjugate(outer)))
+            best = 2.0 * np.arctan2(remainder[:, 1:] @ axes[axis], remainder[:, 0])
             now = angles[:, axis]
             angles[:, axis] = np.clip(now + np.remainder(best - now + np.pi, 2.0 * np.pi) - np.pi, *limits[axis])
-        if np.abs(angles - before).max() < SETTLED:
+        if np.abs(angles - before).max() < MAX_SETTLED_RADIANS:
             return
 
 
-def _bridge(angles: Array, base: Array, axes: Array, wanted: Array) -> None:
-    """Replace, in place, angles (F, N) that come nowhere near what is wanted by what leads from before to after.
+def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array) -> None:
+    """Replace, in place, angles (F, N) far from the goals (F, 4) by interpolation over time.
 
-    No limb is turned half round against the next: where a capture says so, it is the capture that flips.
+    No limb turns half round against the next: where a capture does, the capture flips.
     """
-    found = np.broadcast_to(base, wanted.shape)
+    reached = np.broadcast_to(base, goals.shape)
     for axis, angle in zip(axes, angles.T, strict=True):
-        found = multiply(found, from_axis_angle(axis, angle))
-    far = angle_between(found, wanted) > FLIPPED
-    # What is next to a flip was often read off between its two sides.
-    far = np.convolve(far, np.ones(2 * BESIDE + 1), "same") > 0.0 if len(far) > 2 * BESIDE else far
-    near = np.flatnonzero(~far)
-    if 0 < len(near) < len(wanted):
-        frames = np.arange(len(wanted))
+        reached = multiply(reached, from_axis_angle(axis, angle))
+    flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
+    # Frames next to a flip are often interpolated between its two sides.
+    if len(flipped) > 2 * FLIP_MARGIN_FRAMES:
+        flipped = np.convolve(flipped, np.ones(2 * FLIP_MARGIN_FRAMES + 1), "same") > 0.0
+    trusted = np.flatnonzero(~flipped)
+    if 0 < len(trusted) < len(goals):
+        frames = np.arange(len(goals))
         for column in angles.T:
-            column[:] = np.interp(frames, near, column[near])
+            column[:] = np.interp(frames, trusted, column[trusted])
 
 
-def _turned_back(angles: Array, limits: Array) -> Array:
-    """Angles (F, N) less full turns, the same for all frames, so that they mostly lie nearest to their limits' middles.
+def _remove_full_turns(angles: Array, limits: Array) -> Array:
+    """Angles (F, N) without full turns, so that their medians lie nearest to the centres of the limits.
 
-    Frame by frame would tear curves apart that leave a wide range on one side.
+    All frames lose the same turns, so that the curves stay continuous.
     """
     bounded = np.all(np.isfinite(limits), axis=1)
     middle = np.where(bounded[:, None], limits, 0.0).mean(axis=1)
@@ -214,26 +218,26 @@ def _turned_back(angles: Array, limits: Array) -> Array:
     return angles - np.where(bounded, 2.0 * np.pi * turns, 0.0)
 
 
-ROOM = np.radians(2.0)
-"""How far inside their limits hinges start, so that the solver can turn them to either side."""
+LIMIT_MARGIN_RADIANS = np.radians(2.0)
+"""Margin to the limits at the start, so that the solver can move hinges both ways."""
 
 
 def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -> Motion:
-    """A motion on the target of an alignment: its pose from the source's, its path scaled about the floor.
+    """Transfer a motion to the target of an alignment: the pose by pairs, the path scaled about the floor.
 
     Args:
-        motion: What the source does.
+        motion: The motion of the source.
         alignment: How the two bodies correspond.
         floor: The ground.
         ratio: How much larger the target's steps are.
 
-    Bones of the target without a partner stay as they are in its reference pose.
+    Bones of the target without a partner keep their reference pose.
     """
     source, target = alignment.correspondence.source, alignment.correspondence.target
     if motion.skeleton.names != source.names:
         raise SkeletonError("The motion is not of the character that the map was made for")
     pose = fk(motion)
-    turns = _turns(pose.rotations, alignment)
+    rotations = _target_rotations(pose.rotations, alignment)
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
     groups = hinge_groups(alignment.correspondence)
@@ -244,18 +248,18 @@ def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -
         group = groups.get(joint, (joint,))
         if NUM_AXES[target.kinds[joint]] == 0:
             local[:, joint] = target.rest[joint]
-        elif group[-1] in turns and (joint in groups or joint not in grouped):
-            wanted = multiply(conjugate(above), multiply(turns[group[-1]], alignment.target_world[group[-1]]))
+        elif group[-1] in rotations and (joint in groups or joint not in grouped):
+            wanted = multiply(conjugate(above), multiply(rotations[group[-1]], alignment.target_world[group[-1]]))
             if joint in groups:
-                # What a joint by itself lacks no other makes up for: bringing it inside its limits is the solver's.
+                # No other joint compensates for a single one; the solver brings it within its limits.
                 limited = len(group) > 1
-                local[:, list(group)] = turn_hinges(target, group, wanted, inside=ROOM, limited=limited)
+                local[:, list(group)] = turn_hinges(target, group, wanted, margin=LIMIT_MARGIN_RADIANS, limited=limited)
             else:
                 local[:, joint] = wanted
         elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:
             local[:, joint] = turn_hinges(target, (joint,), alignment.target[None, joint])[0]
         world[:, joint] = multiply(above, local[:, joint])
-    made = Motion(
+    result = Motion(
         skeleton=target,
         fps=motion.fps,
         root=np.zeros((motion.num_frames, 3)),
@@ -264,11 +268,11 @@ def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -
     )
     from_bones, to_bones = anchors(alignment.correspondence)
     wanted = scaled_places(pose.positions[:, from_bones].mean(1), ratio, floor)
-    return replace(made, root=wanted - fk(made).positions[:, to_bones].mean(1))
+    return replace(result, root=wanted - fk(result).positions[:, to_bones].mean(1))
 
 
 def anchors(correspondence: Correspondence) -> tuple[list[int], list[int]]:
-    """Joints of the source and of the target whose middles go the same way: the hip joints, else the roots."""
+    """Joints of source and target whose centres follow the same path: the hip joints, else the roots."""
     sides: dict[str, list[int]] = {"source": [], "target": []}
     for side in ("left", "right"):
         joint = roles(correspondence.source).get(f"{side}_upper_leg")
@@ -287,39 +291,39 @@ def _joint(correspondence: Correspondence, pair: Pair) -> int:
     return correspondence.target.index[pair.target[0]]
 
 
-def _turns(world: Array, alignment: Alignment) -> dict[int, Array]:
-    """For each bone of the target that has a partner, how it is turned (F, 4) in the world from its reference."""
-    whole = alignment.correspondence
-    layout = PairTree(correspondence=whole, source=alignment.source, target=alignment.target, upright=True)
-    moved = multiply(world, conjugate(alignment.source_world))
-    root = moved[:, whole.source.index[layout.root.source[-1]]]
-    last: dict[Pair, Array] = {}
-    found: dict[int, Array] = {}
-    for pair in whole.ordered:
-        above = layout.parents[pair]
-        start = last[above] if above is not None else root
-        steps = [moved[:, whole.source.index[bone]] for bone in pair.source]
-        if not is_chain(whole.source, pair.source):
+def _target_rotations(world: Array, alignment: Alignment) -> dict[int, Array]:
+    """World rotation (F, 4) away from the reference pose for each paired bone of the target."""
+    correspondence = alignment.correspondence
+    tree = PairTree(correspondence=correspondence, source=alignment.source, target=alignment.target, upright=True)
+    movement = multiply(world, conjugate(alignment.source_world))
+    root = movement[:, correspondence.source.index[tree.root.source[-1]]]
+    last_rotation: dict[Pair, Array] = {}
+    result: dict[int, Array] = {}
+    for pair in correspondence.ordered:
+        parent = tree.parents[pair]
+        start = last_rotation[parent] if parent is not None else root
+        steps = [movement[:, correspondence.source.index[bone]] for bone in pair.source]
+        if not is_chain(correspondence.source, pair.source):
             steps = [mean(np.stack(steps))]
-        last[pair] = steps[-1]
-        joints = [whole.target.index[bone] for bone in pair.target]
-        if is_chain(whole.target, pair.target):
-            axis = layout.chord(pair, "source")
-            turned = _shared(start, steps, len(joints), axis if layout.sided(pair) else None)
+        last_rotation[pair] = steps[-1]
+        joints = [correspondence.target.index[bone] for bone in pair.target]
+        if is_chain(correspondence.target, pair.target):
+            axis = tree.direction(pair, "source")
+            rotations = _distribute(start, steps, len(joints), axis if tree.is_sided(pair) else None)
         else:
-            turned = [steps[-1]] * len(joints)
-        for joint, turn in zip(joints, turned, strict=True):
+            rotations = [steps[-1]] * len(joints)
+        for joint, rotation in zip(joints, rotations, strict=True):
             frame = alignment.frames[joint]
-            relative = multiply(conjugate(root), turn)
-            found[joint] = multiply(root, multiply(frame, multiply(relative, conjugate(frame))))
-    return found
+            relative = multiply(conjugate(root), rotation)
+            result[joint] = multiply(root, multiply(frame, multiply(relative, conjugate(frame))))
+    return result
 
 
-def _shared(start: Array, steps: list[Array], count: int, axis: Array | None) -> list[Array]:
-    """Turns (F, 4) of a chain of some bones, given what they hang from and those of another chain, outermost last.
+def _distribute(start: Array, steps: list[Array], count: int, axis: Array | None) -> list[Array]:
+    """Distribute the rotations (F, 4) of one chain over a chain of `count` bones, outermost last.
 
-    Bones of the middle bend together, so the way from the start to the first is shared out; a limb bends at its joint
-    and only twists along its length, about an axis (3,) of the reference pose, so there only the twist is.
+    Middle bones bend together, so the whole rotation from the start to the first bone is distributed. A limb bends at
+    its joint, so only its twist about the axis (3,) of the reference pose is distributed.
     """
     if len(steps) == count:
         return steps
@@ -327,8 +331,8 @@ def _shared(start: Array, steps: list[Array], count: int, axis: Array | None) ->
         relative = multiply(conjugate(start), steps[0])
         start = multiply(start, split(relative, axis)[0])
     knots = [start, *steps]
-    turned = []
-    for at in np.arange(1, count + 1) * len(steps) / count:
-        before = min(int(np.ceil(at - 1e-9)) - 1, len(steps) - 1)
-        turned.append(slerp(knots[before], knots[before + 1], at - before))
-    return turned
+    rotations = []
+    for position in np.arange(1, count + 1) * len(steps) / count:
+        before = min(int(np.ceil(position - 1e-9)) - 1, len(steps) - 1)
+        rotations.append(slerp(knots[before], knots[before + 1], position - before))
+    return rotations

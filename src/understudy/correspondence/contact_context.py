@@ -1,4 +1,4 @@
-"""A source, the target that plays it, and how sizes and points of the one become those of the other."""
+"""Converts sizes and points of a source to those of its target."""
 
 from __future__ import annotations
 
@@ -18,74 +18,74 @@ from understudy.figure.skeleton import Point, Skeleton
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ContactContext:
-    """A source, the target that plays it, and the ground they stand on."""
+    """A source, its target, and the floor that they stand on."""
 
     source: Motion
     target: Skeleton
     floor: Floor
     actor: str = ""
     share: Array | None = None
-    """(F,) how much of the target the body is at each frame; None for all of it, always."""
+    """(F,) blend from source (0) to target (1) body at each frame; None for the target body throughout."""
     landing: Landing | None = None
-    """Where the contacts go on a target of another structure; None for one of the same."""
+    """Landing points on a target of different structure; None for the same structure."""
     start: Motion | None = None
-    """The source's motion on the target's body, before anything is solved, if that is known."""
+    """The source's motion on the target's body before the solve, if available."""
     feet: Pose | None = None
-    """Where the joints of the source's feet are, if that is known."""
+    """Positions of the joints of the source's feet, if available."""
 
     @cached
     def ratio(self) -> float:
-        """How much larger the target's steps are."""
+        """Ratio of the target's steps to the source's."""
         return leg_ratio(self.source.skeleton, self.target) if self.landing is None else self.landing.ratio
 
     def size(self, ratio: float, time: float) -> float:
-        """A ratio of target to source as it is at a time, for a body that changes."""
+        """A ratio of target to source at a time, for a body that changes."""
         if self.share is None:
             return ratio
         return float(np.interp(time, self.source.times, self.sizes(ratio)))
 
     def sizes(self, ratio: float) -> Array:
-        """A ratio of target to source as it is at every frame (F,), or () where it does not change."""
+        """A ratio of target to source at every frame (F,), or () if it does not change."""
         return np.array(ratio) if self.share is None else 1.0 + self.share * (ratio - 1.0)
 
     def point(self, point: Point) -> Point:
-        """The same place on the target's body: an end of its own of that name, else grown as its bones are."""
+        """The corresponding point of the target: its end of that name, else the point scaled with its bones."""
         if self.landing is not None:
             return self.landing.points[point.name]
         key = point.name, point.joint, point.offset.tobytes()
         if key not in self._points:
-            own = next((e for e in self.target.ends if e.name == point.name and e.joint == point.joint), None)
-            self._points[key] = own or replace(point, offset=point.offset * self.bone_ratio(point))
+            own_end = next((e for e in self.target.ends if e.name == point.name and e.joint == point.joint), None)
+            self._points[key] = own_end or replace(point, offset=point.offset * self.bone_ratio(point))
         return self._points[key]
 
     @cached
     def _points(self) -> dict[tuple[str, str, bytes], Point]:
-        """What is known already."""
+        """Cache of `point`."""
         return {}
 
     def bone_ratio(self, point: Point) -> float:
-        """How much longer the target's bones at a point's joint are: those that leave it, else the one above."""
+        """Length ratio of the target's bones at a point's joint: the bones below it, else the bone above."""
         if self.landing is not None:
             return self.landing.ratio
         if point.joint not in self._ratios:
             source = self.source.skeleton
             joint = source.joint(point.joint)
-            ways = [list(source.children[joint]), [joint]]
-            bones = next((way for way in ways if source.lengths[way].sum() > 1e-9), None)
+            candidates = [list(source.children[joint]), [joint]]
+            bones = next((joints for joints in candidates if source.lengths[joints].sum() > 1e-9), None)
             ratio = self.ratio if bones is None else self.target.lengths[bones].sum() / source.lengths[bones].sum()
             self._ratios[point.joint] = float(ratio)
         return self._ratios[point.joint]
 
     @cached
     def _ratios(self) -> dict[str, float]:
-        """By joint, what is known already."""
+        """Cache of `bone_ratio` by joint."""
         return {}
 
     def rise(self, contact: Contact) -> float:
-        """Metres above the floor at which a contact's point is on the target."""
+        """Metres above the floor of a contact's point on the target."""
         assert contact.place is not None
-        above = float(contact.place[1] - self.floor.heights(contact.place))
+        height = float(contact.place[1] - self.floor.heights(contact.place))
         if self.landing is not None and contact.point.name in self.landing.rises:
-            usual, own = self.landing.rises[contact.point.name]
-            return own if np.isnan(usual) else own + self.ratio * (above - usual)
-        return above * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
+            source_rise, target_rise = self.landing.rises[contact.point.name]
+            return target_rise if np.isnan(source_rise) else target_rise + self.ratio * (height - source_rise)
+        return height * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))

@@ -1,4 +1,4 @@
-"""Landing points: where on the target the source's contacts go, and how much larger its steps are."""
+"""Landing points: the target's points for the source's contacts, and the ratio of step sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from understudy.base.quaternion import Array, rotate, unrotate
 from understudy.correspondence.alignment import Alignment, PairTree, posed, stands_at_rest
 from understudy.correspondence.carry import anchors
-from understudy.correspondence.pairs import Correspondence, carries
+from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, contact_points
 from understudy.figure.floor import Floor, leg_ratio
 from understudy.figure.kinematics import Pose, fk
@@ -21,35 +21,37 @@ from understudy.figure.naming import side, words
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.symmetry import partners
 
-BESIDE = 0.1
-"""Share of a sole's length along which points lie beside each other."""
+MAX_BESIDE_SHARE = 0.1
+"""Share of a sole's length within which points lie side by side."""
 
-OFF_GROUND = 0.05
-"""Share of a leg's length above what its limb ends in from which on a point does not stand on the ground."""
+MIN_OFF_GROUND_LEGS = 0.05
+"""Height above the end of its limb from which a point does not stand on the ground."""
 
-LOW = 0.3
-"""Share of the hips' height below which a limb may stand on the floor too."""
+MAX_NEAR_FLOOR_SHARE = 0.3
+"""Share of the hips' height below which a point may stand on the floor."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Soles:
-    """What one of two aligned bodies stands on, limb by limb of the map."""
+    """The points on which one of two aligned bodies stands, limb by limb."""
 
     pose: Pose
     forward: Array
+    """(3,) facing in the reference pose."""
     limbs: dict[int, list[Point]]
-    """Points by the number of their limb; -1 for limbs without a partner."""
-    layout: PairTree
+    """Points by the index of their limb; -1 for limbs without a partner."""
+    tree: PairTree
     alignment: Alignment
-    which: str
-    stood: list[Point]
-    """What of them the reference pose stands on."""
+    side: str
+    """`source` or `target`."""
+    standing_points: list[Point]
+    """The points on which the reference pose stands."""
 
     @staticmethod
     def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
         skeleton: Skeleton = getattr(alignment.correspondence, which)
         local: Array = getattr(alignment, which)
-        layout = PairTree(
+        tree = PairTree(
             correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
         )
         still = replace(rest_motion(skeleton), rotations=local[None])
@@ -57,48 +59,52 @@ class Soles:
             pose=posed(skeleton, local),
             forward=facing(still)[0],
             limbs={},
-            layout=layout,
+            tree=tree,
             alignment=alignment,
-            which=which,
-            stood=[],
+            side=which,
+            standing_points=[],
         )
-        # A body that keeps its own stance shows there what it stands on; what is carried to it may wave a paw for good.
-        shown = still if motion is None or (alignment.stance and which == "target") else motion
+        # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
+        reference = still if motion is None or (alignment.stance and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
-        found = contact_points(shown)
-        for point in soles.alike(found) if animal else found:
-            row = soles.limbs.setdefault(soles.limb_of(point), [])
-            if point.name not in {other.name for other in row}:
-                row.append(point)
-        soles.stood.extend(soles.lowest([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
+        points = contact_points(reference)
+        for point in soles.ground_alike(points) if animal else points:
+            limb = soles.limbs.setdefault(soles.limb_of(point), [])
+            if point.name not in {other.name for other in limb}:
+                limb.append(point)
+        soles.standing_points.extend(soles.grounded_points([p for p in contact_points(still) if soles.limb_of(p) >= 0]))
         return soles
 
-    def lowest(self, points: list[Point]) -> list[Point]:
-        """Those of some points that are down where the body stands: what hangs high in the pose is not stood on."""
+    def grounded_points(self, points: list[Point]) -> list[Point]:
+        """The points that are near the lowest one in the reference pose."""
         if not points:
             return []
         heights = self.pose.points(points)[0, :, 1]
-        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
+        hips = anchors(self.tree.correspondence)[0 if self.side == "source" else 1]
         above = max(float(self.pose.positions[0, hips, 1].mean() - heights.min()), 0.0)
-        return [point for point, at in zip(points, heights, strict=True) if at <= heights.min() + LOW * above]
+        return [
+            point
+            for point, height in zip(points, heights, strict=True)
+            if height <= heights.min() + MAX_NEAR_FLOOR_SHARE * above
+        ]
 
-    def foremost(self, point: Point) -> Point:
-        """What hangs lowest in the reference pose of a point and all that is beyond it on its limb."""
+    def lowest_beyond(self, point: Point) -> Point:
+        """The lowest, in the reference pose, of a point and all points beyond it on its limb."""
         skeleton = self.pose.skeleton
         below = skeleton.below(skeleton.index[point.joint])
         beyond = [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
         beyond += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
         return min([point, *beyond], key=lambda p: float(self.pose.points([p])[0, 0, 1]))
 
-    def grounded(self, point: Point) -> Point:
-        """A point, or where it is off the ground, as what is called an animal's foot may be, what it stands on."""
-        lower = self.foremost(point)
+    def ground_point(self, point: Point) -> Point:
+        """The point, or if it is off the ground (as an animal's foot joint may be) the point that it stands on."""
+        lower = self.lowest_beyond(point)
         heights = self.pose.points([point, lower])[0, :, 1]
-        return lower if heights[0] - heights[1] > OFF_GROUND * leg_length(self.pose.skeleton) else point
+        return lower if heights[0] - heights[1] > MIN_OFF_GROUND_LEGS * leg_length(self.pose.skeleton) else point
 
-    def alike(self, points: Sequence[Point]) -> list[Point]:
-        """Points grounded where those of the other side are too: a paw that hangs lower by itself is a lifted one."""
-        lower = [self.grounded(point) for point in points]
+    def ground_alike(self, points: Sequence[Point]) -> list[Point]:
+        """Replace points by grounded ones only if the other side's are too: a paw that hangs lower alone is lifted."""
+        lower = [self.ground_point(point) for point in points]
         skeleton = self.pose.skeleton
         twins = {name: skeleton.names[j] for name, j in zip(skeleton.names, partners(skeleton), strict=True)}
         standing = {twins[point.joint] for point, low in zip(points, lower, strict=True) if low is point}
@@ -106,175 +112,178 @@ class Soles:
         return [point if point.joint in standing & paired else low for point, low in zip(points, lower, strict=True)]
 
     def limb_of(self, point: Point) -> int:
-        """The number of the limb that a point is on; -1 for one without a partner."""
+        """The index of the limb of a point; -1 for a limb without a partner."""
         skeleton = self.pose.skeleton
         for joint in reversed(skeleton.chain(skeleton.index[point.joint])):
-            pair = self.layout.correspondence.pair_of(self.which, skeleton.names[joint])
+            pair = self.tree.correspondence.pair_of(self.side, skeleton.names[joint])
             if pair is not None:
-                return next((i for i, run in enumerate(self.layout.limbs) if pair in run), -1)
+                return next((i for i, run in enumerate(self.tree.limbs) if pair in run), -1)
         return -1
 
-    def along(self, point: Point) -> float:
-        """Where a point is on its sole: 0 at its back, 1 at its front."""
-        places = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
-        spread = float(np.ptp(places))
-        return 0.5 if spread < 1e-6 else float((places[-1] - places.min()) / spread)
+    def sole_position(self, point: Point) -> float:
+        """Position of a point along its sole: 0 at the back, 1 at the front."""
+        positions = self.pose.points([*self.limbs.get(self.limb_of(point), ()), point])[0] @ self.forward
+        spread = float(np.ptp(positions))
+        return 0.5 if spread < 1e-6 else float((positions[-1] - positions.min()) / spread)
 
-    def like(self, limb: int, along: float) -> list[Point]:
-        """The point of a limb that lies as far along its sole, or those that do, side by side."""
+    def points_like(self, limb: int, along: float) -> list[Point]:
+        """The points of a limb nearest to a position along its sole; several if they lie side by side."""
         points = self.limbs.get(limb, []) if limb >= 0 else []
         if not points:
             return []
-        nearest = self.along(min(points, key=lambda point: abs(self.along(point) - along)))
-        return [point for point in points if abs(self.along(point) - nearest) < BESIDE]
+        nearest = self.sole_position(min(points, key=lambda point: abs(self.sole_position(point) - along)))
+        return [point for point in points if abs(self.sole_position(point) - nearest) < MAX_BESIDE_SHARE]
 
-    def flat(self, points: list[Point]) -> Array | None:
-        """(P,) how high above the floor points of one limb are where the body stands on all of them in its rest pose.
+    def sole_heights(self, points: list[Point]) -> Array | None:
+        """(P,) metres above the floor of points of one flat sole in the rest pose.
 
-        None unless they are ends named as parts of a sole, as a robot's are, and lie level there.
+        None unless all points are ends named as parts of a sole, as a robot's are, and lie level.
         """
         skeleton = self.pose.skeleton
-        spots = posed(skeleton, skeleton.rest).points(points)[0]
+        positions = posed(skeleton, skeleton.rest).points(points)[0]
         named = all("sole" in words(point.name) and point in skeleton.ends for point in points)
-        level = float(np.ptp(spots[:, 1])) < 0.1 * leg_length(skeleton)
-        return spots[:, 1] - spots[:, 1].min() if named and level and stands_at_rest(skeleton) else None
+        level = float(np.ptp(positions[:, 1])) < 0.1 * leg_length(skeleton)
+        return positions[:, 1] - positions[:, 1].min() if named and level and stands_at_rest(skeleton) else None
 
-    def others(self, known: set[str]) -> tuple[tuple[Point, float], ...]:
-        """The tips of a human's feet if they are not known, and how far below the soles they are in the reference pose.
+    def hidden_tips(self, excluded: set[str]) -> tuple[tuple[Point, float], ...]:
+        """The tips of a human's feet that are not excluded, and metres below the soles in the reference pose.
 
-        Below an animal's paws rigs hang joints of all sorts, which are no part of the body.
+        Animals are left out: joints below their paws are often not part of the body.
         """
-        if not self.stood or not known or not is_humanoid(self.pose.skeleton):
+        if not self.standing_points or not excluded or not is_humanoid(self.pose.skeleton):
             return ()
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
+        floor = float(self.pose.points(self.standing_points)[0, :, 1].mean())
         tips: dict[int, Point] = {}
         for point in sorted(feet(self.pose.skeleton), key=lambda p: float(self.pose.points([p])[0, 0] @ self.forward)):
             tips[self.limb_of(point)] = point
-        more = [point for limb, point in tips.items() if limb >= 0 and point.name not in known]
-        heights = self.pose.points(more)[0, :, 1] - floor
-        return tuple((point, min(float(height), 0.0)) for point, height in zip(more, heights, strict=True))
+        missing = [point for limb, point in tips.items() if limb >= 0 and point.name not in excluded]
+        heights = self.pose.points(missing)[0, :, 1] - floor
+        return tuple((point, min(float(height), 0.0)) for point, height in zip(missing, heights, strict=True))
 
     def near_floor(self, point: Point) -> bool:
-        """Whether a point hangs so low in the reference pose that it may stand on the floor."""
-        if not self.stood:
+        """Whether a point is so low in the reference pose that it may stand on the floor."""
+        if not self.standing_points:
             return True
-        floor = float(self.pose.points(self.stood)[0, :, 1].mean())
-        return bool(self.pose.points([point])[0, 0, 1] - floor < LOW * self.height())
+        floor = float(self.pose.points(self.standing_points)[0, :, 1].mean())
+        return bool(self.pose.points([point])[0, 0, 1] - floor < MAX_NEAR_FLOOR_SHARE * self.height())
 
     def height(self) -> float:
-        """Metres from what the body stands on up to its hip joints."""
-        hips = anchors(self.layout.correspondence)[0 if self.which == "source" else 1]
-        if not self.stood:
+        """Metres from the points that the body stands on up to its hip joints."""
+        hips = anchors(self.tree.correspondence)[0 if self.side == "source" else 1]
+        if not self.standing_points:
             return 0.0
-        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.stood)[0, :, 1].mean())
+        return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.standing_points)[0, :, 1].mean())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Landing:
-    """The source's contacts as the target makes them."""
+    """The source's contacts transferred to the target."""
 
     contacts: tuple[Contact, ...]
-    """The source's own, those that fall together on the target joined; a point that moves several of the target's is
-    there once for each, by a name of its own."""
+    """The source's contacts; contacts of one target point that overlap in time are joined. A source point with several
+    target points appears once for each, under different names."""
     points: dict[str, Point]
-    """The target's point for each of their points, by name."""
+    """The target's point for each contact point, by name."""
     ratio: float
-    """How much larger the target's steps are."""
+    """Ratio of the target's steps to the source's."""
     rises: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By the same names, metres above the floor at which the source's point usually stands, and the target's; not a
-    number for the source's where the target's has a flat sole and stands on all of it."""
+    """By the same names, usual metres above the floor of the source's point and of the target's; NaN for the source's
+    if the target stands on a flat sole."""
     soles: tuple[tuple[Point, float], ...] = ()
-    """Where not both are human: further points of the target's feet, and how far below what it stands on they
-    may be, metres. They must not go into the floor either."""
+    """Unless both are human: further points of the target's feet that must stay above the floor, and metres that they
+    may be below the points on which it stands."""
     notes: tuple[str, ...] = ()
 
 
 def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, floor: Floor) -> Landing:
-    """Find where on the target the contacts of a motion go, given the motion as carried over to the target.
+    """Find the target's points for the contacts of a motion, given the motion transferred to the target.
 
-    A limb's contact points go to those of the partner limb, heel to heel and toe to toe; points that the map itself
-    names go where it says. A four-legged target of a two-legged source sets its fore feet down with the opposite hind
-    feet, as in a trot.
+    Contact points go to those of the partner limb, heel to heel and toe to toe, unless the map names them. If a
+    two-legged source moves a four-legged target, the fore feet land with the opposite hind feet, as in a trot.
     """
-    whole = alignment.correspondence
-    own = Soles.of(alignment, "source", motion)
-    theirs = Soles.of(alignment, "target", carried)
-    given = {pair.source: [whole.target.point(p.target) for p in whole.points if p.source == pair.source]
-             for pair in whole.points}  # fmt: skip
+    correspondence = alignment.correspondence
+    source = Soles.of(alignment, "source", motion)
+    target = Soles.of(alignment, "target", carried)
+    mapped: dict[str, list[Point]] = {}
+    for pair in correspondence.points:
+        mapped.setdefault(pair.source, []).append(correspondence.target.point(pair.target))
     table: dict[str, list[Point]] = {}
     for contact in contacts:
         point = contact.point
         if point.name in table:
             continue
-        table[point.name] = given.get(point.name, []) or theirs.like(own.limb_of(point), own.along(point))
+        table[point.name] = mapped.get(point.name, []) or target.points_like(
+            source.limb_of(point), source.sole_position(point)
+        )
         if not table[point.name]:
-            table[point.name] = _carried_over(point, alignment)
+            table[point.name] = _partner_points(point, alignment)
             if contact.on == "floor":
-                table[point.name] = [p for p in map(theirs.foremost, table[point.name]) if theirs.near_floor(p)]
-    if not given and not is_humanoid(whole.target):
-        _set_down_the_rest(table, theirs)
-    _as_one(table)
-    lost = sorted(name for name, points in table.items() if not points)
-    notes = [
-        f"What the target has for {', '.join(f'`{name}`' for name in lost)} does not stand on the floor: not planted."
-    ][: len(lost)]
-    notes += _unnailed(table, {c.point.name: c.point.joint for c in contacts if c.point.name not in given}, whole)
-    made, places = _expanded(contacts, table)
-    human = is_humanoid(whole.source) and is_humanoid(whole.target)
+                table[point.name] = [p for p in map(target.lowest_beyond, table[point.name]) if target.near_floor(p)]
+    if not mapped and not is_humanoid(correspondence.target):
+        _land_remaining_feet(table, target)
+    _merge_same_points(table)
+    unplanted = sorted(name for name, points in table.items() if not points)
+    names = ", ".join(f"`{name}`" for name in unplanted)
+    notes = [f"The target has no point on the floor for {names}: not planted."] if unplanted else []
+    joints = {c.point.name: c.point.joint for c in contacts if c.point.name not in mapped}
+    notes += _remove_shared(table, joints, correspondence)
+    landed, points_by_name = _expand_contacts(contacts, table)
+    both_human = is_humanoid(correspondence.source) and is_humanoid(correspondence.target)
     return Landing(
-        contacts=made,
-        points=places,
+        contacts=landed,
+        points=points_by_name,
         ratio=step_ratio(alignment),
-        rises=_rises(made, places, theirs, (motion, carried), floor),
-        soles=() if human else theirs.others({point.name for point in places.values()}),
+        rises=_usual_rises(landed, points_by_name, target, (motion, carried), floor),
+        soles=() if both_human else target.hidden_tips({point.name for point in points_by_name.values()}),
         notes=tuple(notes),
     )
 
 
-def _as_one(table: dict[str, list[Point]]) -> None:
-    """Let landings in one place of one bone be one point: two of different heights could not both stand."""
-    known: dict[tuple[str, bytes], Point] = {}
+def _merge_same_points(table: dict[str, list[Point]]) -> None:
+    """Merge landing points at one place of one bone: with different heights they could not both stand."""
+    unique: dict[tuple[str, bytes], Point] = {}
     for name, points in table.items():
-        same = [known.setdefault((point.joint, np.round(point.offset, 6).tobytes()), point) for point in points]
-        table[name] = list({point.name: point for point in same}.values())
+        merged = [unique.setdefault((point.joint, np.round(point.offset, 6).tobytes()), point) for point in points]
+        table[name] = list({point.name: point for point in merged}.values())
 
 
-def _carried_over(point: Point, alignment: Alignment) -> list[Point]:
-    """A point of a bone as a point of the bone's partner; one of a bone without a partner as the limb's end."""
-    whole = alignment.correspondence
-    joint = whole.source.index[point.joint]
-    above = [j for j in reversed(whole.source.chain(joint)) if whole.pair_of("source", whole.source.names[j])]
-    if not above:
+def _partner_points(point: Point, alignment: Alignment) -> list[Point]:
+    """The point of the partner bone for a source point; for a bone without a partner, the end of the limb."""
+    correspondence = alignment.correspondence
+    source = correspondence.source
+    joint = source.index[point.joint]
+    paired = [j for j in reversed(source.chain(joint)) if correspondence.pair_of("source", source.names[j])]
+    if not paired:
         return []
-    pair = whole.pair_of("source", whole.source.names[above[0]])
+    pair = correspondence.pair_of("source", source.names[paired[0]])
     assert pair is not None
     bone = pair.target[-1]
-    target = whole.target.index[bone]
-    ends = [end for end in whole.target.ends if end.joint == bone]
-    if above[0] != joint:
-        inner = whole.source.names[above[0]]
-        branches = any(carries(whole.source, inner, other) for each in whole.pairs for other in each.source)
-        # From where others hang as well, a limb that the target has not is no part of the bone's own end.
+    target = correspondence.target.index[bone]
+    ends = [end for end in correspondence.target.ends if end.joint == bone]
+    if paired[0] != joint:
+        inner = source.names[paired[0]]
+        branches = any(is_ancestor(source, inner, other) for p in correspondence.pairs for other in p.source)
+        # If other pairs hang from the bone too, a limb that the target lacks does not land at the bone's end.
         return [] if branches else ends[:1]
     lever = rotate(alignment.frames[target], rotate(alignment.source_world[joint], point.offset))
-    offset = leg_ratio(whole.source, whole.target) * unrotate(alignment.target_world[target], lever)
+    offset = leg_ratio(correspondence.source, correspondence.target) * unrotate(alignment.target_world[target], lever)
     return [Point(name=f"{bone} for {point.name}", joint=bone, offset=offset)]
 
 
-def _set_down_the_rest(table: dict[str, list[Point]], theirs: Soles) -> None:
-    """Give feet that no contact goes to the contacts of others, so that neighbours take turns as in a trot.
+def _land_remaining_feet(table: dict[str, list[Point]], soles: Soles) -> None:
+    """Give feet without contacts those of other feet, so that neighbours alternate as in a trot.
 
-    Feet of one side are counted from front to back: every second one goes with the source's foot of the same side,
-    those between with its foot of the other.
+    Feet of one side are counted from front to back: every second one lands with the source's foot of the same side,
+    the others with its foot of the other side.
     """
     landed = {point.name: name for name, points in table.items() for point in points}
     rows: dict[str, list[list[Point]]] = {"left": [], "right": []}
-    for points in theirs.limbs.values():
-        # A dog that rises like a human stands on its hind feet alone.
-        if side(points[0].joint) in rows and all(theirs.near_floor(point) for point in points):
+    for points in soles.limbs.values():
+        # A dog that stands upright stands on its hind feet only.
+        if side(points[0].joint) in rows and all(soles.near_floor(point) for point in points):
             rows[side(points[0].joint)].append(points)
     for row in rows.values():
-        row.sort(key=lambda points: -float(theirs.pose.points(points[:1])[0, 0] @ theirs.forward))
+        row.sort(key=lambda points: -float(soles.pose.points(points[:1])[0, 0] @ soles.forward))
     reached = {
         which: next((i for i, points in enumerate(row) if any(p.name in landed for p in points)), None)
         for which, row in rows.items()
@@ -284,22 +293,22 @@ def _set_down_the_rest(table: dict[str, list[Point]], theirs: Soles) -> None:
             first = reached[which]
             if first is None or any(p.name in landed for p in points):
                 continue
-            same = (number - first) % 2 == 0
-            other = which if same else {"left": "right", "right": "left"}[which]
-            at = reached[other]
-            if at is not None:
-                # All of it at once, with the ball of the other: rolling over a heel is for a foot that the source has.
-                front = max((p for p in rows[other][at] if p.name in landed), key=theirs.along)
+            in_phase = (number - first) % 2 == 0
+            partner_side = which if in_phase else {"left": "right", "right": "left"}[which]
+            partner = reached[partner_side]
+            if partner is not None:
+                # All points land at once, with the ball of the other foot: only feet of the source roll.
+                front = max((p for p in rows[partner_side][partner] if p.name in landed), key=soles.sole_position)
                 table[landed[front.name]].extend(points)
 
 
-def _unnailed(table: dict[str, list[Point]], joints: dict[str, str], whole: Correspondence) -> list[str]:
-    """Take out landings that several limbs of the source share: taking turns, they would nail the target down."""
+def _remove_shared(table: dict[str, list[Point]], joints: dict[str, str], correspondence: Correspondence) -> list[str]:
+    """Remove landing points that several source limbs share: in turn they would keep the target planted for good."""
     users: dict[str, list[str]] = {}
     for name, bone in joints.items():
         for landing in table[name]:
             users.setdefault(landing.name, []).append(bone)
-    chains = {bone: set(whole.source.chain(whole.source.index[bone])) for bone in joints.values()}
+    chains = {bone: set(correspondence.source.chain(correspondence.source.index[bone])) for bone in joints.values()}
     shared = [
         landing
         for landing, bones in users.items()
@@ -310,91 +319,92 @@ def _unnailed(table: dict[str, list[Point]], joints: dict[str, str], whole: Corr
     return [f"Several limbs of the source would stand on `{landing}`: not planted." for landing in shared]
 
 
-def _expanded(
+def _expand_contacts(
     contacts: Sequence[Contact], table: dict[str, list[Point]]
 ) -> tuple[tuple[Contact, ...], dict[str, Point]]:
-    """Contacts with one landing each; those of one landing that touch in time are one."""
-    made: list[Contact] = []
-    places: dict[str, Point] = {}
+    """Contacts with one landing point each; those of one point that overlap in time are joined."""
+    expanded: list[Contact] = []
+    points: dict[str, Point] = {}
     first: dict[tuple[str, str], str] = {}
     for contact in contacts:
         for landing in table[contact.point.name]:
             name = first.setdefault((landing.name, contact.actor), contact.point.name)
-            if places.get(name, landing) is not landing:
-                # One point of the source that moves several of the target's goes by the names of both.
+            if points.get(name, landing) is not landing:
+                # A source point with several target points is named after both.
                 name = first[landing.name, contact.actor] = f"{contact.point.name}>{landing.name}"
-            places[name] = landing
-            made.append(replace(contact, point=replace(contact.point, name=name)))
-    return _joined(made), places
+            points[name] = landing
+            expanded.append(replace(contact, point=replace(contact.point, name=name)))
+    return _join_contacts(expanded), points
 
 
-def _rises(
-    contacts: Sequence[Contact], places: dict[str, Point], theirs: Soles, motions: tuple[Motion, Motion], floor: Floor
+def _usual_rises(
+    contacts: Sequence[Contact], targets: dict[str, Point], soles: Soles, motions: tuple[Motion, Motion], floor: Floor
 ) -> dict[str, tuple[float, float]]:
-    """How high points usually stand: the source's as they do, the target's in a foot of its own shape.
+    """Usual metres above the floor of the source's and the target's points while they stand.
 
-    A foot of the target stands as high as the source's, scaled. How its points lie in it is seen in its own stance or,
-    where bones point alike, in the motions of both, source and target, while all of the foot's points are down.
+    A foot of the target stands as high as the source's, scaled. The heights of its points relative to each other come
+    from its stance or, if bones point alike, from both motions while all points of the foot are down.
     """
-    ratio = step_ratio(theirs.alignment)
+    ratio = step_ratio(soles.alignment)
     standing = [c for c in contacts if c.on == "floor" and c.place is not None]
     feet_of: dict[int, dict[str, Point]] = {}
     for contact in standing:
-        limb = feet_of.setdefault(theirs.limb_of(places[contact.point.name]), {})
+        limb = feet_of.setdefault(soles.limb_of(targets[contact.point.name]), {})
         limb[contact.point.name] = contact.point
     poses = [fk(motion) for motion in motions]
     frames = motions[0].num_frames
-    found: dict[str, tuple[float, float]] = {}
+    rises: dict[str, tuple[float, float]] = {}
     for points in feet_of.values():
-        stood = theirs.flat([places[name] for name in points])
-        if stood is not None:
-            found |= {name: (np.nan, float(rise)) for name, rise in zip(points, stood, strict=True)}
+        levels = soles.sole_heights([targets[name] for name in points])
+        if levels is not None:
+            rises |= {name: (np.nan, float(rise)) for name, rise in zip(points, levels, strict=True)}
             continue
-        flat = np.ones(frames, bool)
-        usual = np.zeros(len(points))
+        all_down = np.ones(frames, bool)
+        source_rises = np.zeros(len(points))
         for row, name in enumerate(points):
             down = np.zeros(frames, bool)
-            mine = [c for c in standing if c.point.name == name and c.place is not None]
-            for contact in mine:
+            point_contacts = [c for c in standing if c.point.name == name and c.place is not None]
+            for contact in point_contacts:
                 down[contact.frames(motions[0].fps, frames)] = True
-            flat &= down
-            usual[row] = np.median([float(c.place[1] - floor.heights(c.place)) for c in mine if c.place is not None])
-        landed = [places[name] for name in points]
-        if theirs.alignment.stance:
-            own = ratio * usual.mean() + _shape(theirs.pose.points(landed), floor)
-        elif flat.any():
-            own = ratio * usual + _shape(poses[1].points(landed)[flat], floor)
-            own -= ratio * _shape(poses[0].points(list(points.values()))[flat], floor)
+            all_down &= down
+            rise = [float(c.place[1] - floor.heights(c.place)) for c in point_contacts if c.place is not None]
+            source_rises[row] = np.median(rise)
+        target_points = [targets[name] for name in points]
+        if soles.alignment.stance:
+            target_rises = ratio * source_rises.mean() + _height_profile(soles.pose.points(target_points), floor)
+        elif all_down.any():
+            target_rises = ratio * source_rises + _height_profile(poses[1].points(target_points)[all_down], floor)
+            target_rises -= ratio * _height_profile(poses[0].points(list(points.values()))[all_down], floor)
         else:
-            own = ratio * usual
-        found |= {name: (float(a), float(b)) for name, a, b in zip(points, usual, own, strict=True)}
-    return found
+            target_rises = ratio * source_rises
+        rises |= {name: (float(a), float(b)) for name, a, b in zip(points, source_rises, target_rises, strict=True)}
+    return rises
 
 
-def _shape(path: Array, floor: Floor) -> Array:
-    """(P,) metres: how high points (F, P, 3) usually lie above the lowest of them, which is what a foot stands on."""
+def _height_profile(path: Array, floor: Floor) -> Array:
+    """(P,) usual metres of points (F, P, 3) above the lowest of them."""
     heights = np.median(path[..., 1] - floor.heights(path), axis=0)
     return heights - heights.min()
 
 
-def _joined(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    out: list[Contact] = []
+def _join_contacts(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+    joined: list[Contact] = []
     for contact in sorted(contacts, key=lambda c: (c.actor, c.point.name, c.on, c.start)):
-        last = out[-1] if out else None
+        last = joined[-1] if joined else None
         same = last is not None and (last.actor, last.point.name, last.on) == (
             contact.actor,
             contact.point.name,
             contact.on,
         )
         if same and last is not None and contact.start <= last.end:
-            out[-1] = replace(last, end=max(last.end, contact.end))
+            joined[-1] = replace(last, end=max(last.end, contact.end))
         else:
-            out.append(contact)
-    return tuple(sorted(out, key=lambda c: c.start))
+            joined.append(contact)
+    return tuple(sorted(joined, key=lambda c: c.start))
 
 
 def step_ratio(alignment: Alignment) -> float:
-    """How much larger the target's steps are: by the height of its hips where both stand, else by its legs."""
+    """Ratio of the target's steps to the source's: by the heights of the hips if both stand, else by the legs."""
     ratio = leg_ratio(alignment.correspondence.source, alignment.correspondence.target)
     a, b = (Soles.of(alignment, side).height() for side in ("source", "target"))
     return b / a if a > 0.0 and b > 0.0 and 0.5 < b / a / ratio < 2.0 else ratio

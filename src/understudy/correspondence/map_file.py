@@ -1,4 +1,4 @@
-"""Map files: which bones of one character play which of another, in TOML that people can read and edit."""
+"""Map files: the correspondence of two characters as TOML that people can read and edit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from understudy.correspondence.pairs import Correspondence, CorrespondenceError,
 from understudy.figure.skeleton import Skeleton
 
 PAIR_KEYS = {"confidence": float, "reason": str, "align": str, "twist": float}
-"""Keys of a pair besides its bones, and what they hold; twist in degrees."""
+"""Keys of a pair besides its bones, and their types; twist in degrees."""
 
-HEAD = (
+HEADER = (
     "A map of understudy: which bones of one character play which bones of another. Edit it, then give it with "
     "`--map FILE`. A [[pair]] has one bone on each side, or a list from the body outwards: lists of different lengths "
     'share the movement out. Bones in no pair stay as they rest. Further keys: align = "direction" (the target\'s '
@@ -30,37 +30,37 @@ HEAD = (
 
 
 def write_map(correspondence: Correspondence, path: str | Path, source_name: str = "", target_name: str = "") -> None:
-    """Write a map; the old file stays until the new one is whole.
+    """Write a map; an old file is replaced only when the new one is complete.
 
     Args:
         correspondence: The map.
-        path: Where to.
-        source_name: What the source is called in its comments, such as its file.
-        target_name: The same of the target.
+        path: The map file.
+        source_name: The name of the source in the comments, such as its file.
+        target_name: The name of the target.
     """
     with open_to_write(path) as stream:
         stream.write(map_text(correspondence, source_name, target_name).encode())
 
 
 def map_text(correspondence: Correspondence, source_name: str = "", target_name: str = "") -> str:
-    """A map as commented TOML; read back it is the same map."""
+    """A map as commented TOML that reads back as the same map."""
     names = {
         "source": source_name or correspondence.source.name or "the source",
         "target": target_name or correspondence.target.name or "the target",
     }
-    lines = [*comment(HEAD), ""]
+    lines = [*comment(HEADER), ""]
     lines += [line for side, name in names.items() for line in comment(f"{side}: {_one_line(name)}")]
     for pair in correspondence.pairs:
-        lines += ["", "[[pair]]", *_bones("source", pair.source), *_bones("target", pair.target)]
+        lines += ["", "[[pair]]", *_bones_entry("source", pair.source), *_bones_entry("target", pair.target)]
         lines += entry("confidence", float(pair.confidence)) + entry("reason", pair.reason)
         lines += entry("align", pair.align) if pair.align is not None else []
-        lines += entry("twist", _degrees(pair.twist)) if pair.twist else []
+        lines += entry("twist", _short_degrees(pair.twist)) if pair.twist else []
     for points in correspondence.points:
         lines += ["", "[[point]]", *entry("source", points.source), *entry("target", points.target)]
     for side, name in names.items():
-        left = correspondence.unmatched(side)
-        if left:
-            lines += ["", *comment(f"In no pair, of {_one_line(name)}:"), *_listed(left)]
+        unmatched = correspondence.unmatched(side)
+        if unmatched:
+            lines += ["", *comment(f"In no pair, of {_one_line(name)}:"), *_bone_list(unmatched)]
     return "\n".join(lines) + "\n"
 
 
@@ -68,8 +68,8 @@ def _one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _listed(bones: Sequence[str]) -> list[str]:
-    """Bones as lines of comment, in quotes, so that they can be copied into a pair."""
+def _bone_list(bones: Sequence[str]) -> list[str]:
+    """Bones as comment lines, in quotes, ready to be copied into a pair."""
     lines = ["#  "]
     for bone in bones:
         word = f" {value_text(bone)},"
@@ -79,28 +79,28 @@ def _listed(bones: Sequence[str]) -> list[str]:
     return [*lines[:-1], lines[-1].rstrip(",")]
 
 
-def _bones(key: str, bones: Sequence[str]) -> list[str]:
+def _bones_entry(key: str, bones: Sequence[str]) -> list[str]:
     return entry(key, bones[0] if len(bones) == 1 else list(bones))
 
 
-def _degrees(angle: float) -> float:
-    """Radians as degrees with as few figures as read back to the same angle."""
-    whole = float(np.degrees(angle))
-    for near in (whole, float(np.nextafter(whole, np.inf)), float(np.nextafter(whole, -np.inf))):
+def _short_degrees(angle: float) -> float:
+    """Radians as degrees with the fewest digits that read back as the same angle."""
+    degrees = float(np.degrees(angle))
+    for candidate in (degrees, float(np.nextafter(degrees, np.inf)), float(np.nextafter(degrees, -np.inf))):
         for figures in range(3, 18):
-            short = float(f"{near:.{figures}g}")
+            short = float(f"{candidate:.{figures}g}")
             if float(np.radians(short)) == angle:
                 return short
-    return whole
+    return degrees
 
 
 def read_map(path: str | Path, source: Skeleton, target: Skeleton) -> Correspondence:
-    """Read a map between two characters; what is wrong with it is told with its line.
+    """Read a map between two characters; errors name the line.
 
     Args:
         path: The map file.
         source: The character that moves.
-        target: The character that is to move.
+        target: The character to move.
     """
     name = str(path)
     with open_to_read(path) as stream:
@@ -111,10 +111,12 @@ def read_map(path: str | Path, source: Skeleton, target: Skeleton) -> Correspond
     except UnicodeDecodeError:
         raise FileError(name, None, "the text is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        said = re.sub(r"\s*\(at .*\)$", "", str(error))
-        line = int(found[1]) if found else max(len(text.splitlines()), 1)
-        raise FileError(name, line, f"no TOML: {said}", hint="bones are written in quotes, lists in brackets") from None
+        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        problem = re.sub(r"\s*\(at .*\)$", "", str(error))
+        line = int(position[1]) if position else max(len(text.splitlines()), 1)
+        raise FileError(
+            name, line, f"not valid TOML: {problem}", hint="bones are written in quotes, lists in brackets"
+        ) from None
     return _MapReader(name, table, find_lines(text), source, target).correspondence()
 
 
@@ -128,7 +130,7 @@ class _MapReader:
         self.skeletons = {"source": source, "target": target}
 
     def correspondence(self) -> Correspondence:
-        """The whole map, checked pair by pair, so that errors point at the line."""
+        """The map, checked pair by pair, so that errors name the line."""
         for key in self.table:
             if key not in ("pair", "point"):
                 raise self._error((key,), unknown_key(key, ["pair", "point"]))
@@ -139,7 +141,7 @@ class _MapReader:
         try:
             return Correspondence(source=source, target=target, pairs=tuple(pairs), points=tuple(points))
         except CorrespondenceError as error:
-            place = self._named_in(error.message, pairs)
+            place = self._pair_in_message(error.message, pairs)
             raise FileError(self.name, line_of(self.lines, place), error.message, hint=error.hint) from None
 
     def _error(self, place: Place, error: UnderstudyError) -> FileError:
@@ -153,47 +155,47 @@ class _MapReader:
             raise self._error((key,), problem)
         return entries
 
-    def _pair(self, number: int, given: Any) -> Pair:
+    def _pair(self, number: int, table: Any) -> Pair:
         place: Place = ("pair", number)
         try:
-            self._check_keys(given, ("source", "target", *PAIR_KEYS))
-            bones = {side: self._names(side, given[side], bones=True) for side in ("source", "target")}
-            values = {key: _converted(key, given[key], kind) for key, kind in PAIR_KEYS.items() if key in given}
+            self._check_keys(table, ("source", "target", *PAIR_KEYS))
+            bones = {side: self._names(side, table[side], bones=True) for side in ("source", "target")}
+            values = {key: _convert(key, table[key], kind) for key, kind in PAIR_KEYS.items() if key in table}
             if "twist" in values:
                 values["twist"] = float(np.radians(values["twist"]))
             return Pair(source=bones["source"], target=bones["target"], **values)
         except UnderstudyError as error:
             raise self._error(place, error) from None
 
-    def _point(self, number: int, given: Any) -> PointPair:
+    def _point(self, number: int, table: Any) -> PointPair:
         try:
-            self._check_keys(given, ("source", "target"))
-            named = {side: self._names(side, given[side], bones=False)[0] for side in ("source", "target")}
-            return PointPair(source=named["source"], target=named["target"])
+            self._check_keys(table, ("source", "target"))
+            names = {side: self._names(side, table[side], bones=False)[0] for side in ("source", "target")}
+            return PointPair(source=names["source"], target=names["target"])
         except UnderstudyError as error:
             raise self._error(("point", number), error) from None
 
-    def _check_keys(self, given: Any, known: tuple[str, ...]) -> None:
-        if not isinstance(given, dict):
+    def _check_keys(self, table: Any, keys: tuple[str, ...]) -> None:
+        if not isinstance(table, dict):
             raise FieldError("expected a table with `source` and `target`", hint="begin it with [[pair]] or [[point]]")
-        for key in given:
-            if key not in known:
-                raise unknown_key(key, list(known))
+        for key in table:
+            if key not in keys:
+                raise unknown_key(key, list(keys))
         for key in ("source", "target"):
-            if key not in given:
+            if key not in table:
                 raise FieldError(f"`{key}` is missing", hint="a pair has bones of both: source = NAME, target = NAME")
 
     def _names(self, side: str, value: Any, *, bones: bool) -> tuple[str, ...]:
         """The bones or the point of one side, which must exist."""
         kind: Any = tuple[str, ...] if isinstance(value, list) and bones else str
-        found = _converted(side, value, kind)
-        names = found if isinstance(found, tuple) else (found,)
+        converted = _convert(side, value, kind)
+        names = converted if isinstance(converted, tuple) else (converted,)
         skeleton = self.skeletons[side]
-        known = list(skeleton.names) if bones else [*skeleton.names, *(end.name for end in skeleton.ends)]
+        choices = list(skeleton.names) if bones else [*skeleton.names, *(end.name for end in skeleton.ends)]
         for name in names:
-            if name not in known:
+            if name not in choices:
                 what = "bone" if bones else "joint or end"
-                raise FieldError(f"the {side} has no {what} `{name}`; {nearest_names(name, known)}", (side,))
+                raise FieldError(f"the {side} has no {what} `{name}`; {nearest_names(name, choices)}", (side,))
         if not names:
             raise FieldError("expected at least one bone, got an empty list", (side,))
         return names
@@ -213,23 +215,23 @@ class _MapReader:
                         )  # fmt: skip
                     taken[bone] = number
 
-    def _named_in(self, message: str, pairs: list[Pair]) -> Place:
-        """The pair that a message is about: the last of those whose bones it names."""
-        spoken = [i for i, p in enumerate(pairs) if any(f"`{bone}`" in message for bone in (*p.source, *p.target))]
-        return ("pair", spoken[-1]) if spoken else ("pair", 0)
+    def _pair_in_message(self, message: str, pairs: list[Pair]) -> Place:
+        """The pair that a message is about: the last pair whose bones it names."""
+        numbers = [i for i, p in enumerate(pairs) if any(f"`{bone}`" in message for bone in (*p.source, *p.target))]
+        return ("pair", numbers[-1]) if numbers else ("pair", 0)
 
 
-def _converted(key: str, value: Any, kind: Any) -> Any:
+def _convert(key: str, value: Any, kind: Any) -> Any:
     try:
         return convert(value, kind)
     except FieldError as error:
         raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
 
 
-def is_plain(given: Correspondence) -> bool:
-    """Whether a map of two bodies of one structure only says what goes without saying: every bone is its namesake."""
-    if not same_structure(given.source, given.target) or given.points:
+def is_plain(correspondence: Correspondence) -> bool:
+    """Whether a map only pairs every bone of two bodies of one structure with the bone of the same name."""
+    if not same_structure(correspondence.source, correspondence.target) or correspondence.points:
         return False
-    said = {pair.source: pair for pair in given.pairs}
-    namesakes = (said.get((name,)) for name in given.source.names)
+    by_source = {pair.source: pair for pair in correspondence.pairs}
+    namesakes = (by_source.get((name,)) for name in correspondence.source.names)
     return all(p is not None and p.target == p.source and p.align is None and p.twist == 0.0 for p in namesakes)

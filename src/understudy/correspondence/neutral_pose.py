@@ -1,4 +1,4 @@
-"""A human body in a neutral pose, and the normal ranges of its joints, counted from there."""
+"""The neutral pose of a human body, and the normal ranges of its joints relative to that pose."""
 
 from __future__ import annotations
 
@@ -23,78 +23,78 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 
-SHARED = 1.5
-"""How much more than its even share of the whole's range one of several parts of a spine or neck may take."""
+MAX_RANGE_SHARE_FACTOR = 1.5
+"""Range of one of several spine or neck joints, in even shares of the whole range."""
 
-STRAY = np.radians(15.0)
-"""How far the axis of a knee or elbow may lean in a rig that lets it."""
+MAX_STRAY_RADIANS = np.radians(15.0)
+"""Angle by which the axis of a knee or elbow may deviate on a ball joint."""
 
-BENT = np.radians(10.0)
-"""How far it bends in a motion at least for that to show its axis,"""
+MIN_BEND_SPREAD_RADIANS = np.radians(10.0)
+"""Range of bending in a motion that is needed to measure the axis of a knee or elbow."""
 
-ALONE = 0.95
-"""the share of its turning that is about that axis at least,"""
+MIN_SINGLE_AXIS_SHARE = 0.95
+"""Share of its rotation that must be about that axis."""
 
-ALIKE = 0.8
-"""and how closely turning about it goes with bending, at least."""
+MIN_BEND_CORRELATION = 0.8
+"""Correlation required between the rotation about that axis and the bending."""
 
 
-class Bending(NamedTuple):
+class BendingJoint(NamedTuple):
     """A knee or elbow."""
 
     joint: int
     upper: int
-    """The joint at the other end of the bone above it."""
+    """The joint at the start of the bone above."""
     far: int
-    """The one at the end of the bone below, -1 for tips."""
+    """The joint at the end of the bone below, -1 for tips."""
     knee: bool
     over: float
-    """Radians it bends the wrong way, at most."""
+    """Maximum radians of overextension."""
     bend: float
-    """Radians it bends, at most."""
+    """Maximum radians of bending."""
     turn: float
-    """Radians it turns about the bone below, at most, to either side."""
+    """Maximum radians of twist about the bone below, to either side."""
 
 
-def stance(motion: Motion, actor: str) -> NeutralPose | None:
-    """The body in its rest pose if it stands in it, else in the middle of its motion."""
+def find_neutral_pose(motion: Motion, actor: str) -> NeutralPose | None:
+    """The rest pose if the body stands in it, else the mean pose of its motion; None if its facing is unclear."""
     if rest_pose_kind(motion.skeleton) != "no pose":
-        return _standing(motion.skeleton, actor)
+        return _neutral_rest_pose(motion.skeleton, actor)
     return NeutralPose.of(motion.skeleton, quaternion.mean(motion.rotations), actor)
 
 
-def _balls(skeleton: Skeleton) -> list[tuple[int, int | None, Normal, str]]:
-    """Joints that turn any way: the joint, the one its bone leads to (-1: its tips), its range, its side."""
-    found = roles(skeleton)
-    out: list[tuple[int, int | None, Normal, str]] = []
-    nexts = {"upper_leg": "lower_leg", "upper_arm": "lower_arm", "shoulder": "upper_arm", "foot": "toe", "hand": ""}
+def _ball_joints(skeleton: Skeleton) -> list[tuple[int, int | None, Normal, str]]:
+    """Ball joints: the joint, the joint at the end of its bone (-1: tips, None: no bone), its range, its side."""
+    joints = roles(skeleton)
+    result: list[tuple[int, int | None, Normal, str]] = []
+    ends = {"upper_leg": "lower_leg", "upper_arm": "lower_arm", "shoulder": "upper_arm", "foot": "toe", "hand": ""}
     for part, normal in BALLS.items():
         for side in ("left", "right"):
-            joint = found.get(f"{side}_{part}")
+            joint = joints.get(f"{side}_{part}")
             if joint is not None:
-                out.append((joint, found.get(f"{side}_{nexts[part]}", _tips(skeleton, joint)), normal, side))
-    top = found.get("neck", found.get("head"))
-    if "spine" in found and "chest" in found:
-        path = skeleton.chain(found["chest"])
-        parts = path[path.index(found["spine"]) :] if found["spine"] in path else [found["chest"]]
-        last = top if top is not None else _tips(skeleton, parts[-1])
-        out += [(j, far, _share(SPINE, len(parts)), "") for j, far in zip(parts, [*parts[1:], last], strict=True)]
-    if top is not None:
-        path = skeleton.chain(found.get("head", top))
-        parts = path[path.index(top) :] if top in path else [top]
+                result.append((joint, joints.get(f"{side}_{ends[part]}", _tips(skeleton, joint)), normal, side))
+    neck = joints.get("neck", joints.get("head"))
+    if "spine" in joints and "chest" in joints:
+        path = skeleton.chain(joints["chest"])
+        parts = path[path.index(joints["spine"]) :] if joints["spine"] in path else [joints["chest"]]
+        last = neck if neck is not None else _tips(skeleton, parts[-1])
+        result += [(j, far, _share(SPINE, len(parts)), "") for j, far in zip(parts, [*parts[1:], last], strict=True)]
+    if neck is not None:
+        path = skeleton.chain(joints.get("head", neck))
+        parts = path[path.index(neck) :] if neck in path else [neck]
         tips = _tips(skeleton, parts[-1])
-        out += [(j, far, _share(NECK, len(parts)), "") for j, far in zip(parts, [*parts[1:], tips], strict=True)]
-    return out
+        result += [(j, far, _share(NECK, len(parts)), "") for j, far in zip(parts, [*parts[1:], tips], strict=True)]
+    return result
 
 
 def _share(whole: Normal, parts: int) -> Normal:
-    share = min(1.0, SHARED / parts)
-    kept = {key: share * getattr(whole, key) for key in ("ahead", "back", "out", "inward", "twist")}
-    return replace(whole, **kept)
+    share = min(1.0, MAX_RANGE_SHARE_FACTOR / parts)
+    shares = {key: share * getattr(whole, key) for key in ("ahead", "back", "out", "inward", "twist")}
+    return replace(whole, **shares)
 
 
 def _tips(skeleton: Skeleton, joint: int) -> int | None:
-    """-1 where bones or ends of some length hang from a joint, None where none do."""
+    """-1 if bones or ends with a length hang from a joint, None if not."""
     below = skeleton.below(joint)
     lengths = [skeleton.lengths[j] for j in np.flatnonzero(below) if j != joint]
     lengths += [float(np.linalg.norm(end.offset)) for end in skeleton.ends if below[skeleton.index[end.joint]]]
@@ -103,7 +103,7 @@ def _tips(skeleton: Skeleton, joint: int) -> int | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NeutralPose:
-    """A body in a neutral pose."""
+    """A body in a neutral pose, with its unit directions (3,), world."""
 
     skeleton: Skeleton
     actor: str
@@ -116,17 +116,19 @@ class NeutralPose:
 
     @staticmethod
     def of(skeleton: Skeleton, neutral: Array, actor: str) -> NeutralPose | None:
-        found = roles(skeleton)
+        joints = roles(skeleton)
         pose = fk(replace(rest_motion(skeleton), rotations=neutral[None]))
-        place = pose.positions[0]
-        across = sum(place[found[f"left_{p}"]] - place[found[f"right_{p}"]] for p in ("upper_leg", "upper_arm"))
-        up = place[found.get("neck", found.get("head", 0))] - place[found["hips"]]
+        positions = pose.positions[0]
+        across = sum(
+            positions[joints[f"left_{p}"]] - positions[joints[f"right_{p}"]] for p in ("upper_leg", "upper_arm")
+        )
+        up = positions[joints.get("neck", joints.get("head", 0))] - positions[joints["hips"]]
         up = up / np.linalg.norm(up)
         forward = cross(across, up)
         if np.linalg.norm(forward) < 1e-3 * leg_length(skeleton):
             # A flat figure has no width; its feet still point forwards.
             tips = pose.points(feet(skeleton))[0]
-            ankles = 0.5 * (place[found["left_foot"]] + place[found["right_foot"]])
+            ankles = 0.5 * (positions[joints["left_foot"]] + positions[joints["right_foot"]])
             forward = tips.mean(0) - ankles
             forward = forward - (forward @ up) * up
         if np.linalg.norm(forward) < 1e-9:
@@ -137,139 +139,143 @@ class NeutralPose:
         )
 
     @cached
-    def balls(self) -> dict[str, JointRange | None]:
-        """The ranges of the joints that turn any way, by name; None for one that has no bone to measure by."""
-        found: dict[str, JointRange | None] = {}
-        for joint, far, normal, side in _balls(self.skeleton):
+    def ball_ranges(self) -> dict[str, JointRange | None]:
+        """The ranges of the ball joints by name; None for a joint without a bone to measure by."""
+        ranges: dict[str, JointRange | None] = {}
+        for joint, far, normal, side in _ball_joints(self.skeleton):
             if self.skeleton.kinds[joint] is not JointKind.FIXED:
-                own = None if far is None else self.ball(joint, self.bone(joint, far), normal, side)
-                found[self.skeleton.names[joint]] = own
-        return found
+                bone = None if far is None else self.bone_direction(joint, far)
+                limits = None if bone is None else self.ball_range(joint, bone, normal, side)
+                ranges[self.skeleton.names[joint]] = limits
+        return ranges
 
-    def bone(self, joint: int, far: int) -> Array:
-        """(3,) the unit direction, world, of a joint's bone, towards another joint or its tips."""
-        skeleton, place = self.skeleton, self.pose.positions[0]
+    def bone_direction(self, joint: int, far: int) -> Array:
+        """(3,) unit direction, world, of a joint's bone, towards another joint or its tips."""
+        skeleton, positions = self.skeleton, self.pose.positions[0]
         if far >= 0:
-            end = place[far]
+            end = positions[far]
         else:
             below = skeleton.below(joint)
             ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
-            end = np.concatenate([place[below], self.pose.points(ends)[0]]).mean(0)
-        vector = end - place[joint]
-        size = float(np.linalg.norm(vector))
-        return vector / size if size > 1e-6 else self.up
+            end = np.concatenate([positions[below], self.pose.points(ends)[0]]).mean(0)
+        vector = end - positions[joint]
+        length = float(np.linalg.norm(vector))
+        return vector / length if length > 1e-6 else self.up
 
-    def ball(self, joint: int, bone: Array, normal: Normal, side: str) -> JointRange:
-        """The range of a joint that turns any way, its bone pointing somewhere (3,), world, in the neutral pose."""
+    def ball_range(self, joint: int, bone: Array, normal: Normal, side: str) -> JointRange:
+        """The range of a ball joint whose bone has direction (3,), world, in the neutral pose."""
         outward = -self.left if side == "right" else self.left
         centre = bone
         if normal.centre is not None:
             centre = np.array(normal.centre) @ np.stack([outward, self.up, self.forward])
             centre = centre / np.linalg.norm(centre)
-        # A bone that points forwards already, a foot's, leans up and down instead.
+        # A bone that already points forwards, as a foot does, swings up and down.
         ahead = self.up if abs(float(centre @ self.forward)) > 0.8 else self.forward
         cone = np.radians([[-normal.back, normal.ahead], [-normal.inward, normal.out]])
-        return self._cone(joint, bone, centre, (ahead, outward), cone, np.radians([-normal.twist, normal.twist]))
+        return self._cone_range(joint, bone, centre, (ahead, outward), cone, np.radians([-normal.twist, normal.twist]))
 
-    def _cone(
-        self, joint: int, bone: Array, centre: Array, ways: tuple[Array, Array], cone: Array, turn: Array
+    def _cone_range(
+        self, joint: int, bone: Array, centre: Array, directions: tuple[Array, Array], cone: Array, twist: Array
     ) -> JointRange:
-        """Swing and twist limits about a centre (3,), world: how far towards each of two ways, and away from them."""
-        world = self._above(joint)
+        """Swing and twist limits about a centre (3,), world: ranges towards two directions and away from them."""
+        parent = self._parent_rotation(joint)
         frame = self.pose.rotations[0, joint]
         rest = multiply(between(bone, centre), frame)
-        first = cross(centre, ways[0])
+        first = cross(centre, directions[0])
         first = first / np.linalg.norm(first)
-        sides = cone[1] if first @ ways[1] > 0.0 else -cone[1, ::-1]
+        sides = cone[1] if first @ directions[1] > 0.0 else -cone[1, ::-1]
         return JointRange(
             joint=PointRef(point=self.skeleton.names[joint], actor=self.actor),
-            rest=multiply(conjugate(world), rest), axis=unrotate(frame, bone), reference=unrotate(rest, first),
-            swing=np.stack([cone[0], sides]), twist=turn,
+            rest=multiply(conjugate(parent), rest), axis=unrotate(frame, bone), reference=unrotate(rest, first),
+            swing=np.stack([cone[0], sides]), twist=twist,
         )  # fmt: skip
 
-    def _above(self, joint: int) -> Array:
-        """(4,) the world rotation of the frame that a joint's local rotation leads to."""
+    def _parent_rotation(self, joint: int) -> Array:
+        """(4,) the world rotation of a joint's parent frame."""
         return multiply(self.pose.rotations[0, joint], conjugate(self.neutral[joint]))
 
-    def _straight(self, joint: int, upper: int, far: int) -> tuple[Array, Array, Array]:
-        """The unit direction of the bone below a joint, in the world and in the joint's own frame, and that of the bone
-        above it in the frame that its local rotation leads to."""
+    def _bone_directions(self, joint: int, upper: int, far: int) -> tuple[Array, Array, Array]:
+        """Unit direction of the bone below a joint, in the world and in the joint's frame, and of the bone above in the
+        parent frame."""
         key = joint, upper, far
-        if key not in self._known:
-            bone, place = self.bone(joint, far), self.pose.positions[0]
-            above = place[joint] - place[upper]
-            above = unrotate(self._above(joint), above / np.linalg.norm(above))
-            self._known[key] = bone, unrotate(self.pose.rotations[0, joint], bone), above
-        return self._known[key]
+        if key not in self._bone_cache:
+            bone, positions = self.bone_direction(joint, far), self.pose.positions[0]
+            above = positions[joint] - positions[upper]
+            above = unrotate(self._parent_rotation(joint), above / np.linalg.norm(above))
+            self._bone_cache[key] = bone, unrotate(self.pose.rotations[0, joint], bone), above
+        return self._bone_cache[key]
 
     @cached
-    def _known(self) -> dict[tuple[int, int, int], tuple[Array, Array, Array]]:
+    def _bone_cache(self) -> dict[tuple[int, int, int], tuple[Array, Array, Array]]:
         return {}
 
-    def hinges(self, wanted: Sequence[Bending], rotations: Array) -> list[JointRange]:
-        """The ranges of knees and elbows: about the one axis that local rotations (F, J, 4) of the whole body show each
-        to turn about, or in the plane it bends in."""
-        joints = [each.joint for each in wanted]
-        straight = [self._straight(each.joint, each.upper, each.far) for each in wanted]
+    def hinge_ranges(self, bending: Sequence[BendingJoint], rotations: Array) -> list[JointRange]:
+        """Ranges of knees and elbows: about the single axis that the body's local rotations (F, J, 4) show, else in the
+        plane of bending."""
+        joints = [hinge.joint for hinge in bending]
+        bones = [self._bone_directions(hinge.joint, hinge.upper, hinge.far) for hinge in bending]
         turns = rotations[:, joints].swapaxes(0, 1)
-        above = np.array([upper for _, _, upper in straight]).reshape(-1, 1, 3)
-        leads = rotate(turns, np.array([own for _, own, _ in straight]).reshape(-1, 1, 3))
-        normals = cross(above, leads)
+        above = np.array([upper for _, _, upper in bones]).reshape(-1, 1, 3)
+        directions = rotate(turns, np.array([lower for _, lower, _ in bones]).reshape(-1, 1, 3))
+        normals = cross(above, directions)
         sines = np.sqrt(np.einsum("jfi,jfi->jf", normals, normals))
-        bends = np.arctan2(sines, np.einsum("jfi,jki->jf", leads, above))
+        bends = np.arctan2(sines, np.einsum("jfi,jki->jf", directions, above))
         from_neutral = multiply(conjugate(self.neutral[joints])[:, None], turns)
-        found = []
-        for number, (each, axis) in enumerate(zip(wanted, _single_axes(from_neutral, bends), strict=True)):
+        ranges = []
+        for number, (hinge, axis) in enumerate(zip(bending, _single_axes(from_neutral, bends), strict=True)):
             if axis is not None:
-                found.append(self._hinge(each, axis, from_neutral[number], bends[number]))
+                ranges.append(self._hinge_range(hinge, axis, from_neutral[number], bends[number]))
             else:
-                bone, _, upper = straight[number]
-                found.append(self._plane(each, bone, upper, normals[number].sum(axis=0), sines[number]))
-        return found
+                bone, _, upper = bones[number]
+                ranges.append(self._plane_range(hinge, bone, upper, normals[number].sum(axis=0), sines[number]))
+        return ranges
 
-    def _hinge(self, wanted: Bending, axis: Array, turns: Array, bends: Array) -> JointRange:
-        """The range of one that turns (F, 4) about an axis (3,), and bends (F,) with that."""
-        joint, rest = wanted.joint, self.neutral[wanted.joint]
+    def _hinge_range(self, bending: BendingJoint, axis: Array, turns: Array, bends: Array) -> JointRange:
+        """The range of a joint with rotations (F, 4) about an axis (3,) and bends (F,)."""
+        joint, rest = bending.joint, self.neutral[bending.joint]
         angles = np.unwrap(twist_angles(turns, axis))
         straight = float(median((angles - bends)[bends >= median(bends)]))
         straight -= 2.0 * np.pi * round(straight / (2.0 * np.pi))
-        limits = straight + np.array([-wanted.over, wanted.bend])
-        spot = PointRef(point=self.skeleton.names[joint], actor=self.actor)
+        limits = straight + np.array([-bending.over, bending.bend])
+        ref = PointRef(point=self.skeleton.names[joint], actor=self.actor)
         if self.skeleton.kinds[joint] is JointKind.HINGE:
-            return JointRange(joint=spot, rest=rest, axes=axis[None], ranges=limits[None])
-        return JointRange(joint=spot, rest=rest, axis=axis, swing=np.array(STRAY), twist=limits)
+            return JointRange(joint=ref, rest=rest, axes=axis[None], ranges=limits[None])
+        return JointRange(joint=ref, rest=rest, axis=axis, swing=np.array(MAX_STRAY_RADIANS), twist=limits)
 
-    def _plane(self, wanted: Bending, bone: Array, above: Array, across: Array, sines: Array) -> JointRange:
-        """The range of one that bends in the plane whose normals, each as long as the sine (F,) of its bend, add up to
-        some vector (3,), in the frame that its local rotation leads to; straight ahead or back if that says little."""
-        frame, sizes = self._above(wanted.joint), sines.sum()
-        normal = rotate(frame, across)
-        if np.linalg.norm(across) < 0.9 * sizes or sizes < 0.1 * len(sines):
-            normal = cross(rotate(frame, above), -self.forward if wanted.knee else self.forward)
+    def _plane_range(
+        self, bending: BendingJoint, bone: Array, above: Array, normal_sum: Array, sines: Array
+    ) -> JointRange:
+        """The range of a joint that bends in a plane: its normals, each as long as the sine (F,) of the bend, add up to
+        `normal_sum` (3,), parent frame. If that is unclear, the joint bends straight forwards or backwards."""
+        frame, total = self._parent_rotation(bending.joint), sines.sum()
+        normal = rotate(frame, normal_sum)
+        if np.linalg.norm(normal_sum) < 0.9 * total or total < 0.1 * len(sines):
+            normal = cross(rotate(frame, above), -self.forward if bending.knee else self.forward)
         normal = normal / np.linalg.norm(normal)
-        middle, half = 0.5 * (wanted.bend - wanted.over), 0.5 * (wanted.bend + wanted.over)
+        middle, half = 0.5 * (bending.bend - bending.over), 0.5 * (bending.bend + bending.over)
         centre = rotate(from_axis_angle(normal, middle), rotate(frame, above))
-        cone = np.array([[-half, half], [-STRAY, STRAY]])
-        turn = np.array([-wanted.turn, wanted.turn])
-        return self._cone(wanted.joint, bone, centre, (cross(normal, centre), normal), cone, turn)
+        cone = np.array([[-half, half], [-MAX_STRAY_RADIANS, MAX_STRAY_RADIANS]])
+        twist = np.array([-bending.turn, bending.turn])
+        return self._cone_range(bending.joint, bone, centre, (cross(normal, centre), normal), cone, twist)
 
 
 @lru_cache(maxsize=64)
-def _standing(skeleton: Skeleton, actor: str) -> NeutralPose | None:
+def _neutral_rest_pose(skeleton: Skeleton, actor: str) -> NeutralPose | None:
     return NeutralPose.of(skeleton, skeleton.rest, actor)
 
 
 def _single_axes(turns: Array, bends: Array) -> list[Array | None]:
-    """The axis (3,) that the rotations (J, F, 4) of each of some joints are all about, turning so as to bend (J, F);
-    None if there is no such one."""
+    """The single axis (3,) of each joint's rotations (J, F, 4), signed to increase its bend (J, F), or None."""
     vectors = quaternion.log(turns)
-    around = vectors - vectors.mean(axis=1, keepdims=True)
-    squares, axes = np.linalg.eigh(around.swapaxes(1, 2) @ around)
+    centred = vectors - vectors.mean(axis=1, keepdims=True)
+    squares, axes = np.linalg.eigh(centred.swapaxes(1, 2) @ centred)
     axis = axes[:, :, 2]
-    turned, bent = np.einsum("jfi,ji->jf", around, axis), bends - bends.mean(axis=1, keepdims=True)
-    spread = np.minimum(*(each.max(axis=1) - each.min(axis=1) for each in (turned, bent)))
-    single = (spread >= BENT) & (squares[:, 2] >= ALONE * squares.sum(axis=1))
-    both, own, other = (np.einsum("jf,jf->j", a, b) for a, b in ((turned, bent), (turned, turned), (bent, bent)))
-    single &= np.abs(both) >= ALIKE * np.sqrt(own * other)
-    signed = np.copysign(1.0, both)[:, None] * axis
-    return [each if alone else None for each, alone in zip(signed, single, strict=True)]
+    turned, bent = np.einsum("jfi,ji->jf", centred, axis), bends - bends.mean(axis=1, keepdims=True)
+    spread = np.minimum(*(values.max(axis=1) - values.min(axis=1) for values in (turned, bent)))
+    single = (spread >= MIN_BEND_SPREAD_RADIANS) & (squares[:, 2] >= MIN_SINGLE_AXIS_SHARE * squares.sum(axis=1))
+    products, turn_norm, bend_norm = (
+        np.einsum("jf,jf->j", a, b) for a, b in ((turned, bent), (turned, turned), (bent, bent))
+    )
+    single &= np.abs(products) >= MIN_BEND_CORRELATION * np.sqrt(turn_norm * bend_norm)
+    signed = np.copysign(1.0, products)[:, None] * axis
+    return [axis if alone else None for axis, alone in zip(signed, single, strict=True)]

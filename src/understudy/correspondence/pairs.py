@@ -1,8 +1,8 @@
-"""Correspondence: which bones of one character play which bones of another [Hsieh05, sec. 3.1].
+"""Correspondence: which bones of one character move which bones of another [Hsieh05, sec. 3.1].
 
-A bone is named by the joint that turns it. Most pairs are one to one; a pair of two chains (three spine bones against
-five) shares the movement out along them; a pair of bones that do not follow each other (two legs against a tail fin)
-takes their mean. Bones in no pair have no correspondence.
+A bone is named by the joint that rotates it. Most pairs are one to one. A pair of two chains (three spine bones and
+five) distributes the movement along them. A pair of bones that are not a chain (two legs and a tail fin) takes their
+mean. Bones in no pair have no correspondence.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from understudy.figure.skeleton import Skeleton
 
 ALIGNMENTS = ("direction", "stance")
 """How the bones of a pair are aligned: `direction`: the target's bone points as the source's does; `stance`: each
-moves from how it stands by itself."""
+moves relative to its own reference pose."""
 
 
 class CorrespondenceError(UnderstudyError):
-    """A map of bones contradicts itself, the skeletons, or leaves out what is needed."""
+    """A map of bones contradicts itself or the skeletons, or lacks required pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +32,16 @@ class Pair:
     """Bones of the source and the bones of the target that they move."""
 
     source: tuple[str, ...]
-    """One bone; or a chain of them from the body outwards; or several that do not follow each other."""
+    """One bone, a chain of bones from the body outwards, or several bones that are not a chain."""
     target: tuple[str, ...]
     confidence: float = 1.0
-    """How sure it is that these correspond: 1 for what a user says."""
+    """How certain the pair is, from 0 to 1; 1 for pairs that the user gives."""
     reason: str = "given"
     """Why they are paired, in words."""
     align: str | None = None
     """One of ALIGNMENTS, or None to choose by how the two characters stand."""
     twist: float = 0.0
-    """Radians to turn the target's bones about their own length, where the rest poses leave it wrong."""
+    """Radians by which the target's bones are rotated about their length, to correct the rest poses."""
 
     def __post_init__(self) -> None:
         for side in ("source", "target"):
@@ -55,16 +55,16 @@ class Pair:
             raise CorrespondenceError(f"{self}: expected a finite twist and a confidence from 0 to 1")
 
     def __str__(self) -> str:
-        return f"{_said(self.source)} -> {_said(self.target)}"
+        return f"{_bones_text(self.source)} -> {_bones_text(self.target)}"
 
 
-def _said(bones: Sequence[str]) -> str:
+def _bones_text(bones: Sequence[str]) -> str:
     return f"`{bones[0]}`" if len(bones) == 1 else "[" + ", ".join(f"`{bone}`" for bone in bones) + "]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointPair:
-    """A point of the target (an end or joint, by name) and the one of the source that it follows or lands with."""
+    """A point of the target (an end or joint, by name) and the point of the source that it follows or lands with."""
 
     source: str
     target: str
@@ -72,13 +72,13 @@ class PointPair:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Correspondence:
-    """A whole map from one character to another, checked: it has a root, nothing is claimed twice or turned over."""
+    """A checked map from one character to another: it has a root, no bone is in two pairs, the trees agree."""
 
     source: Skeleton
     target: Skeleton
     pairs: tuple[Pair, ...]
     points: tuple[PointPair, ...] = ()
-    """Points that correspond although no pair of bones says so: where contacts go, what a can follows."""
+    """Points that correspond in addition to the bones: landing points of contacts, points to follow."""
 
     def __repr__(self) -> str:
         names = f"{self.source.name or 'unnamed'} to {self.target.name or 'unnamed'}"
@@ -115,27 +115,27 @@ class Correspondence:
                 taken[bone] = pair
 
     def _check_order(self) -> None:
-        """Refuse what would hang a bone from one that hangs from it: the two trees must agree on who carries whom."""
-        over, under = (self._carrying(side) for side in ("source", "target"))
-        for first, second in np.argwhere(over & under.T):
+        """Refuse pairs whose order along the tree differs between source and target."""
+        source_above, target_above = (self._ancestor_matrix(side) for side in ("source", "target"))
+        for first, second in np.argwhere(source_above & target_above.T):
             pair, other = self.pairs[first], self.pairs[second]
-            a, b = next((a, b) for a in pair.source for b in other.source if carries(self.source, a, b))
-            c, d = next((c, d) for c in pair.target for d in other.target if carries(self.target, d, c))
+            a, b = next((a, b) for a in pair.source for b in other.source if is_ancestor(self.source, a, b))
+            c, d = next((c, d) for c in pair.target for d in other.target if is_ancestor(self.target, d, c))
             raise CorrespondenceError(
                 f"The map is cyclic: `{a}` carries `{b}` on the source, but their partners "
                 f"`{c}` and `{d}` hang the other way round on the target",
                 hint=f"exchange the partners of {pair} and {other}, or take one of them out",
             )
 
-    def _carrying(self, side: str) -> np.ndarray:
-        """(P, P) whether a bone of the row's pair carries one of the column's."""
+    def _ancestor_matrix(self, side: str) -> np.ndarray:
+        """(P, P) whether a bone of the row's pair is an ancestor of one of the column's."""
         skeleton: Skeleton = getattr(self, side)
-        held = np.zeros((len(self.pairs), skeleton.num_joints), bool)
+        members = np.zeros((len(self.pairs), skeleton.num_joints), bool)
         for row, pair in enumerate(self.pairs):
-            held[row, [skeleton.index[bone] for bone in getattr(pair, side)]] = True
-        found = (held.astype(np.int32) @ hanging(skeleton) @ held.T) > 0
-        np.fill_diagonal(found, False)
-        return found
+            members[row, [skeleton.index[bone] for bone in getattr(pair, side)]] = True
+        result = (members.astype(np.int32) @ descendants(skeleton) @ members.T) > 0
+        np.fill_diagonal(result, False)
+        return result
 
     def _check_root(self) -> None:
         if not self.pairs:
@@ -144,7 +144,7 @@ class Correspondence:
                 hint="give the pairs in a map file; `understudy map SOURCE TARGET -o map.toml` writes one to edit",
             )
         if self.root is None:
-            tops = [pair for pair in self.pairs if not any(_above(self, other, pair) for other in self.pairs)]
+            tops = [pair for pair in self.pairs if not any(_is_above(self, other, pair) for other in self.pairs)]
             raise CorrespondenceError(
                 "The map has no root: no pair carries all the others on both characters; "
                 f"the topmost are {', '.join(str(pair) for pair in tops[:4])}",
@@ -153,15 +153,15 @@ class Correspondence:
 
     @cached
     def root(self) -> Pair | None:
-        """The pair whose bones carry those of every other pair; None in a map that has none."""
+        """The pair whose bones are ancestors of those of every other pair; None if there is none."""
         for pair in self.pairs:
-            if all(other is pair or _above(self, pair, other) for other in self.pairs):
+            if all(other is pair or _is_above(self, pair, other) for other in self.pairs):
                 return pair
         return None
 
     @cached
     def ordered(self) -> tuple[Pair, ...]:
-        """The pairs in an order in which the target's bones are met from the root outwards."""
+        """The pairs in the order of the target's bones, from the root outwards."""
         return tuple(sorted(self.pairs, key=lambda pair: min(self.target.index[bone] for bone in pair.target)))
 
     def pair_of(self, side: str, bone: str) -> Pair | None:
@@ -169,57 +169,57 @@ class Correspondence:
         return next((pair for pair in self.pairs if bone in getattr(pair, side)), None)
 
     def unmatched(self, side: str) -> tuple[str, ...]:
-        """The bones of one side that are in no pair."""
+        """The bones of one side ("source" or "target") that are in no pair."""
         taken = {bone for pair in self.pairs for bone in getattr(pair, side)}
         return tuple(bone for bone in getattr(self, side).names if bone not in taken)
 
     def reversed(self) -> Correspondence:
-        """The same map the other way round."""
+        """The map from target to source."""
         pairs = [replace(pair, source=pair.target, target=pair.source, twist=-pair.twist) for pair in self.pairs]
         points = [PointPair(source=p.target, target=p.source) for p in self.points]
         return Correspondence(source=self.target, target=self.source, pairs=tuple(pairs), points=tuple(points))
 
 
 @lru_cache(maxsize=16)
-def hanging(skeleton: Skeleton) -> np.ndarray:
-    """(J, J) True where the joint of the column hangs from that of the row, or is it."""
-    found = np.eye(skeleton.num_joints, dtype=bool)
+def descendants(skeleton: Skeleton) -> np.ndarray:
+    """(J, J) True where the joint of the column is, or descends from, the joint of the row."""
+    result = np.eye(skeleton.num_joints, dtype=bool)
     for joint in range(1, skeleton.num_joints):
-        found[:, joint] |= found[:, skeleton.parents[joint]]
-    found.setflags(write=False)
-    return found
+        result[:, joint] |= result[:, skeleton.parents[joint]]
+    result.setflags(write=False)
+    return result
 
 
-def carries(skeleton: Skeleton, upper: str, lower: str) -> bool:
-    """Whether one bone hangs, at any distance, from another."""
-    return upper != lower and bool(hanging(skeleton)[skeleton.index[upper], skeleton.index[lower]])
+def is_ancestor(skeleton: Skeleton, upper: str, lower: str) -> bool:
+    """Whether the lower bone descends from the upper one."""
+    return upper != lower and bool(descendants(skeleton)[skeleton.index[upper], skeleton.index[lower]])
 
 
 def is_chain(skeleton: Skeleton, bones: Iterable[str]) -> bool:
-    """Whether bones follow each other outwards, each hanging from the one before."""
+    """Whether each bone descends from the one before."""
     names = list(bones)
-    return all(carries(skeleton, a, b) for a, b in pairwise(names))
+    return all(is_ancestor(skeleton, a, b) for a, b in pairwise(names))
 
 
-def _above(whole: Correspondence, pair: Pair, other: Pair) -> bool:
-    """Whether a pair's first bones carry all of another's, on both sides."""
-    return all(carries(whole.source, pair.source[0], b) for b in other.source) and all(
-        carries(whole.target, pair.target[0], b) for b in other.target
+def _is_above(correspondence: Correspondence, pair: Pair, other: Pair) -> bool:
+    """Whether a pair's first bones are ancestors of all bones of another pair, on both sides."""
+    return all(is_ancestor(correspondence.source, pair.source[0], b) for b in other.source) and all(
+        is_ancestor(correspondence.target, pair.target[0], b) for b in other.target
     )
 
 
 def same_structure(source: Skeleton, target: Skeleton) -> bool:
-    """Whether two skeletons have the same joints, hung together in the same way."""
+    """Whether two skeletons have the same joints with the same parents."""
     return source.names == target.names and np.array_equal(source.parents, target.parents)
 
 
 def same_names(source: Skeleton, target: Skeleton) -> Correspondence:
-    """The map of two skeletons of the same joints: each to its namesake."""
+    """The map that pairs each joint with the joint of the same name."""
     pairs = [Pair(source=(name,), target=(name,), reason="the same joint") for name in source.names]
     return Correspondence(source=source, target=target, pairs=tuple(pairs))
 
 
 def from_names(source: Skeleton, target: Skeleton, names: Mapping[str, str | Sequence[str]]) -> Correspondence:
-    """The correspondence that pairs bones of the source, by name, with bones of the target, one or a chain of them."""
+    """The map that pairs each named bone of the source with a bone, or a chain of bones, of the target."""
     pairs = [Pair(source=(bone,), target=(to,) if isinstance(to, str) else tuple(to)) for bone, to in names.items()]
     return Correspondence(source=source, target=target, pairs=tuple(pairs))

@@ -1,4 +1,4 @@
-"""The two sides of a body by its shape: which branches are mirror images, and where the mirror stands."""
+"""Finds the two sides of a body: the branches that mirror each other, and the mirror plane."""
 
 from __future__ import annotations
 
@@ -9,207 +9,210 @@ import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
 from understudy.figure.naming import side
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.symmetry import partners
 
-LAID_OUT = 0.7
-"""Share of all bone length that points one way in a rest pose that shows bones, not how a body stands."""
+MIN_LAID_OUT_SHARE = 0.7
+"""Share of all bone length that points one way in a rest pose that no body can stand in."""
 
-FRAMES = 24
-"""Frames of a motion that are looked at."""
+MAX_SAMPLED_FRAMES = 24
+"""Frames of a motion over which the mean pose is taken."""
 
-ALIKE = 0.08
-"""How much the lengths of two branches may differ, as a share, that are mirror images."""
+MAX_LENGTH_DIFFERENCE = 0.08
+"""Share by which the lengths of two mirrored branches may differ."""
 
-MIRRORS, TRIED = 40, 400
-"""Pairs of branches, the longest first, whose directions are tried for a mirror, and that are tried as its images."""
+MAX_MIRROR_DIRECTIONS, MAX_BRANCH_PAIRS = 40, 400
+"""Pairs of branches, the longest first, that give mirror directions to try, and that are compared under each."""
 
-ASTRAY = 0.35
-"""How far, in its own reach, a branch may lie from its partner's mirror image."""
+MAX_ERROR_LENGTHS = 0.35
+"""Distance, in lengths of the branch, that a branch may lie from the mirror image of its partner."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MirrorPose:
-    """How a body stands."""
+class StandingPose:
+    """Joint positions of a standing body."""
 
-    places: Array
-    """(J, 3) metres, where its joints are, Y up."""
+    positions: Array
+    """(J, 3) metres, the joints, Y up."""
     tips: Array
-    """(J, 3) metres, the end of each joint's own bone: of its end points the farthest, else the joint itself."""
-    ahead: Array | None = None
-    """(3,) which way it goes, level; None where no motion tells."""
+    """(J, 3) metres, the end of each joint's bone: its farthest end point, else the joint itself."""
+    heading: Array | None = None
+    """(3,) the level direction of travel; None if no motion shows it."""
 
     @property
-    def lows(self) -> Array:
-        """(J,) metres above the ground, of the lower end of each joint's own bone."""
-        low = np.minimum(self.places[:, 1], self.tips[:, 1])
+    def lowest(self) -> Array:
+        """(J,) metres above the ground, of the lower end of each joint's bone."""
+        low = np.minimum(self.positions[:, 1], self.tips[:, 1])
         return low - low.min()
 
     @property
     def heights(self) -> Array:
-        """(J,) metres above the ground, of each joint."""
-        return self.places[:, 1] - min(float(self.places[:, 1].min()), float(self.tips[:, 1].min()))
+        """(J,) metres above the ground, the joints."""
+        return self.positions[:, 1] - min(float(self.positions[:, 1].min()), float(self.tips[:, 1].min()))
 
 
-def stance(skeleton: Skeleton, motion: Motion | None = None) -> MirrorPose:
-    """The rest pose; or where its bones are laid out in a row, the mean pose of the motion, as the root sees it."""
-    if motion is None or not _laid_out(skeleton):
+def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingPose:
+    """The rest pose; if its bones are laid out in a row, the mean pose of the motion in the frame of the root."""
+    if motion is None or not _is_laid_out(skeleton):
         positions, rotations = skeleton.rest_world
-        return MirrorPose(places=positions, tips=_tips(skeleton, positions, rotations))
-    some = np.unique(np.linspace(0, motion.num_frames - 1, FRAMES).astype(int))
-    pose = fk(motion[some])
-    ends = np.stack([_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
-    turned, place = pose.rotations[:, :1], pose.positions[:, :1]
-    up = unrotate(turned[:, 0], np.array([0.0, 1.0, 0.0])).mean(axis=0)
-    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), np.array([0.0, 1.0, 0.0]))
-    places = rotate(upright, unrotate(turned, pose.positions - place).mean(axis=0))
-    steps = unrotate(turned[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
-    going = rotate(upright, steps) * [1.0, 0.0, 1.0]
-    size = float(np.linalg.norm(going))
-    return MirrorPose(
-        places=places,
-        tips=rotate(upright, unrotate(turned, ends - place).mean(axis=0)),
-        ahead=going / size if size > 0.2 * float(np.ptp(places, axis=0).max()) else None,
+        return StandingPose(positions=positions, tips=_bone_tips(skeleton, positions, rotations))
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_SAMPLED_FRAMES).astype(int))
+    pose = fk(motion[frames])
+    ends = np.stack([_bone_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
+    root_rotation, root_position = pose.rotations[:, :1], pose.positions[:, :1]
+    up = unrotate(root_rotation[:, 0], UP).mean(axis=0)
+    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), UP)
+    positions = rotate(upright, unrotate(root_rotation, pose.positions - root_position).mean(axis=0))
+    path = unrotate(root_rotation[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
+    travel = rotate(upright, path) * [1.0, 0.0, 1.0]
+    distance = float(np.linalg.norm(travel))
+    return StandingPose(
+        positions=positions,
+        tips=rotate(upright, unrotate(root_rotation, ends - root_position).mean(axis=0)),
+        heading=travel / distance if distance > 0.2 * float(np.ptp(positions, axis=0).max()) else None,
     )
 
 
-def _laid_out(skeleton: Skeleton) -> bool:
-    """Whether most bones point one way, which no body's do."""
+def _is_laid_out(skeleton: Skeleton) -> bool:
+    """Whether most bones point one way, as in no standing body."""
     positions = skeleton.rest_world[0]
     bones = positions[1:] - positions[skeleton.parents[1:]]
     lengths = np.linalg.norm(bones, axis=-1)
-    used = lengths > 1e-9
-    if not np.any(used):
+    nonzero = lengths > 1e-9
+    if not np.any(nonzero):
         return False
-    directions = bones[used] / lengths[used, None]
-    one_way = (directions @ directions.T > 0.9) @ lengths[used]
-    return bool(one_way.max() > LAID_OUT * lengths.sum())
+    directions = bones[nonzero] / lengths[nonzero, None]
+    same_way = (directions @ directions.T > 0.9) @ lengths[nonzero]
+    return bool(same_way.max() > MIN_LAID_OUT_SHARE * lengths.sum())
 
 
-def _tips(skeleton: Skeleton, positions: Array, rotations: Array) -> Array:
-    tips, far = positions.copy(), np.zeros(skeleton.num_joints)
+def _bone_tips(skeleton: Skeleton, positions: Array, rotations: Array) -> Array:
+    tips, reach = positions.copy(), np.zeros(skeleton.num_joints)
     for end in skeleton.ends:
         joint, length = skeleton.index[end.joint], float(np.linalg.norm(end.offset))
-        if length > far[joint]:
-            far[joint] = length
+        if length > reach[joint]:
+            reach[joint] = length
             tips[joint] = positions[joint] + rotate(rotations[joint], end.offset)
     return tips
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sides:
-    """Which branches of a body are each other's mirror image."""
+    """The branches of a body that mirror each other."""
 
     across: Array
-    """(3,) the mirror's normal, level; which of the two ways is left it does not say."""
+    """(3,) the level normal of the mirror; it may point left or right."""
     pairs: tuple[tuple[int, int], ...]
-    """The tops of branches that hang from one joint and mirror each other, inside other such branches too."""
+    """Top joints of branches of one joint that mirror each other, including branches inside such branches."""
     named: bool
-    """Whether names tell the sides."""
+    """Whether names identify the sides."""
 
 
-def find_sides(skeleton: Skeleton, how: MirrorPose) -> Sides:
-    """The mirror images of a body: by the names of its sides if they tell, else by shape and place."""
-    told = partners(skeleton) if _sides_named(skeleton) else np.arange(skeleton.num_joints)
-    named = [(int(j), int(k)) for j, k in enumerate(told) if j < k and skeleton.parents[j] == skeleton.parents[k]]
-    middle, size = _branches(skeleton, how)
-    if named:
-        across = sum((middle[j] - middle[k] for j, k in named), np.zeros(3)) * [1.0, 0.0, 1.0]
+def find_sides(skeleton: Skeleton, pose: StandingPose) -> Sides:
+    """Find the mirrored branches of a body: by the names of its sides, else by shape and position."""
+    partner = partners(skeleton) if _names_tell_sides(skeleton) else np.arange(skeleton.num_joints)
+    named_pairs = [
+        (int(j), int(k)) for j, k in enumerate(partner) if j < k and skeleton.parents[j] == skeleton.parents[k]
+    ]
+    centres, lengths = _measure_branches(skeleton, pose)
+    if named_pairs:
+        across = sum((centres[j] - centres[k] for j, k in named_pairs), np.zeros(3)) * [1.0, 0.0, 1.0]
         length = float(np.linalg.norm(across))
         normal = across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
-        return Sides(across=normal, pairs=tuple(named), named=True)
-    mirror = _Mirror(skeleton, how, middle, size)
-    best = max(mirror.normals(), key=mirror.worth)
+        return Sides(across=normal, pairs=tuple(named_pairs), named=True)
+    mirror = _Mirror(skeleton, pose, centres, lengths)
+    best = max(mirror.normals(), key=mirror.score)
     return Sides(across=best, pairs=tuple(sorted(mirror.pairs(best))), named=False)
 
 
-def _sides_named(skeleton: Skeleton) -> bool:
-    told = {side(name) for name in skeleton.names}
-    return {"left", "right"} <= told
+def _names_tell_sides(skeleton: Skeleton) -> bool:
+    sides = {side(name) for name in skeleton.names}
+    return {"left", "right"} <= sides
 
 
-def _branches(skeleton: Skeleton, how: MirrorPose) -> tuple[Array, Array]:
-    """(J, 3) the middle of what hangs from each joint, itself included, and (J,) the length of its bones."""
+def _measure_branches(skeleton: Skeleton, pose: StandingPose) -> tuple[Array, Array]:
+    """(J, 3) the centre of each joint and its descendants, and (J,) the total length of their bones."""
     total, weight = np.zeros((skeleton.num_joints, 3)), np.zeros(skeleton.num_joints)
-    own = np.linalg.norm(how.tips - how.places, axis=-1)
+    bone_lengths = np.linalg.norm(pose.tips - pose.positions, axis=-1)
     for joint in range(skeleton.num_joints - 1, -1, -1):
-        total[joint] += how.places[joint] + how.tips[joint]
+        total[joint] += pose.positions[joint] + pose.tips[joint]
         weight[joint] += 2.0
         parent = skeleton.parents[joint]
         if parent >= 0:
             total[parent] += total[joint]
             weight[parent] += weight[joint]
-    length = own + skeleton.lengths
+    length = bone_lengths + skeleton.lengths
     for joint in range(skeleton.num_joints - 1, 0, -1):
         length[skeleton.parents[joint]] += length[joint]
     return total / weight[:, None], length
 
 
-def _alike(skeleton: Skeleton, size: Array) -> list[tuple[int, int]]:
-    """Branches of one joint that have the same tree and much the same lengths."""
+def _similar_branches(skeleton: Skeleton, lengths: Array) -> list[tuple[int, int]]:
+    """Find pairs of branches of one joint that have the same tree and similar lengths."""
     shape: list[tuple[object, ...]] = [()] * skeleton.num_joints
     for joint in range(skeleton.num_joints - 1, -1, -1):
         shape[joint] = tuple(sorted((shape[c] for c in skeleton.children[joint]), key=repr))
-    found = []
+    pairs = []
     for children in skeleton.children:
         for j, k in combinations(children, 2):
-            close = abs(size[j] - size[k]) <= ALIKE * max(size[j], size[k])
-            if shape[j] == shape[k] and close and size[j] > 1e-9:
-                found.append((j, k))
-    return found
+            close = abs(lengths[j] - lengths[k]) <= MAX_LENGTH_DIFFERENCE * max(lengths[j], lengths[k])
+            if shape[j] == shape[k] and close and lengths[j] > 1e-9:
+                pairs.append((j, k))
+    return pairs
 
 
 class _Mirror:
-    """Tries mirrors on a body whose names do not tell its sides."""
+    """Tries mirror planes on a body whose names do not identify its sides."""
 
-    def __init__(self, skeleton: Skeleton, how: MirrorPose, middle: Array, size: Array) -> None:
-        self.skeleton, self.size = skeleton, size
-        alike = sorted(_alike(skeleton, size), key=lambda pair: (-size[pair[0]], pair))[:TRIED]
-        self.one, self.other = np.array(alike, dtype=np.intp).reshape(-1, 2).T
-        origin = how.places[skeleton.parents[self.one]]
-        self.from_one, self.from_other = middle[self.one] - origin, middle[self.other] - origin
-        self.off = middle - how.places[0]
+    def __init__(self, skeleton: Skeleton, pose: StandingPose, centres: Array, lengths: Array) -> None:
+        self.skeleton, self.length = skeleton, lengths
+        pairs = sorted(_similar_branches(skeleton, lengths), key=lambda pair: (-lengths[pair[0]], pair))
+        self.first, self.second = np.array(pairs[:MAX_BRANCH_PAIRS], dtype=np.intp).reshape(-1, 2).T
+        origin = pose.positions[skeleton.parents[self.first]]
+        self.from_first, self.from_second = centres[self.first] - origin, centres[self.second] - origin
+        self.offsets = centres - pose.positions[0]
 
     def normals(self) -> list[Array]:
-        """Level directions that a mirror could face: across x, across z, or from a branch to one like it."""
-        found = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
-        for across in (self.from_one - self.from_other)[:MIRRORS] * [1.0, 0.0, 1.0]:
+        """Level normals to try: along x, along z, or from one branch to a similar one."""
+        directions = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
+        for across in (self.from_first - self.from_second)[:MAX_MIRROR_DIRECTIONS] * [1.0, 0.0, 1.0]:
             length = float(np.linalg.norm(across))
-            if length > 1e-9 and all(abs(float(across @ other)) < 0.9999 * length for other in found):
-                found.append(across / length)
-        return found
+            if length > 1e-9 and all(abs(float(across @ direction)) < 0.9999 * length for direction in directions):
+                directions.append(across / length)
+        return directions
 
-    def astray(self, normal: Array) -> Array:
-        """(P,) metres between each branch's mirror image and the one like it."""
-        image = self.from_one - 2.0 * (self.from_one @ normal)[:, None] * normal
-        return np.linalg.norm(image - self.from_other, axis=-1)
+    def errors(self, normal: Array) -> Array:
+        """(P,) metres between the mirror image of each first branch and its second branch."""
+        image = self.from_first - 2.0 * (self.from_first @ normal)[:, None] * normal
+        return np.linalg.norm(image - self.from_second, axis=-1)
 
-    def fitting(self, normal: Array) -> list[int]:
-        """Which of the pairs alike are mirror images, each branch with the one that fits it best."""
-        off, size = self.astray(normal), np.maximum(self.size[self.one], self.size[self.other])
-        apart = np.abs((self.from_one - self.from_other) @ normal)
-        fits = np.flatnonzero((off < ASTRAY * size) & (apart > 0.02 * size))
+    def choose(self, normal: Array) -> list[int]:
+        """Indices of the pairs that are mirror images; each branch gets its best partner."""
+        distances, lengths = (self.errors(normal), np.maximum(self.length[self.first], self.length[self.second]))
+        widths = np.abs((self.from_first - self.from_second) @ normal)
+        candidates = np.flatnonzero((distances < MAX_ERROR_LENGTHS * lengths) & (widths > 0.02 * lengths))
         taken: set[int] = set()
-        found = []
-        for i in fits[np.argsort(off[fits] / size[fits], kind="stable")].tolist():
-            pair = {int(self.one[i]), int(self.other[i])}
+        chosen = []
+        for i in candidates[np.argsort(distances[candidates] / lengths[candidates], kind="stable")].tolist():
+            pair = {int(self.first[i]), int(self.second[i])}
             if not pair & taken:
                 taken |= pair
-                found.append(i)
-        return found
+                chosen.append(i)
+        return chosen
 
     def pairs(self, normal: Array) -> list[tuple[int, int]]:
-        """The tops of the branches that are mirror images."""
-        return [(int(self.one[i]), int(self.other[i])) for i in self.fitting(normal)]
+        """Top joints of the branches that are mirror images."""
+        return [(int(self.first[i]), int(self.second[i])) for i in self.choose(normal)]
 
-    def worth(self, normal: Array) -> float:
-        """How well a mirror explains a body: the length of what it mirrors, less what is off it and off its plane."""
-        chosen = self.fitting(normal)
+    def score(self, normal: Array) -> float:
+        """How well a mirror explains a body: the length it mirrors, less distances from images and from its plane."""
+        chosen = self.choose(normal)
         sided = np.zeros(self.skeleton.num_joints, bool)
-        sided[self.one[chosen]] = sided[self.other[chosen]] = True
+        sided[self.first[chosen]] = sided[self.second[chosen]] = True
         for level in self.skeleton.levels:
             sided[level] |= sided[self.skeleton.parents[level]]
-        mirrored = self.size[self.one[chosen]] + self.size[self.other[chosen]] - 2.0 * self.astray(normal)[chosen]
-        return float(mirrored.sum() - np.abs(self.off[~sided] @ normal).sum())
+        lengths = self.length[self.first[chosen]] + self.length[self.second[chosen]] - 2.0 * self.errors(normal)[chosen]
+        return float(lengths.sum() - np.abs(self.offsets[~sided] @ normal).sum())

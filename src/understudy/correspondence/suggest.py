@@ -1,4 +1,4 @@
-"""Which bones of one character play which bones of another, suggested from names, tree and proportions."""
+"""Suggests which bones of two characters correspond, from their names, trees and proportions."""
 
 from __future__ import annotations
 
@@ -7,40 +7,43 @@ from itertools import zip_longest
 
 import numpy as np
 
-from understudy.correspondence.by_name import UNKNOWN, by_names, convention
-from understudy.correspondence.by_shape import by_place
-from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, hanging, is_chain
-from understudy.correspondence.parts import PARTS, BodyPlan, Limb, in_step
-from understudy.correspondence.sides import stance
+from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
+from understudy.correspondence.by_shape import plan_by_shape
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
+from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike
+from understudy.correspondence.sides import standing_pose
 from understudy.figure.motion import Motion
 from understudy.figure.naming import SIDES, words
 from understudy.figure.skeleton import Skeleton
 
-BY_NAME, BY_BOTH, BY_PLACE = 0.95, 0.8, 0.7
-"""How sure a pair is whose bones are both told by name, one by name and one by place, both by place."""
+NAME_CONFIDENCE, MIXED_CONFIDENCE, PLACE_CONFIDENCE = 0.95, 0.8, 0.7
+"""Confidence of a pair whose bones are identified by name on both bodies, on one of them, or on neither."""
 
-SAME_NAME = 0.9
-"""How sure a pair is whose bones only have the same name and hang from bones that correspond."""
+SAME_NAME_CONFIDENCE = 0.9
+"""Confidence of a pair whose bones only share a name and hang from corresponding bones."""
 
-UNEQUAL = 0.9
-"""What is left of it where chains of different lengths share out the movement."""
+UNEQUAL_FACTOR = 0.9
+"""Factor on the confidence of a pair of chains with different numbers of bones."""
 
-GUESSED_SIDES = 0.65
-"""What is left of it where nothing tells left from right."""
+GUESSED_SIDES_FACTOR = 0.65
+"""Factor on the confidence where left and right are guessed."""
 
-UNLIKE = {
+UNLIKE_LIMBS_FACTOR = {
     frozenset(("arm", "leg")): 0.75, frozenset(("arm", "wing")): 0.75, frozenset(("leg", "wing")): 0.7,
     frozenset(("arm", "fin")): 0.65, frozenset(("leg", "fin")): 0.6, frozenset(("wing", "fin")): 0.65,
 }  # fmt: skip
-"""What is left of it between limbs of different kinds."""
+"""Factors on the confidence of a pair of limbs of different kinds."""
 
-OTHER_BODY = 0.85
-"""What is left of it between the trunks of bodies of different kinds."""
+UNLIKE_BODIES_FACTOR = 0.85
+"""Factor on the confidence of a pair of bones in bodies of different kinds."""
 
-TAIL_FIN = 0.4
-"""How sure it is that two legs move as a tail fin [Hsieh05, sec. 3.1]."""
+FISH_SPINE_FACTOR = 0.65
+"""Factor on the confidence of a pair of spines where only one body is a fish."""
 
-WORDS = {
+TAIL_FIN_CONFIDENCE = 0.4
+"""Confidence that two legs correspond to a tail fin [Hsieh05, sec. 3.1]."""
+
+PART_WORDS = {
     "arm": ("collar bone", "upper arm", "forearm", "hand", "fingers"),
     "leg": ("hip joint", "thigh", "shin", "foot", "toes"),
     "foreleg": ("shoulder blade", "upper foreleg", "lower foreleg", "fore paw", "toes of the fore paw"),
@@ -48,139 +51,148 @@ WORDS = {
     "wing": ("shoulder", "inner wing", "middle wing", "outer wing", "wing tip"),
     "fin": ("base of the fin", "fin", "fin", "fin", "tip of the fin"),
 }
-"""What the PARTS of a limb are called."""
+"""Names of the PARTS of a limb, by the kind of limb."""
 
-RANKS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 class Matching:
-    """Pairs found so far between two bodies; no bone is taken twice."""
+    """Pairs found so far between two bodies; a bone is in one pair at most."""
 
     def __init__(self, source: BodyPlan, target: BodyPlan) -> None:
         self.source, self.target = source, target
         self.pairs: list[Pair] = []
         self.partner: dict[int, int] = {}
         self.taken: set[int] = set()
-        """Joints of the target in pairs; those of the source are the keys of `partner`."""
+        """Joints of the target that are in pairs; those of the source are the keys of `partner`."""
         self.joints: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-        """The joints of both sides in pairs, each with the number of its pair."""
+        """Paired joints of the source and of the target, each with the index of its pair."""
 
-    def add(self, one: Sequence[int], other: Sequence[int], confidence: float, reason: str) -> None:
-        """Pair bones of both sides, unless one of them is in a pair already or they would turn the tree over."""
-        if not (one and other) or any(j in self.partner for j in one) or any(j in self.taken for j in other):
+    def add(self, sources: Sequence[int], targets: Sequence[int], confidence: float, reason: str) -> None:
+        """Pair bones, unless one is already in a pair or the pair would reverse the order of the trees."""
+        if (
+            not (sources and targets)
+            or any(j in self.partner for j in sources)
+            or any(j in self.taken for j in targets)
+        ):
             return
-        if self._turns_over(one, other):
+        if self._reverses_tree(sources, targets):
             return
-        for joints, row in zip(self.joints, (one, other)):
+        for joints, row in zip(self.joints, (sources, targets)):
             joints += [(joint, len(self.pairs)) for joint in row]
-        a, b = self.source.skeleton.names, self.target.skeleton.names
-        same = tuple(a[j] for j in one), tuple(b[j] for j in other)
-        self.pairs.append(Pair(source=same[0], target=same[1], confidence=round(confidence, 2), reason=reason))
-        self.partner |= dict(zip_longest(one, other[: len(one)], fillvalue=other[-1]))
-        self.taken |= set(other)
+        source_names, target_names = self.source.skeleton.names, self.target.skeleton.names
+        names = tuple(source_names[j] for j in sources), tuple(target_names[j] for j in targets)
+        self.pairs.append(Pair(source=names[0], target=names[1], confidence=round(confidence, 2), reason=reason))
+        self.partner |= dict(zip_longest(sources, targets[: len(sources)], fillvalue=targets[-1]))
+        self.taken |= set(targets)
 
-    def _turns_over(self, one: Sequence[int], other: Sequence[int]) -> bool:
-        """Whether a pair would hang from another on one body and carry it on the other body."""
+    def _reverses_tree(self, sources: Sequence[int], targets: Sequence[int]) -> bool:
+        """Whether a pair would be below another pair on one body and above it on the other."""
         if not self.pairs:
             return False
-        carried, carrying = [], []
-        for plan, joints, row in zip((self.source, self.target), self.joints, (one, other)):
-            known, numbers = np.array(joints, dtype=np.intp).T
-            below, found = hanging(plan.skeleton), np.zeros((2, len(self.pairs)), bool)
-            found[0, numbers[below[np.ix_(row, known)].any(axis=0)]] = True
-            found[1, numbers[below[np.ix_(known, row)].any(axis=1)]] = True
-            carried.append(found[0])
-            carrying.append(found[1])
-        return bool(np.any((carried[0] & carrying[1]) | (carrying[0] & carried[1])))
+        below_pairs, above_pairs = [], []
+        for plan, joints, row in zip((self.source, self.target), self.joints, (sources, targets)):
+            paired, numbers = np.array(joints, dtype=np.intp).T
+            descends, related = descendants(plan.skeleton), np.zeros((2, len(self.pairs)), bool)
+            related[0, numbers[descends[np.ix_(row, paired)].any(axis=0)]] = True
+            related[1, numbers[descends[np.ix_(paired, row)].any(axis=1)]] = True
+            below_pairs.append(related[0])
+            above_pairs.append(related[1])
+        return bool(np.any((below_pairs[0] & above_pairs[1]) | (above_pairs[0] & below_pairs[1])))
 
-    def rows(self, one: Sequence[int], other: Sequence[int], confidence: float, what: str, how: str) -> None:
-        """Pair two rows of bones: one to one if they are as many, else as two chains."""
-        if len(one) == len(other):
-            for number, (j, k) in enumerate(zip(one, other), start=1):
-                which = f"bone {number} of the {what}" if len(one) > 1 else f"the {what}"
-                self.add((j,), (k,), confidence, f"both are {which} {how}{self._called(j, k, how)}")
-        elif one and other:
-            counts = f"{len(one)} {'bone' if len(one) == 1 else 'bones'} against {len(other)}"
-            self.add(one, other, confidence * UNEQUAL, f"both are the {what} {how}, {counts}")
+    def add_rows(
+        self, sources: Sequence[int], targets: Sequence[int], confidence: float, part: str, evidence: str
+    ) -> None:
+        """Pair two rows of bones: one to one if their numbers are equal, else as two chains."""
+        if len(sources) == len(targets):
+            for number, (j, k) in enumerate(zip(sources, targets), start=1):
+                label = f"bone {number} of the {part}" if len(sources) > 1 else f"the {part}"
+                self.add((j,), (k,), confidence, f"both are {label} {evidence}{self._names_in_words(j, k, evidence)}")
+        elif sources and targets:
+            counts = f"{len(sources)} {'bone' if len(sources) == 1 else 'bones'} against {len(targets)}"
+            reason = f"both are the {part} {evidence}, {counts}"
+            self.add(sources, targets, confidence * UNEQUAL_FACTOR, reason)
 
-    def _called(self, j: int, k: int, how: str) -> str:
-        sides = ((self.source.skeleton, j), (self.target.skeleton, k))
-        known = [convention(skeleton) for skeleton, _ in sides]
-        if "name" not in how or set(known) == {UNKNOWN}:
+    def _names_in_words(self, j: int, k: int, evidence: str) -> str:
+        bones = ((self.source.skeleton, j), (self.target.skeleton, k))
+        conventions = [convention(skeleton) for skeleton, _ in bones]
+        if "name" not in evidence or set(conventions) == {UNKNOWN}:
             return ""
-        said = [s.names[i] if c == UNKNOWN else f"{c}: {s.names[i]}" for c, (s, i) in zip(known, sides)]
-        return f" ({'; '.join(said)})"
+        names = [s.names[i] if c == UNKNOWN else f"{c}: {s.names[i]}" for c, (s, i) in zip(conventions, bones)]
+        return f" ({'; '.join(names)})"
 
 
 def match(source: BodyPlan, target: BodyPlan) -> list[Pair]:
-    """The pairs of two bodies, the root first."""
-    found = Matching(source, target)
-    sure, how = _surety(source.named, target.named)
-    alike = 1.0 if source.kind == target.kind else OTHER_BODY
-    found.rows((source.root,), (target.root,), sure * alike, "bone that carries the whole body", how)
-    _match_trunk(found, alike)
-    for mine, its in _matched_limbs(source, target):
-        for limb, other in zip(mine, its):
-            _match_limb(found, limb, other)
-    _match_tail_fin(found)
-    _match_same_names(found)
-    return found.pairs
+    """Find the pairs of two bodies, the root first."""
+    matching = Matching(source, target)
+    confidence, evidence = _confidence(source.named, target.named)
+    factor = 1.0 if source.kind == target.kind else UNLIKE_BODIES_FACTOR
+    matching.add_rows((source.root,), (target.root,), confidence * factor, "bone that carries the whole body", evidence)
+    _match_trunk(matching, factor)
+    for source_pair, target_pair in _pair_limbs(source, target):
+        for limb, other in zip(source_pair, target_pair):
+            _match_limb(matching, limb, other)
+    _match_tail_fin(matching)
+    _match_same_names(matching)
+    return matching.pairs
 
 
-def _surety(named: bool, other: bool) -> tuple[float, str]:
+def _confidence(named: bool, other: bool) -> tuple[float, str]:
     if named and other:
-        return BY_NAME, "by name"
-    return (BY_PLACE, "by place in the body") if not (named or other) else (BY_BOTH, "by name and place")
+        return NAME_CONFIDENCE, "by name"
+    return (MIXED_CONFIDENCE, "by name and place") if named or other else (PLACE_CONFIDENCE, "by place in the body")
 
 
-def _match_trunk(found: Matching, alike: float) -> None:
-    source, target = found.source, found.target
-    mine, its = dict(source.trunk), dict(target.trunk)
-    for one, other in ((mine, its), (its, mine)):
-        # A fish against a body without a tail: all of its back but the fin is a spine.
-        if "tail" in one and "tail" not in other and _is_fish(source if one is mine else target):
-            one["spine"], one["tail"] = one.get("spine", ()) + one["tail"][:-1], one["tail"][-1:]
+def _match_trunk(matching: Matching, factor: float) -> None:
+    source, target = matching.source, matching.target
+    source_parts, target_parts = dict(source.trunk), dict(target.trunk)
+    for parts, other_parts in ((source_parts, target_parts), (target_parts, source_parts)):
+        # Against a body without a tail, the whole back of a fish except its fin counts as the spine.
+        if "tail" in parts and "tail" not in other_parts and _is_fish(source if parts is source_parts else target):
+            parts["spine"], parts["tail"] = parts.get("spine", ()) + parts["tail"][:-1], parts["tail"][-1:]
     for part in ("spine", "neck", "head", "jaw", "tail", "abdomen"):
-        sure, how = _surety(part in source.named_trunk, part in target.named_trunk)
-        scale = alike if part != "spine" or _is_fish(source) == _is_fish(target) else 0.65
-        found.rows(mine.get(part, ()), its.get(part, ()), sure * scale, part, how)
+        confidence, evidence = _confidence(part in source.named_trunk, part in target.named_trunk)
+        scale = factor if part != "spine" or _is_fish(source) == _is_fish(target) else FISH_SPINE_FACTOR
+        matching.add_rows(source_parts.get(part, ()), target_parts.get(part, ()), confidence * scale, part, evidence)
 
 
 def _is_fish(plan: BodyPlan) -> bool:
     return plan.kind == "fish"
 
 
-Sides = tuple[Limb, Limb]
+LimbPair = tuple[Limb, Limb]
 
 
-def _matched_limbs(source: BodyPlan, target: BodyPlan) -> list[tuple[Sides, Sides]]:
-    """Which limbs of one body are which of the other's."""
-    out: list[tuple[Sides, Sides]] = []
-    mine, its = list(source.limbs), list(target.limbs)
-    # Wings beside at least two pairs of legs are no limbs to walk on: they only match wings.
-    for one, other in ((mine, its), (its, mine)):
-        extra = [p for p in one if p[0].kind == "wing"] if sum(p[0].stands for p in one) > 1 else []
-        wings = [p for p in other if p[0].kind == "wing"]
+def _pair_limbs(source: BodyPlan, target: BodyPlan) -> list[tuple[LimbPair, LimbPair]]:
+    """Pair the left-right limb pairs of two bodies."""
+    result: list[tuple[LimbPair, LimbPair]] = []
+    source_limbs, target_limbs = list(source.limbs), list(target.limbs)
+    # On a body with two or more pairs of legs, wings match only wings.
+    for limbs, other_limbs in ((source_limbs, target_limbs), (target_limbs, source_limbs)):
+        extra = [p for p in limbs if p[0].kind == "wing"] if sum(p[0].stands for p in limbs) > 1 else []
+        wings = [p for p in other_limbs if p[0].kind == "wing"]
         for pair in extra:
-            one.remove(pair)
+            limbs.remove(pair)
             if wings:
-                other.remove(wings[0])
-                out.append((pair, wings.pop(0)) if one is mine else (wings.pop(0), pair))
-    few, many = (mine, its) if len(mine) <= len(its) else (its, mine)
+                other_limbs.remove(wings[0])
+                result.append((pair, wings.pop(0)) if limbs is source_limbs else (wings.pop(0), pair))
+    few, many = (source_limbs, target_limbs) if len(source_limbs) <= len(target_limbs) else (target_limbs, source_limbs)
     if not few:
-        return out
+        return result
     if len(few) == 1 and len(many) > 1:
-        # A lone pair is the legs if it stands, else the arms, wings or fins in front.
+        # A single pair matches the hindmost limbs if the body stands on it, else the foremost.
         chosen = [many[0] if few[0][0].stands else many[-1]]
     else:
         chosen = [many[i] for i in np.rint(np.linspace(0, len(many) - 1, len(few))).astype(int)]
     if len(few) == 1 and len(many) == 1 and few[0][0].kind != many[0][0].kind and few[0][0].stands != many[0][0].stands:
-        return out
-    return out + ([(a, b) for a, b in zip(few, chosen)] if few is mine else [(b, a) for a, b in zip(few, chosen)])
+        return result
+    return result + (
+        [(a, b) for a, b in zip(few, chosen)] if few is source_limbs else [(b, a) for a, b in zip(few, chosen)]
+    )
 
 
 def limb_name(plan: BodyPlan, limb: Limb) -> str:
-    """What a limb is called: left arm, left hind leg, left leg 2 (counted from the front)."""
+    """Name a limb: left arm, left hind leg, left leg 2 (counted from the front)."""
     number = next((i for i, pair in enumerate(reversed(plan.limbs)) if limb in pair), 0)
     if limb.kind == "leg" and sum(pair[0].stands for pair in plan.limbs) > 2:
         return f"{limb.side} leg {number + 1}"
@@ -190,120 +202,129 @@ def limb_name(plan: BodyPlan, limb: Limb) -> str:
 
 
 def part_name(plan: BodyPlan, limb: Limb, part: str) -> str:
-    """What a part of a limb is called: left upper arm, thigh of left leg 2."""
+    """Name a part of a limb: left upper arm, thigh of left leg 2."""
     whole = limb_name(plan, limb)
     kind = whole.removeprefix(f"{limb.side} ")
-    word = WORDS.get(kind, WORDS[limb.kind])[PARTS.index(part)]
-    return f"{limb.side} {word}" if kind in WORDS else f"{word} of {whole}"
+    word = PART_WORDS.get(kind, PART_WORDS[limb.kind])[PARTS.index(part)]
+    return f"{limb.side} {word}" if kind in PART_WORDS else f"{word} of {whole}"
 
 
-def _match_limb(found: Matching, limb: Limb, other: Limb) -> None:
-    source, target = found.source, found.target
-    sure, how = _surety(limb.named, other.named)
-    sure *= UNLIKE.get(frozenset((limb.kind, other.kind)), 1.0)
+def _match_limb(matching: Matching, limb: Limb, other: Limb) -> None:
+    source, target = matching.source, matching.target
+    confidence, evidence = _confidence(limb.named, other.named)
+    confidence *= UNLIKE_LIMBS_FACTOR.get(frozenset((limb.kind, other.kind)), 1.0)
     if limb.kind == other.kind and source.kind != target.kind:
-        sure *= OTHER_BODY
+        confidence *= UNLIKE_BODIES_FACTOR
     if not (source.sure_sides and target.sure_sides):
-        sure *= GUESSED_SIDES
-        how += "; which side is left is a guess"
-    both = [part_name(source, limb, part) for part in PARTS], [part_name(target, other, part) for part in PARTS]
+        confidence *= GUESSED_SIDES_FACTOR
+        evidence += "; which side is left is a guess"
+    names = [part_name(source, limb, part) for part in PARTS], [part_name(target, other, part) for part in PARTS]
     if limb.kind != "leg" or other.kind != "leg" or "biped" not in (source.kind, target.kind):
-        _match_part(found, limb, other, "girdle", both, sure, how)
-    # Between unlike bodies what stands on the ground corresponds, whatever lies above it.
-    rows = _in_a_row(source, limb.bones) and _in_a_row(target, other.bones)
-    step = rows and in_step(source.skeleton, limb.bones, target.skeleton, other.bones)
-    if not (limb.named and other.named) and source.kind == target.kind and step:
-        _match_in_order(found, limb, other, sure, how)
+        _match_part(matching, limb, other, "girdle", names, confidence, evidence)
+    # Between different kinds of bodies, the parts on the ground correspond, whatever lies above them.
+    chains = _is_chain(source, limb.bones) and _is_chain(target, other.bones)
+    alike = chains and bends_alike(source.skeleton, limb.bones, target.skeleton, other.bones)
+    if not (limb.named and other.named) and source.kind == target.kind and alike:
+        _match_in_order(matching, limb, other, confidence, evidence)
         return
     for part in ("upper", "lower", "end"):
-        _match_part(found, limb, other, part, both, sure, how)
-    _match_toes(found, limb, other, both, sure, how)
+        _match_part(matching, limb, other, part, names, confidence, evidence)
+    _match_toes(matching, limb, other, names, confidence, evidence)
     for finger in limb.digits:
         if finger in other.digits:
-            what = f"{limb.side} {'fingers' if finger == 'mitten' else finger}"
-            found.rows(limb.digits[finger], other.digits[finger], BY_NAME, what, "by name")
+            label = f"{limb.side} {'fingers' if finger == 'mitten' else finger}"
+            matching.add_rows(limb.digits[finger], other.digits[finger], NAME_CONFIDENCE, label, "by name")
 
 
-Called = tuple[list[str], list[str]]
+PartNames = tuple[list[str], list[str]]
 
 
-def _match_part(found: Matching, limb: Limb, other: Limb, part: str, both: Called, sure: float, how: str) -> None:
-    one, two = (names[PARTS.index(part)] for names in both)
+def _match_part(
+    matching: Matching, limb: Limb, other: Limb, part: str, names: PartNames, confidence: float, evidence: str
+) -> None:
+    name, other_name = (row[PARTS.index(part)] for row in names)
     joints, others = limb.parts.get(part, ()), other.parts.get(part, ())
-    if one == two:
-        found.rows(joints, others, sure, one, how)
+    if name == other_name:
+        matching.add_rows(joints, others, confidence, name, evidence)
     elif joints and others:
-        row = list(zip(joints, others)) if len(joints) == len(others) else []
-        for j, k in row:
-            found.add((j,), (k,), sure, f"{one} and {two} correspond {how}")
-        if not row:
+        bone_pairs = list(zip(joints, others)) if len(joints) == len(others) else []
+        for j, k in bone_pairs:
+            matching.add((j,), (k,), confidence, f"{name} and {other_name} correspond {evidence}")
+        if not bone_pairs:
             counts = f"{len(joints)} against {len(others)} bones"
-            found.add(joints, others, sure * UNEQUAL, f"{one} and {two} correspond {how}, {counts}")
+            reason = f"{name} and {other_name} correspond {evidence}, {counts}"
+            matching.add(joints, others, confidence * UNEQUAL_FACTOR, reason)
 
 
-def _match_in_order(found: Matching, limb: Limb, other: Limb, sure: float, how: str) -> None:
-    """Limbs of as many bones, one by one."""
-    one, two = limb_name(found.source, limb), limb_name(found.target, other)
-    what = f"the {one}" if one == two else f"the {one} and of the {two}"
+def _match_in_order(matching: Matching, limb: Limb, other: Limb, confidence: float, evidence: str) -> None:
+    """Pair the bones of two limbs with equal numbers of bones, one by one."""
+    name, other_name = limb_name(matching.source, limb), limb_name(matching.target, other)
+    label = f"the {name}" if name == other_name else f"the {name} and of the {other_name}"
     for number, (j, k) in enumerate(zip(limb.bones, other.bones)):
-        rank = RANKS[number] if number < len(RANKS) else f"{number + 1}th"
-        found.add((j,), (k,), sure, f"{rank} bone of {what} {how}")
+        rank = ORDINALS[number] if number < len(ORDINALS) else f"{number + 1}th"
+        matching.add((j,), (k,), confidence, f"{rank} bone of {label} {evidence}")
 
 
-def _match_toes(found: Matching, limb: Limb, other: Limb, both: Called, sure: float, how: str) -> None:
-    """Toes: one joint for all of them, or several side by side, which move as one."""
-    one, two = (names[-1] for names in both)
-    toes = _in_order(found.source.skeleton, limb.parts.get("tip", ()))
-    others = _in_order(found.target.skeleton, other.parts.get("tip", ()))
-    what = f"both are the {one} {how}" if one == two else f"{one} and {two} correspond {how}"
-    if len(toes) == len(others) > 1 and _in_a_row(found.source, toes) == _in_a_row(found.target, others):
+def _match_toes(
+    matching: Matching, limb: Limb, other: Limb, names: PartNames, confidence: float, evidence: str
+) -> None:
+    """Pair toes: one joint for all of them, or several side by side that move as one."""
+    name, other_name = (row[-1] for row in names)
+    toes = _sort_by_name(matching.source.skeleton, limb.parts.get("tip", ()))
+    others = _sort_by_name(matching.target.skeleton, other.parts.get("tip", ()))
+    reason = (
+        f"both are the {name} {evidence}" if name == other_name else f"{name} and {other_name} correspond {evidence}"
+    )
+    if len(toes) == len(others) > 1 and _is_chain(matching.source, toes) == _is_chain(matching.target, others):
         for j, k in zip(toes, others):
-            found.add((j,), (k,), sure, what)
+            matching.add((j,), (k,), confidence, reason)
     else:
-        found.add(toes, others, sure if len(toes) == len(others) else sure * UNEQUAL, what)
+        confidence = confidence if len(toes) == len(others) else confidence * UNEQUAL_FACTOR
+        matching.add(toes, others, confidence, reason)
 
 
-def _in_a_row(plan: BodyPlan, joints: Sequence[int]) -> bool:
+def _is_chain(plan: BodyPlan, joints: Sequence[int]) -> bool:
     return is_chain(plan.skeleton, [plan.skeleton.names[j] for j in joints])
 
 
-def _in_order(skeleton: Skeleton, joints: Sequence[int]) -> list[int]:
+def _sort_by_name(skeleton: Skeleton, joints: Sequence[int]) -> list[int]:
     return sorted(joints, key=lambda j: words(skeleton.names[j]))
 
 
-def _match_tail_fin(found: Matching) -> None:
-    """Both legs of one body for the tail fin of the other [Hsieh05, sec. 3.1]."""
-    for plan, other, turned in ((found.source, found.target, False), (found.target, found.source, True)):
+def _match_tail_fin(matching: Matching) -> None:
+    """Pair both legs of one body with the tail fin of the other [Hsieh05, sec. 3.1]."""
+    for plan, other, swapped in ((matching.source, matching.target, False), (matching.target, matching.source, True)):
         fin = other.trunk.get("tail", ())[-1:] if _is_fish(other) else ()
         legs = [pair for pair in plan.limbs if pair[0].stands and "upper" in pair[0].parts]
         if not (fin and legs) or _is_fish(plan):
             continue
         tops = tuple(limb.parts["upper"][0] for limb in legs[0])
-        row = (tops, fin) if not turned else (fin, tops)
-        found.add(*row, TAIL_FIN, "both legs together move as the tail fin")
+        bones = (tops, fin) if not swapped else (fin, tops)
+        matching.add(*bones, TAIL_FIN_CONFIDENCE, "both legs together move as the tail fin")
 
 
-def _match_same_names(found: Matching) -> None:
-    """Bones left over that have the same name and hang from bones that correspond."""
-    a, b = found.source.skeleton, found.target.skeleton
-    its: dict[tuple[str, str], int] = {}
-    for k in range(found.target.root + 1, b.num_joints):
-        its.setdefault(_key(b.names[k]), k)
-    for j in range(found.source.root + 1, a.num_joints):
-        k = its.get(_key(a.names[j]), -1)
-        if j in found.partner or k < 0 or k in found.taken or not any(c.isalpha() for c in a.names[j]):
+def _match_same_names(matching: Matching) -> None:
+    """Pair remaining bones that have the same name and hang from corresponding bones."""
+    source, target = matching.source.skeleton, matching.target.skeleton
+    others: dict[tuple[str, str], int] = {}
+    for k in range(matching.target.root + 1, target.num_joints):
+        others.setdefault(_name_key(target.names[k]), k)
+    for j in range(matching.source.root + 1, source.num_joints):
+        k = others.get(_name_key(source.names[j]), -1)
+        if j in matching.partner or k < 0 or k in matching.taken or not any(c.isalpha() for c in source.names[j]):
             continue
-        above = next((i for i in reversed(a.chain(j)[:-1]) if i in found.partner), None)
-        over = next((i for i in reversed(b.chain(k)[:-1]) if i in found.taken), None)
-        if above is not None and found.partner[above] == over:
-            found.add((j,), (k,), SAME_NAME, f"both are called {a.names[j]} and hang from bones that correspond")
+        above = next((i for i in reversed(source.chain(j)[:-1]) if i in matching.partner), None)
+        other_above = next((i for i in reversed(target.chain(k)[:-1]) if i in matching.taken), None)
+        if above is not None and matching.partner[above] == other_above:
+            reason = f"both are called {source.names[j]} and hang from bones that correspond"
+            matching.add((j,), (k,), SAME_NAME_CONFIDENCE, reason)
 
 
-def _key(name: str) -> tuple[str, str]:
-    """A name without its spelling: the side, and the other words run together."""
-    said = words(name)
-    side = next((SIDES[word] for word in said if word in SIDES), "")
-    return side, "".join(word for word in said if word not in SIDES)
+def _name_key(name: str) -> tuple[str, str]:
+    """Reduce a name to its side and its other words joined, independent of spelling."""
+    name_words = words(name)
+    side = next((SIDES[word] for word in name_words if word in SIDES), "")
+    return side, "".join(word for word in name_words if word not in SIDES)
 
 
 HINT = (
@@ -315,47 +336,50 @@ HINT = (
 def suggest(
     source: Skeleton, target: Skeleton, *, source_motion: Motion | None = None, target_motion: Motion | None = None
 ) -> Correspondence:
-    """The correspondence of two characters: pairs of bones, each with a confidence and a reason.
+    """Suggest the correspondence of two characters: pairs of bones, each with a confidence and a reason.
 
-    Names are believed first; where they say nothing, the tree, its symmetry, its proportions and the directions of
-    its bones tell trunk, limbs and sides.
+    Names are used first. Where they say nothing, the tree, its symmetry, its proportions and the directions of its
+    bones identify trunk, limbs and sides.
 
     Args:
         source: The character that moves.
         target: The character that is to move.
-        source_motion: A motion of the source, to see how it stands where its rest pose is no pose.
+        source_motion: A motion of the source; it shows how the source stands if its rest pose does not.
         target_motion: The same of the target.
     """
     if source.names == target.names and np.array_equal(source.parents, target.parents):
         pairs = [Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in source.names]
     else:
-        one, other = take_apart(source, source_motion), take_apart(target, target_motion)
-        pairs = match(one, other)
+        source_plan, target_plan = take_apart(source, source_motion), take_apart(target, target_motion)
+        pairs = match(source_plan, target_plan)
         if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
-            raise _nothing(one, other)
+            raise _no_match_error(source_plan, target_plan)
     return Correspondence(source=source, target=target, pairs=tuple(pairs))
 
 
 def take_apart(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
-    """The parts of a body, by names if they tell arms and legs, else by their place in the body."""
-    how = stance(skeleton, motion)
-    return by_names(skeleton, how) or by_place(skeleton, how)
+    """Find the parts of a body: by name if names identify arms and legs, else by shape."""
+    pose = standing_pose(skeleton, motion)
+    return plan_by_names(skeleton, pose) or plan_by_shape(skeleton, pose)
 
 
-def _nothing(one: BodyPlan, other: BodyPlan) -> CorrespondenceError:
+def _no_match_error(source: BodyPlan, target: BodyPlan) -> CorrespondenceError:
     return CorrespondenceError(
-        f"Nothing but the root corresponds: the source is {described(one)}; the target is {described(other)}", hint=HINT
+        f"Nothing but the root corresponds: the source is {describe(source)}; the target is {describe(target)}",
+        hint=HINT,
     )
 
 
-def described(plan: BodyPlan) -> str:
-    """A body in a few words: what kind it is and what it has."""
+def describe(plan: BodyPlan) -> str:
+    """Describe a body in a few words: its kind and its parts."""
     kinds: dict[str, int] = {}
     for pair in plan.limbs:
         kinds[pair[0].kind] = kinds.get(pair[0].kind, 0) + 1
-    has = [f"{count} {'pair' if count == 1 else 'pairs'} of {kind}s" for kind, count in kinds.items()]
-    has += [part for part in ("spine", "neck", "head", "tail") if part in plan.trunk]
-    lacks = [part for part in ("spine", "head") if part not in plan.trunk] + ([] if plan.limbs else ["limbs in pairs"])
+    present = [f"{count} {'pair' if count == 1 else 'pairs'} of {kind}s" for kind, count in kinds.items()]
+    present += [part for part in ("spine", "neck", "head", "tail") if part in plan.trunk]
+    missing = [part for part in ("spine", "head") if part not in plan.trunk]
+    missing += [] if plan.limbs else ["limbs in pairs"]
     name = f" `{plan.skeleton.name}`" if plan.skeleton.name else ""
-    said = f"{plan.kind}{name} of {plan.skeleton.num_joints} bones with {', '.join(has) or 'no part that can be told'}"
-    return said + (f", without {', '.join(lacks)}" if lacks else "")
+    parts = ", ".join(present) or "no part that can be identified"
+    text = f"{plan.kind}{name} of {plan.skeleton.num_joints} bones with {parts}"
+    return text + (f", without {', '.join(missing)}" if missing else "")

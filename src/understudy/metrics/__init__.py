@@ -1,4 +1,4 @@
-"""How good a motion is, measured: one file each; a module with a `METRIC` is found by itself."""
+"""Metrics of the quality of a motion: one file each; every module with a `METRIC` is registered by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metric is: figures with units, curves over time, and a verdict whose thresholds say where they come from."""
+"""The base of metrics: figures with units, curves over time, and a verdict by thresholds with their sources."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 ADULT = 0.85
-"""Metres: the leg length that thresholds in metres are meant for; on other bodies they grow with the legs."""
+"""Leg length in metres of the body that thresholds are meant for; other bodies scale them by their legs."""
 
-HOUSE = "house rule"
-"""The source of thresholds that no study gives."""
+HOUSE_RULE = "house rule"
+"""Source of thresholds that come from no study."""
 
 CAPTURED = "house rule: captured motions themselves, measured without a source, stay below it"
 
 
 class Verdict(StrEnum):
-    """What a figure means to somebody who watches."""
+    """How visible a defect is to a viewer."""
 
     GOOD = "good"
-    """Nobody will see it."""
+    """Invisible."""
     NOTICEABLE = "noticeable"
-    """Seen by those who look for it."""
+    """Visible to those who look for it."""
     BAD = "bad"
-    """Seen by everybody."""
+    """Visible to everybody."""
     UNGRADED = "not graded"
-    """Measured without anything to compare with, or not measured."""
+    """Measured without a reference, or not measured."""
 
 
 ORDER = (Verdict.UNGRADED, Verdict.GOOD, Verdict.NOTICEABLE, Verdict.BAD)
-"""From the least to the most alarming."""
+"""Verdicts from best to worst."""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The most alarming of verdicts."""
+    """The worst of some verdicts."""
     return max(verdicts, key=ORDER.index, default=Verdict.UNGRADED)
 
 
@@ -54,13 +54,13 @@ class Figure:
 
     name: str
     value: float | None
-    """None where there is nothing to compute it from."""
+    """None if it cannot be computed."""
     unit: str
     about: str
 
     def __post_init__(self) -> None:
-        known = self.value is not None and np.isfinite(self.value)
-        object.__setattr__(self, "value", float(self.value) if known and self.value is not None else None)
+        finite = self.value is not None and np.isfinite(self.value)
+        object.__setattr__(self, "value", float(self.value) if finite and self.value is not None else None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,25 +69,25 @@ class Curve:
 
     name: str
     values: Array
-    """(F,) not a number where there is nothing to measure."""
+    """(F,) NaN where there is nothing to measure."""
     unit: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grade:
-    """From where on a figure is noticeable and bad, and who says so."""
+    """Thresholds from which a figure is noticeable and bad, and their source."""
 
     figure: str
     noticeable: float
     bad: float
-    source: str = HOUSE
+    source: str = HOUSE_RULE
     metres: bool = False
-    """Whether the thresholds are lengths or speeds on an adult body, to be scaled with the legs."""
+    """Whether the thresholds are lengths or speeds on an adult body, scaled by leg length."""
 
     def verdict(self, value: float, size: float = 1.0) -> Verdict:
-        """The verdict on a value of a body whose legs are `size` times an adult's.
+        """The verdict on a value for a body with `size` times an adult's leg length.
 
-        A figure that is bad when it is small has its bad threshold below the noticeable one.
+        If small values are bad, the bad threshold is below the noticeable one.
         """
         scale = size if self.metres else 1.0
         sign = 1.0 if self.bad >= self.noticeable else -1.0
@@ -98,21 +98,21 @@ class Grade:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement:
-    """What a metric found, in numbers and in words."""
+    """The result of a metric, in numbers and in words."""
 
     metric: str
     title: str
     verdict: Verdict
     words: str
-    """A sentence for somebody who does not know the metric."""
+    """A sentence for readers who do not know the metric."""
     figures: tuple[Figure, ...] = ()
     curves: tuple[Curve, ...] = ()
     grades: tuple[Grade, ...] = ()
-    """The thresholds that the verdict is by."""
+    """The thresholds behind the verdict."""
     size: float = 1.0
-    """How many times an adult's the body's legs are, by which thresholds in metres were scaled."""
+    """Ratio of the leg length to an adult's; thresholds in metres are scaled by it."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What is no number: names of joints, times."""
+    """Further facts: names of joints, times."""
 
     def __repr__(self) -> str:
         return f"<Measurement {self.metric}: {self.verdict}>"
@@ -121,12 +121,12 @@ class Measurement:
         for figure in self.figures:
             if figure.name == name:
                 return figure.value
-        known = [figure.name for figure in self.figures]
-        raise UnknownNameError(f"Metric `{self.metric}` has no figure `{name}`; {nearest_names(name, known)}")
+        names = [figure.name for figure in self.figures]
+        raise UnknownNameError(f"Metric `{self.metric}` has no figure `{name}`; {nearest_names(name, names)}")
 
     def data(self, *, curves: bool = False) -> dict[str, Any]:
-        """Plain data for JSON, with the curves if asked for."""
-        found: dict[str, Any] = {
+        """Plain data for JSON, optionally with the curves."""
+        data: dict[str, Any] = {
             "title": self.title,
             "verdict": str(self.verdict),
             "words": self.words,
@@ -142,11 +142,11 @@ class Measurement:
             **({"facts": self.facts} if self.facts else {}),
         }
         if curves:
-            found["curves"] = {
+            data["curves"] = {
                 c.name: {"unit": c.unit, "values": [float(v) if np.isfinite(v) else None for v in c.values]}
                 for c in self.curves
             }
-        return found
+        return data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +155,16 @@ class Metric(ABC):
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    """What it is called in tables."""
+    """Its name in tables."""
     grades: ClassVar[tuple[Grade, ...]] = ()
 
     @abstractmethod
-    def measure(self, take: Comparison) -> Measurement:
-        """Measure a motion, against its source where there is one."""
+    def measure(self, case: Comparison) -> Measurement:
+        """Measure a motion, against its source if there is one."""
 
-    def made(
+    def measurement(
         self,
-        take: Comparison,
+        case: Comparison,
         words: str,
         figures: Iterable[Figure],
         curves: Iterable[Curve] = (),
@@ -172,11 +172,11 @@ class Metric(ABC):
         judged: Collection[str] | None = None,
         **facts: Any,
     ) -> Measurement:
-        """A measurement with its verdict: the worst of the grades whose figures are there (and among those judged)."""
-        size = take.leg / ADULT
-        found = tuple(figures)
-        values = {figure.name: figure.value for figure in found}
-        used = [
+        """A measurement with its verdict: the worst of the grades of its (judged) figures."""
+        size = case.leg / ADULT
+        all_figures = tuple(figures)
+        values = {figure.name: figure.value for figure in all_figures}
+        graded = [
             (grade, value)
             for grade in self.grades
             if (judged is None or grade.figure in judged) and (value := values.get(grade.figure)) is not None
@@ -184,27 +184,27 @@ class Metric(ABC):
         return Measurement(
             metric=self.name,
             title=self.title,
-            verdict=worst(grade.verdict(value, size) for grade, value in used),
+            verdict=worst(grade.verdict(value, size) for grade, value in graded),
             words=words,
-            figures=found,
+            figures=all_figures,
             curves=tuple(curves),
-            grades=tuple(grade for grade, _ in used),
+            grades=tuple(grade for grade, _ in graded),
             size=size,
             facts=facts,
         )
 
-    def absent(self, why: str) -> Measurement:
-        """A measurement of what cannot be measured, and why."""
+    def not_measured(self, why: str) -> Measurement:
+        """An ungraded measurement with the reason why there is none."""
         return Measurement(metric=self.name, title=self.title, verdict=Verdict.UNGRADED, words=f"not measured: {why}")
 
 
 def millimetres(metres: float | None) -> str:
-    """A length as words: millimetres below a decimetre."""
+    """A length as text: millimetres below a decimetre."""
     if metres is None:
         return "-"
     return f"{metres:.2f} m" if abs(metres) >= 0.1 else f"{1000.0 * metres:.1f} mm"
 
 
 def percent(share: float | None) -> str:
-    """A share as words."""
+    """A share as text."""
     return "-" if share is None else f"{100.0 * share:.0f}%"

@@ -12,13 +12,13 @@ from understudy.base.quaternion import Array
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, percent
-from understudy.metrics.comparison import SLIDING, Comparison, PlantedPoint, tracks
+from understudy.metrics.comparison import HORIZONTAL_AXES, LOOSE_DETECTION, Comparison, PlantedPoint, tracks
 
-NEAR = (0.02, 0.05)
-"""Metres on an adult body within which a point is still in contact."""
+MAX_KEPT_METRES = (0.02, 0.05)
+"""Metres on an adult body within which a point is in contact."""
 
-TOLERANCE = 0.05
-"""Seconds by which a contact may be early or late, as is usual where the beginnings of notes are compared."""
+MAX_TIMING_ERROR_SECONDS = 0.05
+"""Error of beginnings and ends that is allowed, as is usual for note onsets in music."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,105 +33,105 @@ class ContactTiming(Metric):
         Grade(figure="kept_2cm", noticeable=0.95, bad=0.7),
     )
 
-    def measure(self, take: Comparison) -> Measurement:
-        if take.source is None:
-            return self.absent("there is no source to compare with")
-        if not take.plants:
-            return self.absent("the source has no contacts that the result could keep")
-        points = list({plant.point.name: plant.point for plant in take.plants}.values())
-        found = detect_contacts(take.result, points)
-        wanted = _mask(take, points, [(p.point.name, p.frames) for p in take.plants])
-        fps, count = take.result.fps, take.result.num_frames
-        there = _mask(take, points, [(c.point.name, c.frames(fps, count)) for c in found])
-        recall = float(np.sum(wanted & _widened(there, fps))) / wanted.sum()
-        allowed = _widened(wanted | self._slow(take, points), fps)
-        precision = float(np.sum(there & allowed)) / there.sum() if there.any() else 0.0
-        late = _timing(take.plants, found)
-        kept = [_kept(take, limit * take.size) for limit in NEAR]
+    def measure(self, case: Comparison) -> Measurement:
+        if case.source is None:
+            return self.not_measured("there is no source to compare with")
+        if not case.plants:
+            return self.not_measured("the source has no contacts that the result could keep")
+        points = list({plant.point.name: plant.point for plant in case.plants}.values())
+        detected = detect_contacts(case.result, points)
+        expected = _contact_mask(case, points, [(p.point.name, p.frames) for p in case.plants])
+        fps, count = case.result.fps, case.result.num_frames
+        actual = _contact_mask(case, points, [(c.point.name, c.frames(fps, count)) for c in detected])
+        recall = float(np.sum(expected & _widen(actual, fps))) / expected.sum()
+        allowed = _widen(expected | self._slow(case, points), fps)
+        precision = float(np.sum(actual & allowed)) / actual.sum() if actual.any() else 0.0
+        errors = _timing_errors(case.plants, detected)
+        kept = [_kept_share(case, limit * case.size) for limit in MAX_KEPT_METRES]
         figures = [
             Figure(name="recall", value=recall, unit="share", about="of the source's contact frames, those kept"),
             Figure(name="precision", value=precision, unit="share",
                    about="of the result's contact frames, those the source has"),
-            Figure(name="timing", value=float(np.median(np.abs(late))) if len(late) else None, unit="s",
+            Figure(name="timing", value=float(np.median(np.abs(errors))) if len(errors) else None, unit="s",
                    about="median error of beginnings and ends"),
-            Figure(name="shift", value=float(np.median(late)) if len(late) else None, unit="s",
+            Figure(name="shift", value=float(np.median(errors)) if len(errors) else None, unit="s",
                    about="median lateness"),
             Figure(name="kept_2cm", value=kept[0], unit="share", about="planted frames within 2 cm of their place"),
             Figure(name="kept_5cm", value=kept[1], unit="share", about="planted frames within 5 cm of their place"),
-            Figure(name="lost", value=float(_lost(take.plants, found)), unit="count",
-                   about=f"contacts of the source that the result has not, of {len(take.plants)}"),
+            Figure(name="lost", value=float(_count_lost(case.plants, detected)), unit="count",
+                   about=f"contacts of the source that the result has not, of {len(case.plants)}"),
         ]  # fmt: skip
         words = (
             f"{percent(recall)} of the source's contact frames are kept, {percent(precision)} of the result's are the "
             f"source's; {percent(kept[0])} of the planted frames stay within 2 cm"
         )
-        if len(late):
-            words += f"; contacts begin and end {1000 * np.median(np.abs(late)):.0f} ms off, half of them less"
+        if len(errors):
+            words += f"; contacts begin and end {1000 * np.median(np.abs(errors)):.0f} ms off, half of them less"
         curves = [
-            Curve(name="source_contacts", values=wanted.sum(axis=1).astype(float), unit="points"),
-            Curve(name="contacts", values=there.sum(axis=1).astype(float), unit="points"),
+            Curve(name="source_contacts", values=expected.sum(axis=1).astype(float), unit="points"),
+            Curve(name="contacts", values=actual.sum(axis=1).astype(float), unit="points"),
         ]
-        return self.made(take, words, figures, curves)
+        return self.measurement(case, words, figures, curves)
 
     @staticmethod
-    def _slow(take: Comparison, points: Sequence[Point]) -> np.ndarray:
-        """(F, P) where the source's points are all but still, though no contact says so."""
-        assert take.source is not None
-        theirs = {plant.point.name: plant.contact.point for plant in take.plants}
-        names = {theirs[point.name].name: point.name for point in points}
-        loose = detect_contacts(take.source, [theirs[point.name] for point in points], SLIDING)
-        fps, count = take.result.fps, take.result.num_frames
-        return _mask(take, points, [(names[c.point.name], c.frames(fps, count)) for c in loose])
+    def _slow(case: Comparison, points: Sequence[Point]) -> np.ndarray:
+        """(F, P) where the source's points are almost still, with or without a contact."""
+        assert case.source is not None
+        source_points = {plant.point.name: plant.contact.point for plant in case.plants}
+        names = {source_points[point.name].name: point.name for point in points}
+        loose = detect_contacts(case.source, [source_points[point.name] for point in points], LOOSE_DETECTION)
+        fps, count = case.result.fps, case.result.num_frames
+        return _contact_mask(case, points, [(names[c.point.name], c.frames(fps, count)) for c in loose])
 
 
-def _mask(take: Comparison, points: Sequence[Point], spans: Sequence[tuple[str, np.ndarray]]) -> np.ndarray:
+def _contact_mask(case: Comparison, points: Sequence[Point], spans: Sequence[tuple[str, np.ndarray]]) -> np.ndarray:
     """(F, P) whether points are in contact."""
     column = {point.name: i for i, point in enumerate(points)}
-    held = np.zeros((take.result.num_frames, len(points)), bool)
+    mask = np.zeros((case.result.num_frames, len(points)), bool)
     for name, frames in spans:
-        held[frames, column[name]] = True
-    return held
+        mask[frames, column[name]] = True
+    return mask
 
 
-def _widened(held: np.ndarray, fps: float) -> np.ndarray:
-    """(F, P) contacts that begin earlier and end later by the tolerance of their timing."""
-    reach = round(TOLERANCE * fps)
-    padded = np.pad(held, ((reach, reach), (0, 0)))
-    return np.any([padded[i : i + len(held)] for i in range(2 * reach + 1)], axis=0)
+def _widen(mask: np.ndarray, fps: float) -> np.ndarray:
+    """(F, P) contacts that begin earlier and end later by MAX_TIMING_ERROR_SECONDS."""
+    reach = round(MAX_TIMING_ERROR_SECONDS * fps)
+    padded = np.pad(mask, ((reach, reach), (0, 0)))
+    return np.any([padded[i : i + len(mask)] for i in range(2 * reach + 1)], axis=0)
 
 
-def _partner(plant: PlantedPoint, found: Sequence[Contact]) -> Contact | None:
-    """The contact of the result that shares most time with a plant of the same point; None where none does."""
-    mine = [c for c in found if c.point.name == plant.point.name]
-    shared = [min(c.end, plant.contact.end) - max(c.start, plant.contact.start) for c in mine]
-    return mine[int(np.argmax(shared))] if shared and max(shared) >= 0.0 else None
+def _find_partner(plant: PlantedPoint, detected: Sequence[Contact]) -> Contact | None:
+    """The contact of the result that overlaps most with a plant of the same point; None if none does."""
+    contacts = [c for c in detected if c.point.name == plant.point.name]
+    overlaps = [min(c.end, plant.contact.end) - max(c.start, plant.contact.start) for c in contacts]
+    return contacts[int(np.argmax(overlaps))] if overlaps and max(overlaps) >= 0.0 else None
 
 
-def _timing(plants: Sequence[PlantedPoint], found: Sequence[Contact]) -> Array:
-    """(2 N,) seconds that beginnings and ends are late, for contacts that the result has."""
-    late = []
+def _timing_errors(plants: Sequence[PlantedPoint], detected: Sequence[Contact]) -> Array:
+    """(2 N,) seconds by which beginnings and ends of the result's contacts are late."""
+    errors = []
     for plant in plants:
-        other = _partner(plant, found)
-        if other is not None:
-            late += [other.start - plant.contact.start, other.end - plant.contact.end]
-    return np.array(late)
+        partner = _find_partner(plant, detected)
+        if partner is not None:
+            errors += [partner.start - plant.contact.start, partner.end - plant.contact.end]
+    return np.array(errors)
 
 
-def _lost(plants: Sequence[PlantedPoint], found: Sequence[Contact]) -> int:
-    return sum(_partner(plant, found) is None for plant in plants)
+def _count_lost(plants: Sequence[PlantedPoint], detected: Sequence[Contact]) -> int:
+    return sum(_find_partner(plant, detected) is None for plant in plants)
 
 
-def _kept(take: Comparison, limit: float) -> float:
-    """Share of planted frames whose point is near its place, over the floor and above or below it."""
+def _kept_share(case: Comparison, limit: float) -> float:
+    """Share of planted frames whose point is near its place and its height."""
     near, total = 0, 0
-    paths = tracks(take.pose, (plant.point for plant in take.plants))
-    for plant in take.plants:
+    paths = tracks(case.pose, (plant.point for plant in case.plants))
+    for plant in case.plants:
         path = paths[plant.point.name][plant.frames]
-        off = np.linalg.norm((path - np.median(path, axis=0))[:, [0, 2]], axis=-1)
-        above = np.zeros(len(path))
+        drift = np.linalg.norm((path - np.median(path, axis=0))[:, HORIZONTAL_AXES], axis=-1)
+        lift = np.zeros(len(path))
         if plant.level is not None:
-            above = np.abs(path[:, 1] - take.floor.heights(path) - plant.level)
-        near += int(np.sum((off <= limit) & (above <= limit)))
+            lift = np.abs(path[:, 1] - case.floor.heights(path) - plant.level)
+        near += int(np.sum((drift <= limit) & (lift <= limit)))
         total += len(path)
     return near / total
 

@@ -1,4 +1,4 @@
-"""Foot skate: how far and how fast points that should stand still slide over the floor."""
+"""Foot skate: how far and how fast planted points slide over the floor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from understudy.base.quaternion import Array
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
-from understudy.metrics.comparison import Comparison, tracks
+from understudy.metrics.comparison import HORIZONTAL_AXES, Comparison, tracks
 
-FLAT = [0, 2]
-
-SLIDES = 0.1
-"""Metres a second on an adult body above which a planted point slides."""
+MAX_PLANT_SPEED_M_PER_S = 0.1
+"""Speed on an adult body above which a planted point slides."""
 
 SEEN = "Prazak, Hoyet and O'Sullivan 2011: sliding below 21 mm is seen in most conditions; half of it is taken as good"
 
@@ -29,7 +27,7 @@ class Slides:
     speeds: tuple[Array, ...]
     """For each plant (n - 1,) metres a second from frame to frame."""
     drifts: Array
-    """(N,) metres: how far from where it landed each plant gets."""
+    """(N,) greatest metres of each plant from where it landed."""
 
     @property
     def all(self) -> Array:
@@ -37,11 +35,11 @@ class Slides:
 
 
 def slides(pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]]) -> Slides:
-    """How points of a body slide over the ground during the frames (n,) in which each should stand."""
+    """Measure how points of a body slide over the floor during their planted frames (n,)."""
     paths = tracks(pose, (point for point, _ in plants))
     speeds, drifts = [], []
     for point, frames in plants:
-        path = paths[point.name][frames][:, FLAT]
+        path = paths[point.name][frames][:, HORIZONTAL_AXES]
         speeds.append(np.linalg.norm(np.diff(path, axis=0), axis=-1) * fps)
         drifts.append(float(np.linalg.norm(path - path[0], axis=-1).max()))
     return Slides(speeds=tuple(speeds), drifts=np.array(drifts))
@@ -49,7 +47,7 @@ def slides(pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]]) -
 
 @dataclass(frozen=True, kw_only=True)
 class FootSkate(Metric):
-    """Speed and drift of planted points over the source's stance, or over plants found in the result itself."""
+    """Speed and drift of points planted in the source, or in the result without a source."""
 
     name: ClassVar[str] = "foot_skate"
     title: ClassVar[str] = "foot skate"
@@ -60,51 +58,55 @@ class FootSkate(Metric):
         Grade(figure="sliding_share", noticeable=0.7, bad=0.9, source=CAPTURED),
     )
 
-    def measure(self, take: Comparison) -> Measurement:
-        plants = [plant for plant in take.plants if len(plant.frames) > 1]
+    def measure(self, case: Comparison) -> Measurement:
+        plants = [plant for plant in case.plants if len(plant.frames) > 1]
         if not plants:
-            return self.absent("nothing stands still long enough to be planted")
-        found = slides(take.pose, take.result.fps, [(plant.point, plant.frames) for plant in plants])
-        limit = SLIDES * take.size
-        own = self._source(take)
-        share = float(np.mean(found.all > limit))
+            return self.not_measured("nothing stands still long enough to be planted")
+        slid = slides(case.pose, case.result.fps, [(plant.point, plant.frames) for plant in plants])
+        limit = MAX_PLANT_SPEED_M_PER_S * case.size
+        source = self._source_slides(case)
+        share = float(np.mean(slid.all > limit))
         added_drift = added_share = None
-        if own is not None:
-            added_drift = float(np.max(found.drifts - take.ratio * own.drifts, initial=0.0))
-            added_share = max(share - float(np.mean(take.ratio * own.all > limit)), 0.0)
+        if source is not None:
+            added_drift = float(np.max(slid.drifts - case.ratio * source.drifts, initial=0.0))
+            added_share = max(share - float(np.mean(case.ratio * source.all > limit)), 0.0)
         figures = [
-            Figure(name="mean_speed", value=found.all.mean(), unit="m/s", about="mean sliding speed of planted points"),
-            Figure(name="worst_speed", value=found.all.max(), unit="m/s", about="greatest sliding speed"),
+            Figure(name="mean_speed", value=slid.all.mean(), unit="m/s", about="mean sliding speed of planted points"),
+            Figure(name="worst_speed", value=slid.all.max(), unit="m/s", about="greatest sliding speed"),
             Figure(name="sliding_share", value=share, unit="share", about=f"planted frames above {limit:.2g} m/s"),
-            Figure(name="mean_drift", value=found.drifts.mean(), unit="m", about="drift per plant, mean"),
-            Figure(name="worst_drift", value=found.drifts.max(), unit="m", about="drift per plant, greatest"),
+            Figure(name="mean_drift", value=slid.drifts.mean(), unit="m", about="drift per plant, mean"),
+            Figure(name="worst_drift", value=slid.drifts.max(), unit="m", about="drift per plant, greatest"),
             Figure(name="added_drift", value=added_drift, unit="m", about="worst drift beyond the source's own"),
             Figure(name="added_share", value=added_share, unit="share", about="sliding frames beyond the source's own"),
             Figure(name="plants", value=float(len(plants)), unit="count", about="plants looked at"),
         ]
-        worst = int(np.argmax(found.drifts))
+        worst = int(np.argmax(slid.drifts))
         words = (
-            f"planted points slide {millimetres(found.drifts.mean())} on average and {millimetres(found.drifts.max())} "
+            f"planted points slide {millimetres(slid.drifts.mean())} on average and {millimetres(slid.drifts.max())} "
             f"at worst (`{plants[worst].point.name}` from {plants[worst].contact.start:.2f} s); {percent(share)} of "
             f"their frames are faster than {limit:.2g} m/s"
         )
-        curve = np.full(take.result.num_frames, np.nan)
-        for plant, speeds in zip(plants, found.speeds, strict=True):
+        curve = np.full(case.result.num_frames, np.nan)
+        for plant, speeds in zip(plants, slid.speeds, strict=True):
             curve[plant.frames[1:]] = np.fmax(curve[plant.frames[1:]], speeds)
-        judged = ("mean_drift", "sliding_share") if own is None else ("added_drift", "added_share")
-        at = {"point": plants[worst].point.name, "start": plants[worst].contact.start, "end": plants[worst].contact.end}
-        return self.made(
-            take, words, figures, [Curve(name="sliding_speed", values=curve, unit="m/s")], judged=judged, worst=at
+        judged = ("mean_drift", "sliding_share") if source is None else ("added_drift", "added_share")
+        place = {
+            "point": plants[worst].point.name,
+            "start": plants[worst].contact.start,
+            "end": plants[worst].contact.end,
+        }
+        return self.measurement(
+            case, words, figures, [Curve(name="sliding_speed", values=curve, unit="m/s")], judged=judged, worst=place
         )
 
-    def _source(self, take: Comparison) -> Slides | None:
-        """How the source itself slides during the same plants."""
-        if take.shown_pose is None:
+    def _source_slides(self, case: Comparison) -> Slides | None:
+        """How the source slides during the same plants."""
+        if case.source_pose is None:
             return None
-        joints = take.shown_pose.skeleton
-        plants = [plant for plant in take.plants if len(plant.frames) > 1]
-        assert all(plant.contact.point.joint in joints.index for plant in plants)
-        return slides(take.shown_pose, take.result.fps, [(plant.contact.point, plant.frames) for plant in plants])
+        skeleton = case.source_pose.skeleton
+        plants = [plant for plant in case.plants if len(plant.frames) > 1]
+        assert all(plant.contact.point.joint in skeleton.index for plant in plants)
+        return slides(case.source_pose, case.result.fps, [(plant.contact.point, plant.frames) for plant in plants])
 
 
 METRIC = FootSkate()

@@ -1,4 +1,4 @@
-"""A motion evaluated: every metric, what makes it unusable, and all of it as plain data."""
+"""Evaluates a motion: all metrics, the reasons why it is unusable, and the report as plain data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import Measurement, Metric, Verdict, worst
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.guard import take_failures
+from understudy.metrics.guard import comparison_failures
 from understudy.solve.solvers.base import Outcome
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @cache
 def metrics() -> dict[str, Metric]:
     """Every metric by name."""
-    return {found.name: found for _, found in scan("understudy.metrics", "METRIC")}
+    return {metric.name: metric for _, metric in scan("understudy.metrics", "METRIC")}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,12 +42,12 @@ class Report:
 
     measurements: tuple[Measurement, ...]
     failures: tuple[str, ...]
-    """Why it is not usable, a sentence each; empty for a result that is."""
+    """Sentences why it is unusable; empty for a usable result."""
     notes: tuple[str, ...]
     frames: int
     fps: float
     compared: bool
-    """Whether there was a source."""
+    """Whether there is a source."""
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{m.metric} {m.verdict}" for m in self.measurements)
@@ -89,7 +89,7 @@ class Report:
         return worst(m.verdict for m in self.measurements) if self.usable else Verdict.BAD
 
     def data(self, *, curves: bool = False) -> dict[str, Any]:
-        """Plain data for JSON, with the curves over time if asked for."""
+        """Plain data for JSON, optionally with the curves over time."""
         return {
             "usable": self.usable,
             "verdict": str(self.verdict),
@@ -119,30 +119,30 @@ def evaluate(
 
     Args:
         result: The motion.
-        source: What it was made from, on a body of any structure and at any rate.
-        correspondence: Which bones of source and result belong together; found by itself if not given.
-        contacts: The source's contacts, or the result's where there is no source; found if not given.
+        source: The motion it was made from, on a body of any structure and at any frame rate.
+        correspondence: Which bones of source and result correspond; suggested if not given.
+        contacts: The source's contacts, or the result's without a source; detected if not given.
         floor: Metres: the height of the floor; found from the contacts if not given.
         outcomes: How well a solver's constraints are met (`Solution.outcomes`).
-        meshes: The result's skin (`Clip.meshes`), by which parts are in each other; capsules if there is none.
+        meshes: The result's skin (`Clip.meshes`) for self-penetration; capsules if there is none.
         source_meshes: The source's skin.
-        only: The metrics asked for, by name; all if not given.
+        only: Names of the wanted metrics; all if not given.
     """
     if floor is not None and not np.isfinite(floor):
         raise OptionError(f"Expected the floor's height in metres, got {floor}")
     if correspondence is not None and source is None:
-        raise OptionError("A map of bones says nothing without a source to compare with")
+        raise OptionError("A map of bones needs a source to compare with")
     chosen = [_metric(name) for name in (metrics() if only is None else only)]
-    told = None if contacts is None else tuple(contacts)
-    take = Comparison(
-        result=result, source=source, given=correspondence, contacts=told, ground=floor, outcomes=tuple(outcomes),
-        meshes=tuple(meshes), source_meshes=tuple(source_meshes),
+    contact_list = None if contacts is None else tuple(contacts)
+    case = Comparison(
+        result=result, source=source, user_map=correspondence, contacts=contact_list, floor_height=floor,
+        outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes),
     )  # fmt: skip
-    measured = tuple(metric.measure(take) for metric in chosen)
+    measured = tuple(metric.measure(case) for metric in chosen)
     return Report(
         measurements=measured,
-        failures=tuple(f"the result {sentence}" for sentence in take_failures(take)),
-        notes=_notes(take),
+        failures=tuple(f"the result {sentence}" for sentence in comparison_failures(case)),
+        notes=_notes(case),
         frames=result.num_frames,
         fps=result.fps,
         compared=source is not None,
@@ -155,15 +155,15 @@ def _metric(name: str) -> Metric:
     return metrics()[name]
 
 
-def _notes(take: Comparison) -> tuple[str, ...]:
-    said: list[str] = []
-    if take.source is None:
+def _notes(case: Comparison) -> tuple[str, ...]:
+    notes: list[str] = []
+    if case.source is None:
         return ()
-    if not take.as_long:
-        said.append(
-            f"the result lasts {take.result.duration:.2f} s and its source {take.source.duration:.2f} s: what is "
+    if not case.same_duration:
+        notes.append(
+            f"the result lasts {case.result.duration:.2f} s and its source {case.source.duration:.2f} s: what is "
             "compared frame by frame is compared from the beginning"
         )
-    if take.landing is not None:
-        said += take.landing.notes
-    return tuple(said)
+    if case.landing is not None:
+        notes += case.landing.notes
+    return tuple(notes)

@@ -1,4 +1,4 @@
-"""Self-penetration: how deep parts of a body are in each other, by its skin where it has one, else as capsules."""
+"""Self-penetration: how deep parts of a body are in each other, by its skin, else by capsules."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement,
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.surface import Surface, capsules, resting_depths, surface
 
-DEEP = 0.01
-"""Metres on an adult body from which parts count as in each other: skin gives that much."""
+MAX_CONTACT_DEPTH_METRES = 0.01
+"""Depth on an adult body up to which parts only touch: skin is soft."""
 
 FRAMES = 60
-"""Frames at which a skin is looked at: a longer clip is looked at evenly."""
+"""Most frames at which a skin is checked, evenly spaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPenetration(Metric):
-    """Depth of parts in parts that do not hang from each other, beyond what the rest pose has."""
+    """Depth of parts in parts that are not joined, beyond the depth in the rest pose."""
 
     name: ClassVar[str] = "self_penetration"
     title: ClassVar[str] = "self-penetration"
     grades: ClassVar[tuple[Grade, ...]] = (
-        Grade(figure="added_depth", noticeable=DEEP, bad=0.04, metres=True),
+        Grade(figure="added_depth", noticeable=MAX_CONTACT_DEPTH_METRES, bad=0.04, metres=True),
         Grade(figure="worst_depth", noticeable=0.06, bad=0.15, source=CAPTURED, metres=True),
     )
 
-    def measure(self, take: Comparison) -> Measurement:
-        skin = skin_of(take.result.skeleton, take.meshes)
-        if skin is None and len(capsules(take.result.skeleton).ends) < 2:
-            return self.absent("the body has no parts that could meet")
-        frames = looked_at(take.result.num_frames) if skin is not None else np.arange(take.result.num_frames)
-        found = _depths(take.pose, take.meshes, frames)
+    def measure(self, case: Comparison) -> Measurement:
+        skin = skin_of(case.result.skeleton, case.meshes)
+        if skin is None and len(capsules(case.result.skeleton).ends) < 2:
+            return self.not_measured("the body has no parts that could meet")
+        frames = looked_at(case.result.num_frames) if skin is not None else np.arange(case.result.num_frames)
+        depths = _depths(case.pose, case.meshes, frames)
         # Depths can be compared part by part only between bodies that have the same parts.
-        same = take.source is not None and (take.alike or both_human(take))
-        own = _depths(take.shown_pose, take.source_meshes, frames) if same and take.shown_pose is not None else {}
+        same = case.source is not None and (case.same_structure or both_human(case))
+        source_depths = (
+            _depths(case.source_pose, case.source_meshes, frames) if same and case.source_pose is not None else {}
+        )
         zero = np.zeros(len(frames))
-        depth = np.max([zero, *found.values()], axis=0)
-        added = np.max([zero, *(d - take.ratio * own.get(key, zero) for key, d in found.items())], axis=0)
-        limit = DEEP * take.size
+        depth = np.max([zero, *depths.values()], axis=0)
+        added = np.max([zero, *(d - case.ratio * source_depths.get(key, zero) for key, d in depths.items())], axis=0)
+        limit = MAX_CONTACT_DEPTH_METRES * case.size
         share = float(np.mean(depth > limit))
         figures = [
             Figure(name="worst_depth", value=depth.max(), unit="m", about="deepest two parts are in each other"),
@@ -56,61 +58,65 @@ class SelfPenetration(Metric):
         ]  # fmt: skip
         words = "no part of the body passes through another"
         facts: dict[str, Any] = {}
-        if found and depth.max() > limit:
+        if depths and depth.max() > limit:
             worst = int(np.argmax(depth))
-            pair = max(found, key=lambda key: float(found[key][worst]))
-            facts = {"parts": list(pair), "time": float(frames[worst] / take.result.fps)}
-            words = _told(take, pair, facts["time"], depth, added, limit)
+            pair = max(depths, key=lambda key: float(depths[key][worst]))
+            facts = {"parts": list(pair), "time": float(frames[worst] / case.result.fps)}
+            words = _describe_depth(case, pair, facts["time"], depth, added, limit)
         if skin is not None:
             facts["skin"] = True
-            words += f" (by its skin, in {len(frames)} of {take.result.num_frames} frames)"
-        # How thick a body is that is no human one and has no skin is too uncertain for a verdict by itself.
-        sure = skin is not None or is_humanoid(take.result.skeleton)
+            words += f" (by its skin, in {len(frames)} of {case.result.num_frames} frames)"
+        # Without a skin the thickness of a body that is not human is too uncertain for a verdict.
+        sure = skin is not None or is_humanoid(case.result.skeleton)
         judged = ("added_depth",) if same else ("worst_depth",) if sure else ()
-        values = np.interp(np.arange(take.result.num_frames), frames, depth)
-        return self.made(take, words, figures, [Curve(name="depth", values=values, unit="m")], judged=judged, **facts)
+        values = np.interp(np.arange(case.result.num_frames), frames, depth)
+        curves = [Curve(name="depth", values=values, unit="m")]
+        return self.measurement(case, words, figures, curves, judged=judged, **facts)
 
 
-def _told(take: Comparison, pair: tuple[str, str], time: float, depth: Array, added: Array, limit: float) -> str:
-    """What is in what, in words."""
+def _describe_depth(
+    case: Comparison, pair: tuple[str, str], time: float, depth: Array, added: Array, limit: float
+) -> str:
+    """Describe the deepest penetration."""
+    parts = " and ".join(_part_in_words(part) for part in pair)
     words = (
-        f"{_said(pair[0])} and {_said(pair[1])} are {millimetres(float(depth.max()))} in each other at {time:.2f} s; "
+        f"{parts} are {millimetres(float(depth.max()))} in each other at {time:.2f} s; "
         f"{percent(float(np.mean(depth > limit)))} of the frames have parts deeper than {millimetres(limit)}"
     )
-    return words if take.source is None else f"{words}; {millimetres(float(added.max()))} more than the source at worst"
+    return words if case.source is None else f"{words}; {millimetres(float(added.max()))} more than the source at worst"
 
 
 def looked_at(count: int) -> np.ndarray:
-    """(N,) the frames of so many at which a skin is looked at, evenly spaced."""
+    """(N,) the frames, of `count`, at which a skin is checked, evenly spaced."""
     return np.unique(np.linspace(0, count - 1, min(count, FRAMES)).round().astype(np.intp))
 
 
 def skin_of(skeleton: Skeleton, meshes: tuple[Mesh, ...]) -> Surface | None:
-    """The skin of a body taken apart; None where it has none or it is all one part."""
+    """The skin of a body split into parts; None if it has no skin or only one part."""
     if not sum(len(mesh.triangles) for mesh in meshes):
         return None
-    found = surface(skeleton, meshes)
-    return found if len(found.parts) > 1 else None
+    skin = surface(skeleton, meshes)
+    return skin if len(skin.parts) > 1 else None
 
 
-def _said(part: str) -> str:
-    """A part of a human body in words; a bone of another as it is called."""
+def _part_in_words(part: str) -> str:
+    """A part of a human body in words; a bone of another body by its name."""
     return part.replace("_", " ") if part.startswith(("left ", "right ")) else part
 
 
-def both_human(take: Comparison) -> bool:
+def both_human(case: Comparison) -> bool:
     """Whether source and result are both human bodies."""
-    return take.source is not None and all(is_humanoid(m.skeleton) for m in (take.source, take.result))
+    return case.source is not None and all(is_humanoid(m.skeleton) for m in (case.source, case.result))
 
 
 def _depths(pose: Pose, meshes: tuple[Mesh, ...], frames: np.ndarray) -> dict[tuple[str, str], Array]:
-    """(N,) metres for each two parts, beyond how deep they are in the rest pose: of the skin, else of capsules."""
+    """(N,) metres for each two parts beyond their depth in the rest pose: by the skin, else by capsules."""
     skin = skin_of(pose.skeleton, meshes)
     if skin is not None:
         return skin.depths(pose, frames)
     resting = resting_depths(pose.skeleton)
-    found = capsules(pose.skeleton).depths(pose)
-    return {key: np.maximum(depth - resting.get(key, 0.0), 0.0)[frames] for key, depth in found.items()}
+    depths = capsules(pose.skeleton).depths(pose)
+    return {key: np.maximum(depth - resting.get(key, 0.0), 0.0)[frames] for key, depth in depths.items()}
 
 
 METRIC = SelfPenetration()
