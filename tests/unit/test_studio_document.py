@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from understudy.base.fields import FieldError
 from understudy.recipe import recipe_from
-from understudy.studio.document import MANY, MOST, History, changed, differences, fresh, is_ready
-from understudy.studio.messages import LARGEST, RequestError, json_text, pack, parse_request, trouble
+from understudy.studio.document import MAX_LIST_CHANGES, MAX_UNDO_STEPS, History, changed, differences, fresh, is_ready
+from understudy.studio.messages import MAX_REQUEST_CHARACTERS, RequestError, error_table, json_text, pack, parse_request
 
 
 def text(value: Any) -> str:
@@ -71,7 +71,7 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
         ({"op": "paint", "path": ["mode"]}, "one of set, insert, remove"),
         ({"op": "set", "path": []}, "Expected a path"),
         ({"op": "set", "path": ["mode", True], "value": 1}, "Expected a path"),
-        ({"op": "set", "path": ["mode"], "value": "sleep"}, "Expected a mode, one of retarget"),
+        ({"op": "set", "path": ["mode"], "value": "sleep"}, "Expected one of retarget"),
         ({"op": "set", "path": ["mode", "x"], "value": 1}, "The document has no `mode.x`"),
         (
             {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 1.0},
@@ -80,10 +80,10 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
         ({"op": "insert", "path": ["recipe", "contact", 1], "value": {}}, "The document has no `recipe.contact.1`"),
         ({"op": "insert", "path": ["recipe", "contact", 0], "value": 3}, "Expected a table as `recipe.contact.0`"),
         ({"op": "insert", "path": ["recipe", "x"], "value": 3}, "The document has no `recipe.x`"),
-        ({"op": "remove", "path": ["pairs"]}, "A document has the parts"),
-        ({"op": "remove", "path": ["recipe", "solver"]}, "The document has no `recipe.solver`, which it must have"),
-        ({"op": "set", "path": ["recipe"], "value": None}, "A document has the parts"),
-        ({"op": "set", "path": ["extra"], "value": 1}, "A document has the parts"),
+        ({"op": "remove", "path": ["pairs"]}, "Expected a document with exactly the keys"),
+        ({"op": "remove", "path": ["recipe", "solver"]}, "The document has no `recipe.solver`, which is required"),
+        ({"op": "set", "path": ["recipe"], "value": None}, "Expected a document with exactly the keys"),
+        ({"op": "set", "path": ["extra"], "value": 1}, "Expected a document with exactly the keys"),
         ({"op": "set", "path": ["pairs"], "value": 1}, "Expected a list or nothing as `pairs`"),
         ({"op": "set", "path": ["analogy", "a_new"], "value": 1}, "Expected a text as `analogy.a_new`"),
         ({"op": "remove", "path": ["recipe", "actor", -1]}, "The document has no `recipe.actor.-1`"),
@@ -142,14 +142,14 @@ def test_undo_and_redo_give_every_document_back_to_the_byte(steps: list[Any]) ->
 
 def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
     history = History(fresh())
-    for number in range(MOST + 20):
+    for number in range(MAX_UNDO_STEPS + 20):
         moved = changed(history.document, [put(["transition", "leave"], float(number))])
         assert history.push(f"leave at {number}", moved)
-    assert history.undo_label == f"leave at {MOST + 19}"
+    assert history.undo_label == f"leave at {MAX_UNDO_STEPS + 19}"
     taken = 0
     while history.undo():
         taken += 1
-    assert taken == MOST
+    assert taken == MAX_UNDO_STEPS
     assert history.document["transition"]["leave"] == 19.0
     assert history.redo_label == "leave at 20"
     assert not history.push("nothing", history.document)
@@ -166,7 +166,7 @@ def test_differences_are_as_small_as_what_changed() -> None:
     gone = changed(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])
     assert differences(document, gone) == [{"op": "remove", "path": ["recipe", "contact", 3]}]
     many = changed(document, [put(["recipe", "contact"], contacts * 3)])
-    assert len(contacts) * 2 > MANY
+    assert len(contacts) * 2 > MAX_LIST_CHANGES
     assert [change["path"] for change in differences(document, many)] == [["recipe", "contact"]]
 
 
@@ -201,14 +201,14 @@ def test_json_is_what_browsers_read() -> None:
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ("", "no JSON"),
+        ("", "not valid JSON"),
         ("[1]", "must be a table"),
-        ('{"id": 1}', "must be a table with what to `do`"),
-        ('{"do": "hello"}', "a whole number as its `id`"),
-        ('{"do": "hello", "id": true}', "a whole number as its `id`"),
-        ('{"do": "hello", "id": NaN}', "NaN is no number"),
-        ("[" * 100000, "no JSON"),
-        (" " * (LARGEST + 1), "at most"),
+        ('{"id": 1}', "must be a table with a text as `do`"),
+        ('{"do": "hello"}', "a whole number as `id`"),
+        ('{"do": "hello", "id": true}', "a whole number as `id`"),
+        ('{"do": "hello", "id": NaN}', "NaN is not a number"),
+        ("[" * 100000, "not valid JSON"),
+        (" " * (MAX_REQUEST_CHARACTERS + 1), "at most"),
     ],
 )
 def test_requests_that_are_none_are_refused(sent: str, said: str) -> None:
@@ -218,11 +218,11 @@ def test_requests_that_are_none_are_refused(sent: str, said: str) -> None:
 
 
 def test_troubles_say_what_of_the_document_they_are_about() -> None:
-    assert trouble(FieldError("no", ("contact", 3, "end"), hint="so")) == {
+    assert error_table(FieldError("no", ("contact", 3, "end"), hint="so")) == {
         "message": "no",
         "hint": "so",
         "path": ["recipe", "contact", 3, "end"],
     }
-    assert trouble(FieldError("no", ("pairs", 2)))["path"] == ["pairs", 2]
-    assert trouble(RequestError("no", ("mode",)))["path"] == ["mode"]
-    assert "path" not in trouble(RequestError("no"))
+    assert error_table(FieldError("no", ("pairs", 2)))["path"] == ["pairs", 2]
+    assert error_table(RequestError("no", ("mode",)))["path"] == ["mode"]
+    assert "path" not in error_table(RequestError("no"))

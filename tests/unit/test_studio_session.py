@@ -19,8 +19,8 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.studio.document import History, changed, fresh
-from understudy.studio.session import Keeper, Kept, default_folder
-from understudy.studio.show import FULL, Page
+from understudy.studio.publisher import MAX_QUEUED_BYTES, Page
+from understudy.studio.session import Keeper, SavedSession, default_folder
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
 from understudy.studio.workshop import Workshop
 
@@ -175,60 +175,60 @@ def test_changes_are_made_in_the_order_they_were_asked_for(slow: Any) -> None:
     assert slow.state["document"]["recipe"]["actor"][0]["target"] == "sample:child"
 
 
-def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
+def test_the_solve_thread_takes_the_newest_request_and_lets_drags_finish() -> None:
     done: list[int | None] = []
 
     async def scenario() -> None:
-        bench, free = SolveThread(), asyncio.Event()
+        solve_thread, free = SolveThread(), asyncio.Event()
 
-        async def perform(wish: Request) -> None:
+        async def perform(request: Request) -> None:
             await free.wait()
-            wish.check()
-            done.append(wish.seq)
+            request.check()
+            done.append(request.seq)
 
         async def ready() -> None:
             return None
 
-        running = asyncio.create_task(bench.run(perform, ready))
-        wishes = [Request(document={}, version=1, seq=i) for i in range(1, 6)]
-        for wish in wishes:
-            bench.want(wish)
+        running = asyncio.create_task(solve_thread.run(perform, ready))
+        requests = [Request(document={}, version=1, seq=i) for i in range(1, 6)]
+        for request in requests:
+            solve_thread.submit(request)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        assert bench.busy
+        assert solve_thread.busy
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5]
         free.clear()
-        bench.want(Request(document={}, version=1, seq=6))
+        solve_thread.submit(Request(document={}, version=1, seq=6))
         await asyncio.sleep(0.01)
-        bench.want(Request(document={}, version=2))
+        solve_thread.submit(Request(document={}, version=2))
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5, None]
         free.clear()
-        bench.want(Request(document={}, version=2))
+        solve_thread.submit(Request(document={}, version=2))
         await asyncio.sleep(0.01)
-        bench.forget()
+        solve_thread.cancel()
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5, None]
         running.cancel()
-        bench.close()
+        solve_thread.close()
 
     asyncio.run(scenario())
 
 
-def test_a_wish_that_is_stopped_says_so() -> None:
-    wish = Request(document={}, version=1)
-    wish.check()
-    wish.pause()
+def test_a_stopped_request_raises() -> None:
+    request = Request(document={}, version=1)
+    request.check()
+    request.pause()
     with pytest.raises(SolveStoppedError):
-        wish.check()
-    assert not wish.over
-    wish.again().check()
-    wish.stop()
-    assert wish.over
+        request.check()
+    assert not request.cancelled
+    request.resumed().check()
+    request.stop()
+    assert request.cancelled
 
 
 def test_a_page_that_takes_nothing_is_given_up() -> None:
@@ -241,13 +241,13 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
         page = Page(send)
         running = asyncio.create_task(page.run())
         large = bytes(1 << 25)
-        for _ in range(FULL // len(large)):
-            page.tell(large)
+        for _ in range(MAX_QUEUED_BYTES // len(large)):
+            page.send(large)
             await asyncio.sleep(0)
         assert not page.closed
-        page.tell("one more")
+        page.send("one more")
         assert page.closed
-        await page.told()
+        await page.wait_until_sent()
         stuck.set()
         await asyncio.wait_for(running, 5.0)
 
@@ -264,7 +264,7 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     assert kept.history.document == fresh()
     history = History(fresh())
     history.push("mode", changed(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
-    keeper.save(Kept(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
+    keeper.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
     kept, said = keeper.load()
     assert said == ""
     assert (kept.view, kept.opened, kept.base) == ({"a": 1}, [["sample:walk", 0]], "/x")
@@ -289,7 +289,7 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
 )
 def test_a_damaged_session_is_set_aside(tmp_path: Path, damage: Callable[[str], str]) -> None:
     keeper = Keeper(tmp_path)
-    keeper.save(Kept(history=History(fresh())))
+    keeper.save(SavedSession(history=History(fresh())))
     damaged = damage(keeper.path.read_text()).encode("utf-8", "surrogateescape")
     for number in (1, 2):
         keeper.path.write_bytes(damaged)
@@ -365,7 +365,7 @@ class Process:
             cwd=folder / "files", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def told(self) -> dict[str, Any]:
+    def started(self) -> dict[str, Any]:
         """What it prints when it is there."""
         assert self.running.stdout is not None
         lines = []
@@ -408,7 +408,7 @@ def connected(said: dict[str, Any]) -> Any:
 def test_a_killed_studio_is_as_it_was(start: Callable[..., Process], tmp_path: Path, studio_talk: Any) -> None:
     files = ("sample:walk", "sample:child")
     first = start(*files)
-    said = first.told()
+    said = first.started()
     assert said["folders"] == [str(tmp_path / "files")]
     assert Path(said["session"]) == tmp_path / "session"
     with studio_talk(connected(said)) as page:
@@ -426,7 +426,7 @@ def test_a_killed_studio_is_as_it_was(start: Callable[..., Process], tmp_path: P
         before = page.state
         first.end(signal.SIGKILL)
     again = start(*files)
-    with studio_talk(connected(again.told())) as page:
+    with studio_talk(connected(again.started())) as page:
         page.ask("hello")
         after = page.state
         for key in ("document", "undo", "redo", "view"):
@@ -445,7 +445,7 @@ def test_a_damaged_session_and_one_in_use_are_told(start: Callable[..., Process]
     (tmp_path / "session").mkdir()
     (tmp_path / "session" / "session.json").write_text("{")
     first = start()
-    first.told()
+    first.started()
     second = start()
     _, errors = second.running.communicate(timeout=60)
     assert second.running.returncode == 1
@@ -470,7 +470,7 @@ def test_wrong_starts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (("broken.bvh",), 1, "broken.bvh:2"),
         (("none.bvh",), 1, "none.bvh: there is no such file"),
         (("a", "b", "c"), 2, "Expected one recipe, or a motion and perhaps a character."),
-        (("--folder", "nowhere"), 1, "nowhere: is no folder that could be opened"),
+        (("--folder", "nowhere"), 1, "nowhere: is not a folder"),
         (("--port", "70000"), 2, "70000"),
         (("sample:wolk",), 2, "nearest: `walk`"),
     ]

@@ -22,7 +22,7 @@ from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io import Clip
 from understudy.studio.document import fresh
 from understudy.studio.performance import Performance
-from understudy.studio.scene import outline, shown_frames
+from understudy.studio.scene import convex_outline, shown_frames
 from understudy.studio.workshop import Workshop
 
 
@@ -139,11 +139,11 @@ def test_supports_are_between_the_feet_that_stand(walk: Performance) -> None:
 
 def test_an_outline_leaves_out_what_is_inside() -> None:
     square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [0.5, 0, 0.5], [0.5, 0, 0]])
-    found = outline(square)
+    found = convex_outline(square)
     assert sorted(map(tuple, found)) == sorted(map(tuple, square[:4]))
-    assert len(outline(square[:2])) == 2
+    assert len(convex_outline(square[:2])) == 2
     line = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
-    assert len(outline(line)) == 2
+    assert len(convex_outline(line)) == 2
 
 
 # ------------------------------------------------------------------------------------------------------ the timeline
@@ -229,7 +229,7 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
     assert [header["which"] for header, _ in work.motions()] == names
     labels = ["lead: source", "follow: source", "lead: result", "follow: result"]
     assert [body["label"] for body in seen["bodies"]] == labels
-    assert [performer.label for performer in work.performers] == labels
+    assert [displayed_body.label for displayed_body in work.displayed_bodies] == labels
     told = work.result()
     assert {track["actor"] for track in told["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
     held = [track for track in told["tracks"] if track["label"].endswith(("on lead", "on follow"))]
@@ -237,9 +237,7 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
     assert all(track["met"] for track in held)
     assert work.clip("result:follow").motion is not None
     assert work.quality("result:follow")["which"] == "result:follow"
-    with pytest.raises(
-        UnderstudyError, match=r"Nobody on the stage is called `result:folow`; nearest: `result:follow`"
-    ):
+    with pytest.raises(UnderstudyError, match=r"No body is called `result:folow`; nearest: `result:follow`"):
         work.clip("result:folow")
 
 
@@ -433,8 +431,8 @@ def test_other_ways_to_solve_show_their_faults(shop: Workshop, base: Path) -> No
     verdicts = {each["metric"]: each["verdict"] for each in beside.quality("variant:naive")["measurements"]}
     assert verdicts["foot_skate"] == "bad"
     again = beside.variants(["naive"], quiet)
-    assert again.others[0] is beside.others[2]
-    with pytest.raises(UnderstudyError, match="no other way to solve called `3`"):
+    assert again.solved_variants[0] is beside.solved_variants[2]
+    with pytest.raises(UnderstudyError, match="no variant `3`"):
         walk.variants(["3"], quiet)
 
 

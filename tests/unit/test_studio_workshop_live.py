@@ -18,7 +18,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
 from understudy.studio.document import fresh
-from understudy.studio.live import compare, moved_in_time
+from understudy.studio.live import compare, shift_in_time
 from understudy.studio.performance import Performance
 from understudy.studio.workshop import Workshop
 
@@ -305,16 +305,16 @@ def test_a_bound_differs_only_where_it_newly_holds() -> None:
 
 
 def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:
-    inside = moved_in_time(place(start=1.0, end=9.0), 2.0, 5.0)
+    inside = shift_in_time(place(start=1.0, end=9.0), 2.0, 5.0)
     assert (inside.start, inside.end) == (0.0, 3.0)
-    instants = moved_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
+    instants = shift_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
     assert instants.instants == (0.5,)
     assert np.array_equal(instants.frames(TIMES[:91]), [15])
     path = Follow(spot=PointRef(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
-    assert np.array_equal(moved_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
+    assert np.array_equal(shift_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
     timed = Function(
         function=lambda points, times: points[:, 0, 0] - times, points=(PointRef(point="hand"),), timed=True
     )
-    moved = moved_in_time(timed, 2.0, 5.0)
+    moved = shift_in_time(timed, 2.0, 5.0)
     assert isinstance(moved, Function)
     assert np.allclose(moved.function(np.zeros((2, 1, 3)), np.array([0.0, 1.0])), [-2.0, -3.0])

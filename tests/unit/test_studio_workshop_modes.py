@@ -17,7 +17,7 @@ from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.figure.kinematics import fk
 from understudy.solve.solvers import solvers
-from understudy.studio.analogies import Likeness
+from understudy.studio.analogies import AnalogyResult
 from understudy.studio.document import fresh
 from understudy.studio.forms import form, formats, forms
 from understudy.studio.transitions import TransitionResult
@@ -64,13 +64,13 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Works
     assert isinstance(work, TransitionResult)
     after = shop.view(wanted, base)
     assert [body["which"] for body in after["bodies"]] == ["first", "second", "result"]
-    assert after["duration"] == work.found.motion.duration
-    assert len(after["bodies"][2]["joints"]) == work.found.motion.skeleton.num_joints
+    assert after["duration"] == work.transition.motion.duration
+    assert len(after["bodies"][2]["joints"]) == work.transition.motion.skeleton.num_joints
     told = work.result(None)
     json.dumps([after, told], allow_nan=False)
     blend = told["blend"]
     assert 0.0 < blend["start"] < blend["end"] < after["duration"]
-    assert blend["leave"] == pytest.approx(work.found.match.leave)
+    assert blend["leave"] == pytest.approx(work.transition.match.leave)
     assert told["faults"] == []
     plants = [track for track in told["tracks"] if track["kind"] == "contact"]
     assert plants
@@ -79,7 +79,7 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Works
     understudy.write(work.clip("result"), base / "man_into_dog.bvh")
     back = understudy.read(base / "man_into_dog.bvh").motion
     assert back is not None
-    assert np.allclose(fk(back).positions, fk(work.found.motion).positions, atol=1e-3)
+    assert np.allclose(fk(back).positions, fk(work.transition.motion).positions, atol=1e-3)
     assert work.quality("result")["measurements"]
 
 
@@ -95,7 +95,7 @@ def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: Workshop, b
     assert live.result(4)["blend"]["leave"] == pytest.approx(2.5, abs=0.05)
     for key, moment in (("leave", 99.0), ("enter", -1.0)):
         wrong = {**wanted, "transition": {**wanted["transition"], key: moment}}
-        with pytest.raises(FieldError, match="expected a moment from 0 to") as caught:
+        with pytest.raises(FieldError, match="expected a time from 0 to") as caught:
             shop.solve(wrong, base, watch=quiet)
         assert caught.value.keys == ("transition", key)
 
@@ -108,7 +108,7 @@ def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Works
     assert not shop.view(other, base)["correspondence"]["own"]
     work = shop.solve(other, base, watch=quiet)
     assert isinstance(work, TransitionResult)
-    assert any("left aside" in note for note in work.notes)
+    assert any("are ignored" in note for note in work.notes)
     with pytest.raises(understudy.UnderstudyError, match="Only a retarget"):
         work.variants(["4"], quiet)
 
@@ -119,7 +119,7 @@ def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Works
 def test_an_analogy_shows_its_clips_and_matched_markers(shop: Workshop, base: Path) -> None:
     wanted = likeness()
     work = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(work, Likeness)
+    assert isinstance(work, AnalogyResult)
     seen = shop.view(wanted, base)
     assert [body["which"] for body in seen["bodies"]] == ["a_example", "b_example", "a_new", "result"]
     told = work.result()
@@ -139,23 +139,23 @@ def test_an_analogy_shows_its_clips_and_matched_markers(shop: Workshop, base: Pa
 
 def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
     plain = shop.solve(likeness(), base, watch=quiet)
-    assert isinstance(plain, Likeness)
-    lifted = fk(plain.shown).points(["LeftForePaw"])[:, 0]
+    assert isinstance(plain, AnalogyResult)
+    lifted = fk(plain.motion).points(["LeftForePaw"])[:, 0]
     frame = int(np.argmax(lifted[20:-20, 1])) + 20
     place = (lifted[frame] + [0.0, 0.08, 0.05]).tolist()
     wanted = likeness(poses=[{"frame": frame, "drags": {"LeftForePaw": place}}])
     live = shop.solve(wanted, base, watch=quiet, before=plain, live=True)
-    assert isinstance(live, Likeness)
+    assert isinstance(live, AnalogyResult)
     ((header, arrays),) = live.motions(True)
     assert header["which"] == "result"
-    shown = fk(live.shown).points(["LeftForePaw"])[:, 0]
+    shown = fk(live.motion).points(["LeftForePaw"])[:, 0]
     assert np.linalg.norm(shown[frame] - place) < 1e-3
     far = np.abs(np.arange(len(shown)) - frame) > 20
     assert np.allclose(shown[far], lifted[far])
-    assert len(arrays["positions"]) == live.shown.num_frames
+    assert len(arrays["positions"]) == live.motion.num_frames
     full = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(full, Likeness)
-    reached = fk(full.shown).points(["LeftForePaw"])[frame, 0]
+    assert isinstance(full, AnalogyResult)
+    reached = fk(full.motion).points(["LeftForePaw"])[frame, 0]
     assert np.linalg.norm(reached - place) < 0.005
     assert all(track["met"] for track in full.result()["tracks"] if track["kind"] != "contact")
     track = next(track for track in full.result()["tracks"] if track["kind"] == "pose")
