@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from understudy.base.fields import FieldError
 from understudy.recipe import recipe_from
-from understudy.studio.document import MAX_LIST_CHANGES, MAX_UNDO_STEPS, History, changed, differences, fresh, is_ready
+from understudy.studio.document import (
+    MAX_LIST_CHANGES,
+    MAX_UNDO_STEPS,
+    History,
+    apply_changes,
+    differences,
+    fresh,
+    is_ready,
+)
 from understudy.studio.messages import MAX_REQUEST_CHARACTERS, RequestError, error_table, json_text, pack, parse_request
 
 
@@ -31,14 +39,16 @@ def test_fresh_document_is_a_recipe_that_can_be_read(tmp_path) -> None:
     assert recipe.actors == ()
     assert recipe.contacts is None
     assert not is_ready(document)
-    assert is_ready(changed(document, [{"op": "insert", "path": ["recipe", "actor", 0], "value": {"source": "a.bvh"}}]))
+    assert is_ready(
+        apply_changes(document, [{"op": "insert", "path": ["recipe", "actor", 0], "value": {"source": "a.bvh"}}])
+    )
     assert json.loads(json_text(document)) == document
 
 
 def test_changes_leave_the_old_document_alone() -> None:
     before = fresh()
     kept = text(before)
-    after = changed(
+    after = apply_changes(
         before,
         [
             {"op": "insert", "path": ["recipe", "contact", 0], "value": {"point": "heel", "start": 0.0, "end": 1.0}},
@@ -55,13 +65,13 @@ def test_changes_leave_the_old_document_alone() -> None:
 
 def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
     actor = {"source": "a.bvh", "target": None, "morph": [0.0, 1.0]}
-    document = changed(fresh(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
+    document = apply_changes(fresh(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
     assert document["recipe"]["actor"] == [{"source": "a.bvh", "morph": [0.0, 1.0]}]
-    document = changed(document, [put(["recipe", "actor", 0, "morph"], None)])
+    document = apply_changes(document, [put(["recipe", "actor", 0, "morph"], None)])
     assert document["recipe"]["actor"] == [{"source": "a.bvh"}]
-    again = changed(document, [put(["recipe", "actor", 0, "morph"], None)])
+    again = apply_changes(document, [put(["recipe", "actor", 0, "morph"], None)])
     assert again == document
-    assert changed(document, [put(["transition", "leave"], None)])["transition"]["leave"] is None
+    assert apply_changes(document, [put(["transition", "leave"], None)])["transition"]["leave"] is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +101,7 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
 )
 def test_changes_that_cannot_be_made_are_refused(change: Any, said: str) -> None:
     with pytest.raises(RequestError) as caught:
-        changed(fresh(), [change])
+        apply_changes(fresh(), [change])
     assert said in caught.value.message
 
 
@@ -100,7 +110,7 @@ def test_values_nested_without_end_are_refused() -> None:
     for _ in range(40):
         value = [value]
     with pytest.raises(RequestError, match="nested more than"):
-        changed(fresh(), [put(["recipe", "options", "keep"], value)])
+        apply_changes(fresh(), [put(["recipe", "options", "keep"], value)])
 
 
 LEAVES = st.one_of(
@@ -143,7 +153,7 @@ def test_undo_and_redo_give_every_document_back_to_the_byte(steps: list[Any]) ->
 def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
     history = History(fresh())
     for number in range(MAX_UNDO_STEPS + 20):
-        moved = changed(history.document, [put(["transition", "leave"], float(number))])
+        moved = apply_changes(history.document, [put(["transition", "leave"], float(number))])
         assert history.push(f"leave at {number}", moved)
     assert history.undo_label == f"leave at {MAX_UNDO_STEPS + 19}"
     taken = 0
@@ -154,18 +164,18 @@ def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
     assert history.redo_label == "leave at 20"
     assert not history.push("nothing", history.document)
     assert history.redo_label == "leave at 20"
-    history.push("other", changed(history.document, [put(["transition", "leave"], -1.0)]))
+    history.push("other", apply_changes(history.document, [put(["transition", "leave"], -1.0)]))
     assert history.redo_label is None
 
 
 def test_differences_are_as_small_as_what_changed() -> None:
     contacts = [{"point": f"p{i}", "start": float(i), "end": i + 0.5} for i in range(40)]
-    document = changed(fresh(), [put(["recipe", "contact"], contacts)])
-    ended = changed(document, [put(["recipe", "contact", 7, "end"], 9.0)])
+    document = apply_changes(fresh(), [put(["recipe", "contact"], contacts)])
+    ended = apply_changes(document, [put(["recipe", "contact", 7, "end"], 9.0)])
     assert differences(document, ended) == [put(["recipe", "contact", 7, "end"], 9.0)]
-    gone = changed(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])
+    gone = apply_changes(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])
     assert differences(document, gone) == [{"op": "remove", "path": ["recipe", "contact", 3]}]
-    many = changed(document, [put(["recipe", "contact"], contacts * 3)])
+    many = apply_changes(document, [put(["recipe", "contact"], contacts * 3)])
     assert len(contacts) * 2 > MAX_LIST_CHANGES
     assert [change["path"] for change in differences(document, many)] == [["recipe", "contact"]]
 

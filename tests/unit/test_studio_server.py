@@ -452,7 +452,7 @@ def test_links_out_of_the_uploads_are_refused(studio: Any) -> None:
     uploads.mkdir()
     os.symlink("/etc", uploads / "etc")
     with pytest.raises(UnderstudyError, match="outside the folders"):
-        folders.inside(str(uploads / "etc" / "passwd"))
+        folders.resolve(str(uploads / "etc" / "passwd"))
     with pytest.raises(UnderstudyError, match="is not a folder"):
         Folders((studio.folder / "none",), uploads)
 

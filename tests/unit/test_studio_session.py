@@ -18,7 +18,7 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.studio.document import History, changed, fresh
+from understudy.studio.document import History, apply_changes, fresh
 from understudy.studio.publisher import MAX_QUEUED_BYTES, Page
 from understudy.studio.session import Keeper, SavedSession, default_folder
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
@@ -263,7 +263,7 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     assert said == ""
     assert kept.history.document == fresh()
     history = History(fresh())
-    history.push("mode", changed(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
+    history.push("mode", apply_changes(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
     keeper.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
     kept, said = keeper.load()
     assert said == ""
@@ -453,7 +453,7 @@ def test_a_damaged_session_and_one_in_use_are_told(start: Callable[..., Process]
     assert "--session FOLDER" in errors
     code, errors = first.end(signal.SIGTERM)
     assert code in (0, -signal.SIGTERM)
-    assert "note: The kept session could not be read" in errors
+    assert "note: The saved session could not be read" in errors
     assert "Traceback" not in errors
 
 

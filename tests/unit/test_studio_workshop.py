@@ -229,7 +229,7 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
     assert [header["which"] for header, _ in work.motions()] == names
     labels = ["lead: source", "follow: source", "lead: result", "follow: result"]
     assert [body["label"] for body in seen["bodies"]] == labels
-    assert [displayed_body.label for displayed_body in work.displayed_bodies] == labels
+    assert [shown_body.label for shown_body in work.shown_bodies] == labels
     told = work.result()
     assert {track["actor"] for track in told["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
     held = [track for track in told["tracks"] if track["label"].endswith(("on lead", "on follow"))]
@@ -338,7 +338,7 @@ def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: Workshop,
     matched = {name for pair in seen["pairs"] for name in _names(pair["target"])}
     assert matched.isdisjoint(seen["target_left"])
     assert "Tail" in seen["target_left"]
-    pairs = shop.suggested(wanted, base)
+    pairs = shop.suggest_pairs(wanted, base)
     assert pairs == seen["pairs"]
     own = {**wanted, "pairs": pairs}
     assert shop.view(own, base)["correspondence"]["own"]

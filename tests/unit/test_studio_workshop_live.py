@@ -219,7 +219,7 @@ def test_other_things_can_be_dragged_too(stage: Stage) -> None:
     for path, value in (
         (["recipe", "options"], {**stage.document["recipe"]["options"], "plants": "fixed"}),
         (["recipe", "solver"], {"name": "ik"}),
-        (["pairs"], [{**pair, "twist": 5.0} for pair in stage.shop.suggested(stage.document, stage.base)]),
+        (["pairs"], [{**pair, "twist": 5.0} for pair in stage.shop.suggest_pairs(stage.document, stage.base)]),
     ):
         live = stage.solve(stage.changed(stage.document, path, value), stage.full)
         assert live.live

@@ -102,7 +102,7 @@ def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: Workshop, b
 
 def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Workshop, base: Path) -> None:
     wanted = passage(first="sample:walk", second="sample:dog_walk")
-    pairs = shop.suggested(wanted, base)
+    pairs = shop.suggest_pairs(wanted, base)
     assert shop.view({**wanted, "pairs": pairs}, base)["correspondence"]["own"]
     other = {**wanted, "pairs": [{"source": "NoSuchBone", "target": "Hips"}]}
     assert not shop.view(other, base)["correspondence"]["own"]

@@ -104,7 +104,7 @@ def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str 
         stamps = [[name, _changed_at(name)] for name in names]
         if files and stamps != new_session.opened:
             document = first_document(new_session.document, tuple(names), opened, new_session.document_solver)
-            new_session.begin(f"open {', '.join(files)}", document, stamps)
+            new_session.set_first_document(f"open {', '.join(files)}", document, stamps)
     except BaseException:
         store.close()
         raise

@@ -34,12 +34,12 @@ from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.spec import ActorSpec
 from understudy.solve.solvers.base import Watch
 from understudy.studio.bones import correspondence_table, suggest_pairs
-from understudy.studio.cache import Cache, content
+from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import CLIPS
 from understudy.studio.performance import quality_table
-from understudy.studio.scene import EMPTY_SCENE, DisplayedBody, Message, SolveResult, Table, empty_result, standing_of
+from understudy.studio.scene import EMPTY_SCENE, Message, ShownBody, SolveResult, Table, empty_result, find_standing
 from understudy.studio.tracks import instant_track, measure_violations, plain_tracks
-from understudy.studio.transitions import TransitionResult, clip_body, make_transition, transition_correspondence
+from understudy.studio.transitions import TransitionResult, clip_body, fit_pairs, make_transition
 
 MIN_TURN_RADIANS = 1e-3
 """A joint that turns less is not part of a dragged pose."""
@@ -61,7 +61,7 @@ class AnalogyResult(SolveResult):
     analogy: Analogy
     clips: tuple[ActorData, ActorData, ActorData]
     """Of A's example, B's example and A's new motion."""
-    motion_without_poses: Motion
+    plain_motion: Motion
     """Motion of B without poses; dragged poses start from it."""
     motion: Motion
     """Motion of B; during a drag the preview."""
@@ -76,7 +76,7 @@ class AnalogyResult(SolveResult):
         return tuple(dict.fromkeys([*notes, *self.analogy.notes]))
 
     @property
-    def displayed_bodies(self) -> tuple[DisplayedBody, ...]:
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
         b_example, a_new = self.clips[1], self.clips[2]
         b_body = clip_body("b_example", b_example)
         result = replace(
@@ -84,12 +84,12 @@ class AnalogyResult(SolveResult):
             which="result",
             label=f"{b_body.label} as {clip_body('a_new', a_new).label}",
             motion=self.motion,
-            standing=standing_of(self.analogy.stepping.contacts, self.motion),
+            standing=find_standing(self.analogy.stepping.contacts, self.motion),
         )
         return (*(clip_body(which, clip) for which, clip in zip(CLIPS["analogy"], self.clips, strict=True)), result)
 
     def motions(self, live: bool = False) -> list[Message]:
-        bodies = self.displayed_bodies[-1:] if live and self.live else self.displayed_bodies
+        bodies = self.shown_bodies[-1:] if live and self.live else self.shown_bodies
         return [body.message() for body in bodies]
 
     def result(self, seq: int | None = None) -> Table:
@@ -115,9 +115,8 @@ class AnalogyResult(SolveResult):
         tracks = []
         for name, place in drags.items():
             distance = float(np.linalg.norm(pose.points([name])[0, 0] - np.array(place, float)))
-            track = instant_track(
-                "pose", f"{name} at frame {frame}", time, distance, POSE_TOLERANCE_METRES, self.motion.duration
-            )
+            label, duration = f"{name} at frame {frame}", self.motion.duration
+            track = instant_track("pose", label, time, distance, POSE_TOLERANCE_METRES, duration)
             tracks.append(track | {"path": ["analogy", "poses", index], "spot": name, "place": list(place)})
         return tracks
 
@@ -137,14 +136,14 @@ class AnalogyResult(SolveResult):
 
     def clip(self, which: str) -> Clip:
         if which != "result":
-            actor = self.clips[CLIPS["analogy"].index(self.displayed_body(which).which)]
+            actor = self.clips[CLIPS["analogy"].index(self.shown_body(which).which)]
             return replace(actor.clip, skeleton=actor.motion.skeleton, motion=actor.motion, notes=(), dropped=())
         clip = self.clips[1].clip
         return replace(clip, skeleton=self.motion.skeleton, motion=self.motion, notes=(), dropped=())
 
     def quality(self, which: str) -> Table:
         outcomes = () if which != "result" or self.analogy.solution is None else self.analogy.solution.outcomes
-        return quality_table(which, self.displayed_body(which).motion, outcomes=outcomes)
+        return quality_table(which, self.shown_body(which).motion, outcomes=outcomes)
 
 
 def _marker(which: str, point: Point, pair: int, score: float) -> Table:
@@ -164,20 +163,14 @@ def make_analogy(
     pose_tables = choice.get("poses") or []
     if without_poses is None or not pose_tables:
         result = _run_analogy(clips, settings, (), watch)
-        without_poses = AnalogyResult(
-            analogy=result,
-            clips=clips,
-            motion_without_poses=result.motion,
-            motion=result.motion,
-            seconds=perf_counter() - began,
-        )
+        seconds, motion = perf_counter() - began, result.motion
+        without_poses = AnalogyResult(analogy=result, clips=clips, plain_motion=motion, motion=motion, seconds=seconds)
     if not pose_tables:
         return without_poses
-    poses = [read_pose(table, index, without_poses.motion_without_poses) for index, table in enumerate(pose_tables)]
+    poses = [read_pose(table, index, without_poses.plain_motion) for index, table in enumerate(pose_tables)]
     result = _plant_dragged(_run_analogy(clips, settings, poses, watch), pose_tables, settings)
-    return replace(
-        without_poses, analogy=result, motion=result.motion, seconds=perf_counter() - began, poses=tuple(pose_tables)
-    )
+    seconds, shown_poses = perf_counter() - began, tuple(pose_tables)
+    return replace(without_poses, analogy=result, motion=result.motion, seconds=seconds, poses=shown_poses)
 
 
 def _run_analogy(clips: Sequence[ActorData], settings: Settings, poses: Sequence[PoseAt], watch: Watch) -> Analogy:
@@ -309,8 +302,8 @@ class ClipDocumentSolver:
         if isinstance(before, AnalogyResult):
             return preview(before, choice)
         # Dragged poses start from the analogy without poses, so that it is cached.
-        without_poses = self.cache.keep(
-            ("analogy without poses", content(choice["settings"]), id(a), id(b), id(new)),
+        without_poses = self.cache.get(
+            ("analogy without poses", content_key(choice["settings"]), id(a), id(b), id(new)),
             lambda: make_analogy({**choice, "poses": []}, (a, b, new), watch),
             a, b, new,
         )  # fmt: skip
@@ -335,15 +328,14 @@ class ClipDocumentSolver:
         clips = self._clips(document, base, names)
         if not clips:
             return dict(EMPTY_SCENE)
-        bodies = [clip_body(name, clip).body() for name, clip in zip(names, clips, strict=True)]
+        bodies = [clip_body(name, clip).table() for name, clip in zip(names, clips, strict=True)]
         reference = clips[-1] if mode == "analogy" else clips[0]
         motion, notes = reference.motion, [note for clip in clips for note in clip.notes]
         if self._last_result is not None and self._last_result[0] == self._key(document):
             result = self._last_result[1]
-            bodies, motion, notes = result.bodies(), result.displayed_body("result").motion, list(result.notes)
-        contacts = self.cache.keep(
-            ("clip contacts", id(reference)), lambda: find_contacts([reference], Options()), reference
-        )
+            bodies, motion, notes = result.bodies(), result.shown_body("result").motion, list(result.notes)
+        key = ("clip contacts", id(reference))
+        contacts = self.cache.get(key, lambda: find_contacts([reference], Options()), reference)
         correspondence = None
         if mode == "transition" and len(clips) == 2:
             correspondence = self._correspondence(clips[0], clips[1], document["pairs"])
@@ -357,7 +349,7 @@ class ClipDocumentSolver:
             "notes": notes,
         }
 
-    def suggested(self, document: Table, base: Path) -> list[Table]:
+    def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
         """The suggested pairs of the two bodies of a transition; an analogy has none."""
         clips = self._clips(document, base, ("first", "second")) if document["mode"] == "transition" else []
         table = self._correspondence(clips[0], clips[1], None) if len(clips) == 2 else None
@@ -366,12 +358,12 @@ class ClipDocumentSolver:
 
     def _correspondence(self, first: ActorData, second: ActorData, pairs: object) -> Table | None:
         """The correspondence of the two bodies of a transition; None if there is none."""
-        chosen = transition_correspondence(pairs, (first, second))[0]
+        chosen = fit_pairs(pairs, (first, second))[0]
         correspondence = chosen
         if correspondence is None:
             key = ("suggested pairs", id(first), id(second))
             try:
-                correspondence = self.cache.keep(
+                correspondence = self.cache.get(
                     key,
                     lambda: suggest_pairs(first.motion.skeleton, second.motion.skeleton, first.motion, second.motion),
                     first, second,
@@ -382,4 +374,4 @@ class ClipDocumentSolver:
 
     def _key(self, document: Table) -> str:
         mode = document["mode"]
-        return content(mode, document[mode], document["recipe"].get("reading"), document["pairs"])
+        return content_key(mode, document[mode], document["recipe"].get("reading"), document["pairs"])

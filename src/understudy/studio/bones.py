@@ -27,7 +27,7 @@ def suggest_pairs(
     return suggest(source, target, source_motion=source_motion, target_motion=target_motion)
 
 
-def correspondence_of(pairs: Sequence[Any], source: Skeleton, target: Skeleton) -> Correspondence:
+def read_correspondence(pairs: Sequence[Any], source: Skeleton, target: Skeleton) -> Correspondence:
     """The correspondence of a document's pairs; errors carry the path of the pair."""
     if not isinstance(pairs, list):
         raise FieldError(f"expected a list of pairs, got {type(pairs).__name__}", ("pairs",))
@@ -42,11 +42,8 @@ def correspondence_of(pairs: Sequence[Any], source: Skeleton, target: Skeleton) 
     try:
         return Correspondence(source=source, target=target, pairs=tuple(checked))
     except UnderstudyError as error:
-        mentioned = [
-            i
-            for i, pair in enumerate(checked)
-            if any(f"`{bone}`" in error.message for bone in (*pair.source, *pair.target))
-        ]
+        bones = [(*pair.source, *pair.target) for pair in checked]
+        mentioned = [i for i, names in enumerate(bones) if any(f"`{name}`" in error.message for name in names)]
         raise FieldError(error.message, ("pairs", *mentioned[-1:]), hint=error.hint) from None
 
 

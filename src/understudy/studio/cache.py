@@ -28,7 +28,7 @@ class Cache:
 
     entries: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
-    def keep(self, key: Hashable, make: Callable[[], Value], *sources: object) -> Value:
+    def get(self, key: Hashable, make: Callable[[], Value], *sources: object) -> Value:
         """The cached value of a key, made if missing; `sources` whose `id` is in the key are kept alive with it."""
         if key in self.entries:
             self.entries.move_to_end(key)
@@ -44,10 +44,10 @@ class Cache:
         """An actor's motion and target; files are read again only if they or the reading options changed."""
         files = [spec.source, spec.target, reading.skeleton, reading.target_skeleton]
         references = spec.source_reference, spec.target_reference
-        stamps = tuple(stamp(name, folder) for name in files)
+        stamps = tuple(file_stamp(name, folder) for name in files)
         key = ("files", *files, *references, reading, str(folder), stamps)
-        unscaled = self.keep(key, lambda: load(replace(spec, scale=None), reading, folder))
-        return self.keep(("scaled", id(unscaled), repr(spec)), lambda: _scale_target(unscaled, spec), unscaled)
+        unscaled = self.get(key, lambda: load(replace(spec, scale=None), reading, folder))
+        return self.get(("scaled", id(unscaled), repr(spec)), lambda: _scale_target(unscaled, spec), unscaled)
 
     def load_assignment(
         self, actor: ActorData, folder: Path, correspondence: Correspondence | None = None
@@ -55,12 +55,12 @@ class Cache:
         """An actor's assignment and its notes, recomputed only if the actor, the map or the pairs changed."""
         spec = actor.spec
         pairs = None if correspondence is None else (correspondence.pairs, correspondence.points)
-        map_key = None if spec.map is None else (spec.map, stamp(spec.map, folder))
+        map_key = None if spec.map is None else (spec.map, file_stamp(spec.map, folder))
         key = ("assignment", id(actor), pairs, map_key)
-        return self.keep(key, lambda: assign(actor, folder, correspondence), actor)
+        return self.get(key, lambda: assign(actor, folder, correspondence), actor)
 
 
-def stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
+def file_stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
     """Time of change and size of a file; None for a sample or a missing file."""
     if not name or name.startswith(SAMPLE):
         return None
@@ -71,7 +71,7 @@ def stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def content(*tables: Any) -> str:
+def content_key(*tables: Any) -> str:
     """Tables as JSON with sorted keys, equal for equal content."""
     return json.dumps(tables, sort_keys=True, default=str)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.base.errors import nearest_names
 from understudy.studio import export as exporting
-from understudy.studio.document import changed, fresh
+from understudy.studio.document import apply_changes, fresh
 from understudy.studio.messages import RequestError, json_text, parse_request
 from understudy.studio.opening import open_file, stem, with_contacts
 from understudy.studio.publisher import Page, error_report
@@ -44,9 +44,8 @@ async def answer(session: Session, page: Page, text: str) -> None:
             value = await COMMANDS[name](session, page, request)
     except Exception as error:
         report = error_report(error)
-        page.send(
-            json_text({"on": "trouble", "trouble": report} if request_id is None else _reply(request_id, error=report))
-        )
+        message = {"on": "trouble", "trouble": report} if request_id is None else _reply(request_id, error=report)
+        page.send(json_text(message))
     else:
         page.send(json_text(_reply(request_id, value=value)))
 
@@ -70,7 +69,7 @@ async def _hello(session: Session, page: Page, arguments: Arguments) -> None:
 
 async def _edit(session: Session, page: Page, arguments: Arguments) -> None:
     label, changes = _argument(arguments, "label", str), _argument(arguments, "changes", list)
-    await session.commit(label[:MAX_LABEL_CHARACTERS], changed(session.document, changes))
+    await session.commit(label[:MAX_LABEL_CHARACTERS], apply_changes(session.document, changes))
 
 
 async def _drag(session: Session, page: Page, arguments: Arguments) -> None:
@@ -93,7 +92,7 @@ async def _open(session: Session, page: Page, arguments: Arguments) -> None:
     name, role = _argument(arguments, "name", str), _argument(arguments, "as", str)
     folders, document_solver = session.folders, session.document_solver
     label = f"open {stem(name)} as {role}"
-    await session.make(label, lambda document: open_file(document, name, role, folders, document_solver))
+    await session.commit_computed(label, lambda document: open_file(document, name, role, folders, document_solver))
 
 
 async def _fresh(session: Session, page: Page, arguments: Arguments) -> None:
@@ -102,13 +101,14 @@ async def _fresh(session: Session, page: Page, arguments: Arguments) -> None:
 
 async def _detect(session: Session, page: Page, arguments: Arguments) -> None:
     folders, document_solver = session.folders, session.document_solver
-    await session.make("find contacts", lambda document: with_contacts(document, folders, document_solver))
+    await session.commit_computed("find contacts", lambda document: with_contacts(document, folders, document_solver))
 
 
 async def _suggest(session: Session, page: Page, arguments: Arguments) -> None:
     base, document_solver = session.folders.base, session.document_solver
-    await session.make(
-        "take the suggested pairs", lambda document: {**document, "pairs": document_solver.suggested(document, base)}
+    await session.commit_computed(
+        "take the suggested pairs",
+        lambda document: {**document, "pairs": document_solver.suggest_pairs(document, base)},
     )
 
 
@@ -121,17 +121,17 @@ async def _variants(session: Session, page: Page, arguments: Arguments) -> None:
 
 async def _browse(session: Session, page: Page, arguments: Arguments) -> Any:
     folder = _argument(arguments, "folder", str)
-    return await asyncio.to_thread(session.folders.listing, folder)
+    return await asyncio.to_thread(session.folders.list_folder, folder)
 
 
 async def _save(session: Session, page: Page, arguments: Arguments) -> Any:
-    path = session.folders.to_write(_argument(arguments, "path", str))
+    path = session.folders.output_path(_argument(arguments, "path", str))
     await asyncio.to_thread(exporting.save, session.document, session.folders.base, path)
     return {"path": str(path)}
 
 
 async def _export(session: Session, page: Page, arguments: Arguments) -> Any:
-    path, which = session.folders.to_write(_argument(arguments, "path", str)), _argument(arguments, "which", str)
+    path, which = session.folders.output_path(_argument(arguments, "path", str)), _argument(arguments, "which", str)
     not_kept = await asyncio.to_thread(exporting.export, await session.finished_result(), which, path)
     return {"path": str(path), "not_kept": list(not_kept)}
 

@@ -32,14 +32,14 @@ def fresh() -> Document:
     """An empty document."""
     return {
         "mode": "retarget",
-        "recipe": tables_of(Recipe(actors=())),
+        "recipe": recipe_tables(Recipe(actors=())),
         "pairs": None,
         "transition": {"first": "", "second": "", "leave": None, "enter": None, "seconds": None},
         "analogy": {**dict.fromkeys(CLIPS["analogy"], ""), "settings": {}, "poses": []},
     }
 
 
-def tables_of(recipe: Recipe) -> dict[str, Any]:
+def recipe_tables(recipe: Recipe) -> dict[str, Any]:
     """A recipe as the tables of its file, including empty ones."""
     return {key: [] if key in LISTS else {} for key in TABLES} | tomllib.loads(recipe_text(recipe))
 
@@ -53,7 +53,7 @@ def is_ready(document: Document) -> bool:
     return all(document[mode].get(clip) for clip in CLIPS[mode])
 
 
-def changed(document: Document, changes: Any) -> Document:
+def apply_changes(document: Document, changes: Any) -> Document:
     """The document with changes applied in order; if one is invalid, none is applied.
 
     Unchanged tables are shared with the old document, which is not modified.
@@ -163,9 +163,8 @@ def _expect(document: Document, path: tuple[str | int, ...], type_: Any) -> None
 def _check_value(value: Any, path: list[Any], depth: int) -> None:
     """Check that a value is not nested too deeply."""
     if depth > MAX_NESTING_DEPTH:
-        raise RequestError(
-            f"A value for `{_path_text(path)}` is nested more than {MAX_NESTING_DEPTH} deep", tuple(path)
-        )
+        text = _path_text(path)
+        raise RequestError(f"A value for `{text}` is nested more than {MAX_NESTING_DEPTH} deep", tuple(path))
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             _check_value(item, path, depth + 1)
@@ -254,7 +253,7 @@ class History:
     def _move(self, source: list[EditStep], target: list[EditStep], way: str) -> bool:
         if not source:
             return False
-        self.document = changed(self.document, getattr(source[-1], way))
+        self.document = apply_changes(self.document, getattr(source[-1], way))
         target.append(source.pop())
         return True
 
@@ -270,7 +269,7 @@ class History:
     @staticmethod
     def from_table(table: dict[str, Any]) -> History:
         """The history from its JSON tables; raises if they are damaged."""
-        document = changed(table["document"], [])
+        document = apply_changes(table["document"], [])
         done, undone = ([EditStep(**step) for step in table[key]] for key in ("done", "undone"))
         return History(document, done, undone)
 
@@ -282,9 +281,8 @@ def differences(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> li
     if isinstance(before, dict) and isinstance(after, dict):
         removed = [_change("remove", (*path, key)) for key in before if key not in after]
         added = [_change("set", (*path, key), after[key]) for key in after if key not in before]
-        kept = [
-            change for key in after if key in before for change in differences(before[key], after[key], (*path, key))
-        ]
+        common = [key for key in after if key in before]
+        kept = [change for key in common for change in differences(before[key], after[key], (*path, key))]
         return removed + kept + added
     if isinstance(before, list) and isinstance(after, list):
         return _list_differences(before, after, path)

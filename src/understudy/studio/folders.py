@@ -42,7 +42,7 @@ class Folders:
         """The open folders, the base first."""
         return tuple(dict.fromkeys((self.base, *self.opened)))
 
-    def inside(self, name: str) -> Path:
+    def resolve(self, name: str) -> Path:
         """The resolved path of a file or folder; refused outside the open folders."""
         if not isinstance(name, str) or not name or "\0" in name:
             raise RequestError(f"Expected a file name; got {name!r}")
@@ -54,35 +54,35 @@ class Folders:
             )
         return path
 
-    def source(self, name: str) -> Path | None:
+    def source_path(self, name: str) -> Path | None:
         """The path of a file to read, without an animation name after `#`; None for a sample."""
         if isinstance(name, str) and name.startswith(SAMPLE):
             return None
-        path = self.inside(name)
+        path = self.resolve(name)
         if not path.exists():
-            path = self.inside(str(split_clip(self.base / name)[0]))
+            path = self.resolve(str(split_clip(self.base / name)[0]))
         return path
 
-    def called(self, path: Path) -> str:
+    def name_of(self, path: Path) -> str:
         """The name of a file in documents: relative if it is below the base, else absolute."""
         if path.is_relative_to(self.base):
             return path.relative_to(self.base).as_posix()
         return str(path)
 
-    def named(self, name: str) -> str:
+    def document_name(self, name: str) -> str:
         """The name in documents of an existing file, with its animation; samples keep their name."""
-        path = self.source(name)
+        path = self.source_path(name)
         if path is None:
             return name
         if not path.is_file():
             names = [entry.name for entry in path.parent.glob("*")] if path.parent.is_dir() else []
             raise FileError(name, None, f"there is no such file; {nearest_names(path.name, names)}")
         _, animation = split_clip(self.base / name)
-        return self.called(path) + ("" if animation is None else f"#{animation}")
+        return self.name_of(path) + ("" if animation is None else f"#{animation}")
 
-    def to_write(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """The path of a file to write; its folder must exist."""
-        path = self.inside(name)
+        path = self.resolve(name)
         if path.is_dir():
             raise FileError(name, None, "is a folder, not a file")
         if not path.parent.is_dir():
@@ -93,29 +93,24 @@ class Folders:
         """Refuse a document that names files outside the open folders."""
         for path, name in file_names(document):
             try:
-                self.source(name)
+                self.source_path(name)
             except UnderstudyError as error:
                 raise RequestError(error.message, path, hint=error.hint) from None
 
-    def listing(self, name: str) -> dict[str, Any]:
+    def list_folder(self, name: str) -> dict[str, Any]:
         """The entries of a folder; for an empty name the open folders."""
         if not name:
-            return {
-                "folder": "",
-                "folders": [str(path) for path in self.listed],
-                "files": [],
-                "samples": list_samples(),
-            }
-        folder = self.inside(name)
+            folders = [str(path) for path in self.listed]
+            return {"folder": "", "folders": folders, "files": [], "samples": list_samples()}
+        folder = self.resolve(name)
         if not folder.is_dir():
             raise FileError(name, None, "is not a folder")
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name.casefold())
         except OSError as error:
             raise FileError(name, None, f"cannot be listed: {error.strerror}") from None
-        shown = [entry for entry in entries if not entry.name.startswith(".") and self._is_open(entry.path)][
-            :MAX_LISTED_ENTRIES
-        ]
+        shown = [entry for entry in entries if not entry.name.startswith(".") and self._is_open(entry.path)]
+        shown = shown[:MAX_LISTED_ENTRIES]
         return {
             "folder": str(folder),
             "folders": [entry.path for entry in shown if entry.is_dir()],
@@ -125,7 +120,7 @@ class Folders:
 
     def _is_open(self, path: str) -> bool:
         try:
-            return self.inside(path).exists()
+            return self.resolve(path).exists()
         except (UnderstudyError, OSError):
             return False
 
@@ -162,10 +157,8 @@ def file_names(document: Document) -> Iterator[tuple[DocumentPath, str]]:
         *(("reading", key) for key in ("skeleton", "target_skeleton")),
         *(("prop", i, "path") for i in range(len(recipe["prop"]))),
     ]
-    paths = [("recipe", *path) for path in recipe_paths] + [
-        (mode, clip) for mode, clips in CLIPS.items() for clip in clips
-    ]
-    for path in paths:
+    clip_paths = [(mode, clip) for mode, clips in CLIPS.items() for clip in clips]
+    for path in [*(("recipe", *path) for path in recipe_paths), *clip_paths]:
         value: Any = document
         for step in path:
             value = value.get(step) if isinstance(value, dict) else value[step]

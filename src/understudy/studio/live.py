@@ -86,9 +86,8 @@ def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -
         if constraint.relation is Relation.AT_MOST:
             partners.setdefault(signature(constraint, timed=False), []).append(constraint)
     for constraint in added:
-        candidates = (
-            partners.get(signature(constraint, timed=False)) if constraint.relation is Relation.AT_MOST else None
-        )
+        is_bound = constraint.relation is Relation.AT_MOST
+        candidates = partners.get(signature(constraint, timed=False)) if is_bound else None
         if candidates:
             partner = candidates.pop()
             removed = [other for other in removed if other is not partner]
@@ -167,7 +166,13 @@ class WarmStart:
 
 
 def solve_quickly(
-    problem: Problem, spacing: float, watch: Watch, *, hold: float, until: float, warm_start: WarmStart | None = None
+    problem: Problem,
+    spacing: float,
+    watch: Watch,
+    *,
+    hold: float = -np.inf,
+    until: float = np.inf,
+    warm_start: WarmStart | None,
 ) -> tuple[tuple[Body, ...], WarmStart | None]:
     """Solve a problem approximately and fast.
 
@@ -279,7 +284,7 @@ class DragState:
 
     common: tuple[int, ...] | None = None
     """Indices of the constraints that are not dragged."""
-    motions_without_drag: tuple[Motion, ...] = ()
+    undragged: tuple[Motion, ...] = ()
     """The motions solved without the dragged constraints."""
     span: tuple[int, int] = (0, 0)
     """First frame of the last window, and one past its last."""
@@ -348,7 +353,7 @@ def solve_window(
     prepared: Prepared,
     watch: Watch,
     drag: DragState,
-    prepare_recipe: Prepare,
+    prepare: Prepare,
 ) -> Performance:
     """Solve the base again in a window around the frames that change.
 
@@ -358,7 +363,7 @@ def solve_window(
         prepared: The changed problem, at the displayed rate.
         watch: Progress callback; may raise to stop the solve.
         drag: State of the drag so far.
-        prepare_recipe: Prepares a recipe at the displayed rate.
+        prepare: Prepares a recipe at the displayed rate.
     """
     began, plan = perf_counter(), prepared.plan
     assert plan is not None
@@ -368,7 +373,7 @@ def solve_window(
     if change.span is not None:
         span = _window(change.span, motions[0])
         if change.common != drag.common:
-            drag.motions_without_drag = _solve_without_dragged(baseline, prepared, change, watch, prepare_recipe)
+            drag.undragged = _solve_without_dragged(baseline, prepared, change, watch, prepare)
             drag.common, drag.warm_start = change.common, None
         span = drag.choose_window(span)
         motions = _resolve_window(baseline, plan, change, drag, watch)
@@ -383,9 +388,7 @@ def solve_whole(base: Performance, prepared: Prepared, spacing: float, watch: Wa
         return _live_result(base, prepared, solved.problem, solved.motions, None, solved.seconds)
     problem = prepared.plan.problem()
     if recipe.solver == Spacetime.name:
-        bodies, drag.warm_start = solve_quickly(
-            problem, spacing, watch, hold=-np.inf, until=np.inf, warm_start=drag.warm_start
-        )
+        bodies, drag.warm_start = solve_quickly(problem, spacing, watch, warm_start=drag.warm_start)
     else:
         solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": MAX_SOLVER_SECONDS}, spacing)
         bodies, _ = solver.move(problem, watch)
@@ -420,7 +423,7 @@ def _window(span: tuple[int, int], motion: Motion) -> tuple[int, int]:
 
 
 def _solve_without_dragged(
-    baseline: DragBaseline, prepared: Prepared, change: Change, watch: Watch, prepare_recipe: Prepare
+    baseline: DragBaseline, prepared: Prepared, change: Change, watch: Watch, prepare: Prepare
 ) -> tuple[Motion, ...]:
     """Solve the motions without the dragged constraints."""
     assert prepared.plan is not None
@@ -429,7 +432,7 @@ def _solve_without_dragged(
     recipe = prepared.recipe
     constraints = tuple(constraint for constraint in recipe.constraints if id(constraint) in kept_ids)
     # The plan chooses its start by the constraints, so that it is planned again without the dragged ones.
-    bare = prepare_recipe(replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))).plan
+    bare = prepare(replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))).plan
     assert bare is not None
     watch("solving", 0.2)
     problem = replace(bare, constraints=kept).problem()
@@ -446,9 +449,8 @@ def _resolve_window(
     fps, num_frames = motions[0].fps, motions[0].num_frames
     begin, end = first / fps, (last - 1) / fps
     weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
-    starts = tuple(
-        _blend(a[first:last], b[first:last], weights) for a, b in zip(motions, drag.motions_without_drag, strict=True)
-    )
+    pairs = zip(motions, drag.undragged, strict=True)
+    starts = tuple(_blend(a[first:last], b[first:last], weights) for a, b in pairs)
     common = set(change.common)
     others: list[Constraint] = []
     dragged: list[Constraint] = []

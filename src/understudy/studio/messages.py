@@ -12,11 +12,7 @@ import numpy as np
 
 from understudy.base.errors import UnderstudyError
 
-ARRAY_TYPES: dict[str, np.dtype[Any]] = {
-    "float32": np.dtype("<f4"),
-    "uint32": np.dtype("<u4"),
-    "uint16": np.dtype("<u2"),
-}
+DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "uint32": np.dtype("<u4"), "uint16": np.dtype("<u2")}
 """Number types of arrays in messages, little-endian."""
 
 DOCUMENT_KEYS = ("mode", "recipe", "pairs", "transition", "analogy")
@@ -53,9 +49,8 @@ def json_text(value: Any) -> str:
     except ValueError:
         # A random text that is in no document stands for infinity until the JSON is made.
         placeholder = secrets.token_hex(8)
-        text = json.dumps(
-            _replace_non_finite(value, placeholder), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        )
+        finite = _replace_non_finite(value, placeholder)
+        text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.replace(f'"{placeholder}"', "1e999").replace(f'"-{placeholder}"', "-1e999")
 
 
@@ -92,16 +87,14 @@ def _typed(array: np.ndarray) -> tuple[str, np.ndarray]:
     type_name = "float32"
     if array.dtype.kind in "iu":
         type_name = "uint16" if array.dtype.itemsize == 2 else "uint32"
-    return type_name, np.ascontiguousarray(array, ARRAY_TYPES[type_name])
+    return type_name, np.ascontiguousarray(array, DTYPES[type_name])
 
 
 def parse_request(text: str) -> dict[str, Any]:
     """Parse and check a request of the page."""
     if len(text) > MAX_REQUEST_CHARACTERS:
-        raise RequestError(
-            f"A request has {len(text)} characters; expected at most {MAX_REQUEST_CHARACTERS}",
-            hint="send a file instead",
-        )
+        message = f"A request has {len(text)} characters; expected at most {MAX_REQUEST_CHARACTERS}"
+        raise RequestError(message, hint="send a file instead")
     try:
         request = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

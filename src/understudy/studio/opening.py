@@ -11,7 +11,7 @@ from understudy.base.errors import UnderstudyError
 from understudy.recipe import read_recipe
 from understudy.recipe.writing import named_from
 from understudy.retarget.actor import SAMPLE, sample_scene
-from understudy.studio.document import CLIPS, Document, check, fresh, tables_of
+from understudy.studio.document import CLIPS, Document, check, fresh, recipe_tables
 from understudy.studio.folders import Folders
 from understudy.studio.messages import RequestError
 from understudy.studio.workshop import Workshop
@@ -38,7 +38,7 @@ def open_file(document: Document, name: str, role: str, folders: Folders, docume
     """
     if role not in ROLES:
         raise RequestError(f"A file is opened as one of {', '.join(ROLES)}; got `{role}`")
-    name = folders.named(name)
+    name = folders.document_name(name)
     if role == "recipe":
         return _with_recipe(document, name, folders, document_solver)
     if role == "actor":
@@ -119,18 +119,18 @@ def with_contacts(document: Document, folders: Folders, document_solver: Worksho
 
 def _with_recipe(document: Document, name: str, folders: Folders, document_solver: Workshop) -> Document:
     """Replace the recipe by a recipe file; transition and analogy are kept."""
-    path = folders.source(name)
+    path = folders.source_path(name)
     if path is None:
         raise RequestError(f"`{name}` is a sample, not a recipe")
     recipe = read_recipe(path)
     pairs, reduced = None, recipe
     if recipe.actors and recipe.actors[0].map is not None and not recipe.actors[0].map.startswith(SAMPLE):
-        pairs = _pairs(folders.inside(str(path.parent / recipe.actors[0].map)))
+        pairs = _pairs(folders.resolve(str(path.parent / recipe.actors[0].map)))
         if pairs is not None:
             reduced = replace(recipe, actors=(replace(recipe.actors[0], map=None), *recipe.actors[1:]))
     new = {
         **document, "mode": "retarget", "pairs": pairs,
-        "recipe": tables_of(named_from(reduced, folders.base)),
+        "recipe": recipe_tables(named_from(reduced, folders.base)),
     }  # fmt: skip
     check(new)
     folders.check(new)

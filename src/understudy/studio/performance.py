@@ -30,7 +30,7 @@ from understudy.samples import Prop
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
-from understudy.studio.scene import DisplayedBody, Message, SolveResult, Table, empty_result, shown_frames, standing_of
+from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
 from understudy.studio.tracks import Violation, bodies_of_motions, make_tracks, measure_violations, standing_points
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -105,9 +105,8 @@ def carry_props(
         positions, rotations = prop.positions[::step][: source.num_frames], prop.rotations[::step][: source.num_frames]
         carrying = [c for c in contacts if c.on == prop.name and c.place is None and c.other is None]
         offset = _carry_offset(carrying, problem, source, result)[: len(positions)]
-        carried.append(
-            Prop(name=prop.name, sizes=prop.sizes, positions=positions + offset[:, None], rotations=rotations)
-        )
+        positions = positions + offset[:, None]
+        carried.append(Prop(name=prop.name, sizes=prop.sizes, positions=positions, rotations=rotations))
     return tuple(carried)
 
 
@@ -336,7 +335,7 @@ class Performance(SolveResult):
         return measure(self.prepared, self.solution, self.spacing)
 
     @cached
-    def displayed_bodies(self) -> tuple[DisplayedBody, ...]:
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
         actors = self.prepared.actors
         sources = [
             source_body(self.prepared, i, self.skins[i] if self.skins else None, self.contacts)
@@ -354,13 +353,13 @@ class Performance(SolveResult):
     def _which(self, kind: str, actor: ActorData) -> str:
         return f"{kind}:{actor.spec.name}" if len(self.prepared.actors) > 1 else kind
 
-    def _result(self, index: int, actor: ActorData, motion: Motion, kind: str) -> DisplayedBody:
+    def _result(self, index: int, actor: ActorData, motion: Motion, kind: str) -> ShownBody:
         name = actor.spec.name
         owners = {name, ""} if index == 0 else {name}
         props: tuple[Prop, ...] = ()
         if index == 0 and self.props:
             props = carry_props(self.props, self.contacts, self.problem, actor.motion, motion)
-        return DisplayedBody(
+        return ShownBody(
             which=self._which(kind, actor),
             label=result_label(actor, several=len(self.prepared.actors) > 1),
             props=props,
@@ -373,10 +372,10 @@ class Performance(SolveResult):
     def motions(self, live: bool = False) -> list[Message]:
         if not (live and self.live):
             return super().motions()
-        results = [body for body in self.displayed_bodies if body.which.partition(":")[0] == "result"]
+        results = [body for body in self.shown_bodies if body.which.partition(":")[0] == "result"]
         return [body.message(part=self.part) for body in results]
 
-    def after(self, shown: SolveResult) -> Performance:
+    def with_changed_part(self, shown: SolveResult) -> Performance:
         """The same with `part` set to the frames that differ from what is shown now."""
         if self.span is None or not isinstance(shown, Performance) or (shown.base or shown) is not self.base:
             return self
@@ -433,9 +432,7 @@ class Performance(SolveResult):
         if not finished.solved_variants:
             return []
         result_row = [("result", "the result", finished.data)] if finished.solution is not None else []
-        variant_rows = [
-            (f"variant:{variant.name}", variant.label, variant.data) for variant in finished.solved_variants
-        ]
+        variant_rows = [(f"variant:{v.name}", v.label, v.data) for v in finished.solved_variants]
         return [
             {"which": which, "label": label, "text": data["result"], "seconds": data["seconds"],
              "figures": variant_figures(data)}
@@ -444,7 +441,7 @@ class Performance(SolveResult):
 
     def clip(self, which: str) -> Clip:
         kind, _, rest = which.partition(":")
-        body, actors = self.displayed_body(which), self.prepared.actors
+        body, actors = self.shown_body(which), self.prepared.actors
         name = rest.partition(":")[2] if kind == "variant" else rest
         actor = next((candidate for candidate in actors if len(actors) == 1 or candidate.spec.name == name), actors[0])
         if kind != "source":
@@ -453,7 +450,7 @@ class Performance(SolveResult):
         return replace(source_clip, skeleton=actor.motion.skeleton, motion=actor.motion, notes=(), dropped=())
 
     def quality(self, which: str) -> Table:
-        body, actors = self.displayed_body(which), self.prepared.actors
+        body, actors = self.shown_body(which), self.prepared.actors
         name = which.rpartition(":")[2]
         index = next((i for i, actor in enumerate(actors) if len(actors) > 1 and actor.spec.name == name), 0)
         plan, actor = self.prepared.plan, actors[index]
@@ -479,7 +476,7 @@ class Performance(SolveResult):
         return replace(self, solved_variants=variants)
 
 
-def perform(
+def solve_retarget(
     document: Table,
     prepared: Prepared,
     spacing: float,
@@ -503,25 +500,25 @@ def perform(
     )
 
 
-def chosen_spacing(prepared: Prepared) -> float:
+def choose_spacing(prepared: Prepared) -> float:
     """Seconds between keys as the recipe says; automatic if it asks for all spacings."""
     spacing = prepared.recipe.spacing
     return prepared.spacing(AUTO if spacing == ALL else spacing)
 
 
-def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Sequence[Contact]) -> DisplayedBody:
+def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Sequence[Contact]) -> ShownBody:
     """A source as it is displayed."""
     actor, several = prepared.actors[index], len(prepared.actors) > 1
     name = actor.spec.name
     actor_contacts = [c for c in contacts if c.actor == name or (not c.actor and index == 0)]
     fits = skin is not None and skin.skeleton.names == actor.motion.skeleton.names
-    return DisplayedBody(
+    return ShownBody(
         which=f"source:{name}" if several else "source",
         label=source_label(actor, several=several),
         motion=actor.motion,
         meshes=skin.meshes if skin is not None and fits else (),
         skeleton=skin.skeleton if skin is not None and fits else None,
-        standing=standing_of(actor_contacts, actor.motion),
+        standing=find_standing(actor_contacts, actor.motion),
     )
 
 

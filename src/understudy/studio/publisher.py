@@ -137,7 +137,7 @@ class Publisher:
 
     # ------------------------------------------------------------------------------------------------- solving
 
-    async def perform(self, request: Request) -> None:
+    async def run_request(self, request: Request) -> None:
         """Run a request; errors are sent to the pages, not raised."""
         trouble = None
         try:

@@ -21,9 +21,9 @@ from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, pr
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading, Recipe
 from understudy.solve.solvers.base import Watch
-from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggest_pairs
-from understudy.studio.cache import Cache, content
-from understudy.studio.document import tables_of
+from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
+from understudy.studio.cache import Cache, content_key
+from understudy.studio.document import recipe_tables
 from understudy.studio.live import (
     MAX_WHOLE_MOTION_FPS,
     DragBaseline,
@@ -33,7 +33,14 @@ from understudy.studio.live import (
     solve_window,
     thin_actor,
 )
-from understudy.studio.performance import Performance, chosen_spacing, load_props, perform, result_label, source_label
+from understudy.studio.performance import (
+    Performance,
+    choose_spacing,
+    load_props,
+    result_label,
+    solve_retarget,
+    source_label,
+)
 from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
 
 INDEPENDENT_TABLES = {
@@ -67,7 +74,7 @@ class RetargetDocumentSolver:
         contacts = self._find_contacts(recipe, actors)
         correspondence, pair_notes = self._correspondence(document, recipe, actors[0])
         notes = [note for actor in actors for note in actor.notes] + pair_notes
-        if self._notes[0] == content(document["recipe"], document["pairs"]):
+        if self._notes[0] == content_key(document["recipe"], document["pairs"]):
             notes = list(self._notes[1])
         return {
             "fps": actors[0].motion.fps,
@@ -95,27 +102,20 @@ class RetargetDocumentSolver:
         """The file's number of the first frame shown, and the file's frames per second."""
         fps, reading = actor.motion.fps, recipe.reading
         if reading.fps is not None:
-            original = self.cache.load_actor(
-                ActorSpec(source=actor.spec.source), replace(reading, fps=None), recipe.folder
-            )
-            fps = original.motion.fps
+            spec = ActorSpec(source=actor.spec.source)
+            fps = self.cache.load_actor(spec, replace(reading, fps=None), recipe.folder).motion.fps
         return {"first_frame": round(actor.start * fps), "fps": fps}
 
     def _skins(self, recipe: Recipe, actors: Sequence[ActorData]) -> tuple[Clip, ...]:
         """The clips with the meshes of the sources; without meshes if the format has none."""
         skins = []
         for actor in actors:
-            same_file = actor.spec.target is None or actor.spec.target == actor.spec.source
-            if (
-                same_file
-                or actor.spec.source.startswith(SAMPLE)
-                or not format_of(actor.spec.source.partition("#")[0]).meshes
-            ):
+            source, target = actor.spec.source, actor.spec.target
+            same_file = target is None or target == source
+            if same_file or source.startswith(SAMPLE) or not format_of(source.partition("#")[0]).meshes:
                 skins.append(actor.clip if same_file else Clip.of(actor.motion.skeleton))
             else:
-                skins.append(
-                    self.cache.load_actor(ActorSpec(source=actor.spec.source), recipe.reading, recipe.folder).clip
-                )
+                skins.append(self.cache.load_actor(ActorSpec(source=source), recipe.reading, recipe.folder).clip)
         return tuple(skins)
 
     def _correspondence(self, document: Table, recipe: Recipe, first: ActorData) -> tuple[Table, list[str]]:
@@ -130,10 +130,10 @@ class RetargetDocumentSolver:
                 raise
             bare = {"source_left": list(first.motion.skeleton.names), "target_left": list(first.target.names)}
             return {"source": source, "target": target, "pairs": [], "own": chosen, **bare}, [error.message]
-        alignment = assignment.alignment
-        correspondence = (
-            same_names(first.motion.skeleton, first.target) if alignment is None else alignment.correspondence
-        )
+        if assignment.alignment is None:
+            correspondence = same_names(first.motion.skeleton, first.target)
+        else:
+            correspondence = assignment.alignment.correspondence
         return correspondence_table(correspondence, source, target, own=chosen), notes
 
     def solve(
@@ -142,12 +142,12 @@ class RetargetDocumentSolver:
         """Solve a document; if `live`, fast and starting from `before`."""
         recipe = self._recipe(document, base, quickly=live)
         if live and isinstance(before, Performance):
-            return self._solve_dragged(document, recipe, before, watch).after(before)
+            return self._solve_dragged(document, recipe, before, watch).with_changed_part(before)
         watch("reading", 0.0)
         prepared = prepare(recipe, load=self._make_load(recipe), assign=self._make_assign(document, recipe))
         watch("solving", 0.1)
-        self._notes = content(document["recipe"], document["pairs"]), prepared.notes
-        return perform(
+        self._notes = content_key(document["recipe"], document["pairs"]), prepared.notes
+        return solve_retarget(
             document,
             prepared,
             self._spacing(prepared),
@@ -159,23 +159,18 @@ class RetargetDocumentSolver:
     def _solve_dragged(self, document: Table, recipe: Recipe, before: Performance, watch: Watch) -> Performance:
         """Solve a document that is being dragged, starting from the last finished solve."""
         base = before.base or before
-        base_prepared = base.prepared
         if recipe.contacts is None:
-            recipe = replace(recipe, contacts=base_prepared.contacts)
+            recipe = replace(recipe, contacts=base.prepared.contacts)
         tables = document["recipe"], base.tables["recipe"]
         changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
-        same_problem = (
-            document["pairs"] == base.tables["pairs"]
-            and base_prepared.plan is not None
-            and recipe.solver == "spacetime"
-        )
-        if not (same_problem and changed_keys <= {"contact", "constraint"}):
+        same_pairs, has_plan = document["pairs"] == base.tables["pairs"], base.prepared.plan is not None
+        if not (same_pairs and has_plan and recipe.solver == "spacetime" and changed_keys <= {"contact", "constraint"}):
             prepared = self._prepare_thinned(document, recipe, MAX_WHOLE_MOTION_FPS)
             spacing = self._spacing(prepared) if "options" in changed_keys else base.spacing
-            drag = self.cache.keep(("whole drag", id(base)), DragState, base)
+            drag = self.cache.get(("whole drag", id(base)), DragState, base)
             drag.begin(before)
             return solve_whole(base, prepared, spacing, watch, drag)
-        baseline, drag = self.cache.keep(("window drag", id(base)), lambda: self._baseline(base), base)
+        baseline, drag = self.cache.get(("window drag", id(base)), lambda: self._baseline(base), base)
         if "contact" not in changed_keys:
             constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
             prepared = replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
@@ -186,8 +181,8 @@ class RetargetDocumentSolver:
             constraints = (*prepared.plan.constraints, *baseline.limits)
             prepared = replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
         drag.begin(before)
-        prepare_recipe = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
-        return solve_window(baseline, base, prepared, watch, drag, prepare_recipe)
+        prepare_shown = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
+        return solve_window(baseline, base, prepared, watch, drag, prepare_shown)
 
     def _baseline(self, base: Performance) -> tuple[DragBaseline, DragState]:
         """The finished solve at the displayed frame rate, and a new drag state."""
@@ -205,7 +200,7 @@ class RetargetDocumentSolver:
 
         def load_thinned(spec: ActorSpec, reading: Reading, folder: Path) -> ActorData:
             whole = load_whole(spec, reading, folder)
-            return self.cache.keep(("thinned", id(whole), max_fps), lambda: thin_actor(whole, max_fps), whole)
+            return self.cache.get(("thinned", id(whole), max_fps), lambda: thin_actor(whole, max_fps), whole)
 
         return prepare(recipe, load=load_thinned, assign=self._make_assign(document, recipe))
 
@@ -217,11 +212,11 @@ class RetargetDocumentSolver:
         recipe = self._recipe(document, base, actor_tables)
         actors = [self._make_load(recipe)(spec, recipe.reading, base) for spec in recipe.actors]
         contacts = self._find_contacts(replace(recipe, contacts=None), actors)
-        listed = tables_of(Recipe(actors=(), contacts=contacts))["contact"]
+        listed = recipe_tables(Recipe(actors=(), contacts=contacts))["contact"]
         options = {**document["recipe"].get("options", {}), "contacts": "listed"}
         return {**document, "recipe": {**document["recipe"], "contact": listed, "options": options}}
 
-    def suggested(self, document: Table, base: Path) -> list[Table]:
+    def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
         """The suggested bone pairs of the first actor, as document tables."""
         recipe = self._recipe(document, base)
         first = self._make_load(recipe)(recipe.actors[0], recipe.reading, base)
@@ -269,9 +264,9 @@ class RetargetDocumentSolver:
         def assign_actor(actor: ActorData, folder: Path) -> tuple[Assignment, list[str]]:
             if pairs is None or repr(actor.spec) != first:
                 return self.cache.load_assignment(actor, folder)
-            correspondence = self.cache.keep(
-                ("pairs", content(pairs), id(actor)),
-                lambda: correspondence_of(pairs, actor.motion.skeleton, actor.target),
+            correspondence = self.cache.get(
+                ("pairs", content_key(pairs), id(actor)),
+                lambda: read_correspondence(pairs, actor.motion.skeleton, actor.target),
                 actor,
             )
             return self.cache.load_assignment(actor, folder, correspondence)
@@ -283,9 +278,9 @@ class RetargetDocumentSolver:
         if recipe.contacts is not None:
             return recipe.contacts
         key = ("contacts", recipe.options.detection, *(id(actor) for actor in actors))
-        return self.cache.keep(key, lambda: find_contacts(actors, recipe.options), *actors)
+        return self.cache.get(key, lambda: find_contacts(actors, recipe.options), *actors)
 
     def _spacing(self, prepared: Prepared) -> float:
         """Seconds between keys; the frequency analysis is cached."""
         key = ("spacing", prepared.recipe.spacing, *(id(actor.motion) for actor in prepared.actors))
-        return self.cache.keep(key, lambda: chosen_spacing(prepared), *prepared.actors)
+        return self.cache.get(key, lambda: choose_spacing(prepared), *prepared.actors)

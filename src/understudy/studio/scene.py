@@ -39,7 +39,7 @@ Standing = Sequence[tuple[Point, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DisplayedBody:
+class ShownBody:
     """A character shown on the page, with its motion."""
 
     which: str
@@ -58,7 +58,7 @@ class DisplayedBody:
         """The skeleton that the meshes were bound to."""
         return self.motion.skeleton if self.skeleton is None else self.skeleton
 
-    def body(self) -> dict[str, Any]:
+    def table(self) -> dict[str, Any]:
         """The table that the page receives."""
         return body_table(self.which, self.label, self.motion.skeleton, self.meshes)
 
@@ -116,7 +116,7 @@ def xyzw(rotations: Array) -> Array:
     return np.roll(rotations, -1, axis=-1)
 
 
-def standing_of(contacts: Sequence[Contact], motion: Motion) -> list[tuple[Point, np.ndarray]]:
+def find_standing(contacts: Sequence[Contact], motion: Motion) -> list[tuple[Point, np.ndarray]]:
     """The points that stand on the floor, with their frames, from contacts."""
     points = []
     for contact in contacts:
@@ -277,7 +277,7 @@ class SolveResult(ABC):
 
     @property
     @abstractmethod
-    def displayed_bodies(self) -> tuple[DisplayedBody, ...]:
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
         """All displayed bodies: sources first, then results."""
 
     @abstractmethod
@@ -298,23 +298,23 @@ class SolveResult(ABC):
 
     def motions(self, live: bool = False) -> list[Message]:
         """Messages for all displayed motions; with `live`, only for those that a drag changes."""
-        return [body.message() for body in self.displayed_bodies]
+        return [body.message() for body in self.shown_bodies]
 
     def mesh(self, which: str) -> Message | None:
         """The skin of a body; None if it has none."""
-        body = self.displayed_body(which)
+        body = self.shown_body(which)
         return skin_message(which, body.meshes, body.motion.skeleton, body.bound)
 
-    def displayed_body(self, which: str) -> DisplayedBody:
+    def shown_body(self, which: str) -> ShownBody:
         """The displayed body of this name."""
-        by_name = {body.which: body for body in self.displayed_bodies}
+        by_name = {body.which: body for body in self.shown_bodies}
         if which not in by_name:
             raise UnknownNameError(f"No body is called `{which}`; {nearest_names(which, by_name)}")
         return by_name[which]
 
     def bodies(self) -> list[Table]:
         """Tables of all bodies except variants, which are shown on the result's body."""
-        return [body.body() for body in self.displayed_bodies if not body.which.startswith("variant:")]
+        return [body.table() for body in self.shown_bodies if not body.which.startswith("variant:")]
 
 
 def empty_result(seq: int | None, text: str, seconds: float) -> Table:

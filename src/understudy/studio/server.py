@@ -173,12 +173,8 @@ def upload_name(name: str) -> str:
     """A safe file name: without folders, with plain characters and a known suffix."""
     safe_name = re.sub(r"[^\w .()+-]", "_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
     suffix = Path(safe_name).suffix.lower()
-    suffixes = dict.fromkeys(
-        [
-            *(s for file_format in formats().values() for s in file_format.suffixes if file_format.read),
-            *COMPANION_SUFFIXES,
-        ]
-    )
+    readable = [s for file_format in formats().values() for s in file_format.suffixes if file_format.read]
+    suffixes = dict.fromkeys([*readable, *COMPANION_SUFFIXES])
     if suffix not in suffixes:
         raise FileError(safe_name or "?", None, f"files of this kind are not accepted; known: {', '.join(suffixes)}")
     return Path(safe_name).stem[:100] + suffix
@@ -306,7 +302,7 @@ class _Endpoints:
         except UnderstudyError as error:
             status = 413 if isinstance(error, TooLargeError) else 400
             return JSONResponse({"error": error_table(error)}, status_code=status)
-        return JSONResponse({"name": self.session.folders.called(path)})
+        return JSONResponse({"name": self.session.folders.name_of(path)})
 
     async def live(self, connection: WebSocket) -> None:
         """The websocket of one page: receives requests, sends replies and events."""
@@ -335,7 +331,7 @@ class _Endpoints:
                 tasks.add(task)
                 task.add_done_callback(done)
         finally:
-            self.session.leave(page)
+            self.session.remove_page(page)
             sending.cancel()
 
 
@@ -361,9 +357,8 @@ def listen(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise UnderstudyError(
-            f"Cannot listen on port {port}: {reason}", hint="without --port a free one is used"
-        ) from None
+        hint = "without --port a free one is used"
+        raise UnderstudyError(f"Cannot listen on port {port}: {reason}", hint=hint) from None
     return listening
 
 

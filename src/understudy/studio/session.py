@@ -17,7 +17,7 @@ from typing import Any
 
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import open_to_write
-from understudy.studio.document import Document, History, changed, fresh, is_ready
+from understudy.studio.document import Document, History, apply_changes, fresh, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
 from understudy.studio.forms import formats, forms
@@ -57,7 +57,7 @@ class Keeper:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise FileError(str(folder), None, f"no session can be kept there: {error.strerror}") from None
+            raise FileError(str(folder), None, f"cannot save a session there: {error.strerror}") from None
         self.folder = folder.resolve()
         self.path = self.folder / SESSION_FILE
         self._lock: int | None = None
@@ -92,7 +92,7 @@ class Keeper:
         except (OSError, ValueError, LookupError, TypeError, RecursionError, UnderstudyError) as error:
             aside = self._set_aside()
             reason = error.message if isinstance(error, UnderstudyError) else f"{type(error).__name__}: {error}"
-            notice = f"The kept session could not be read ({reason}); it was renamed to `{aside}`, and a new one begins"
+            notice = f"The saved session could not be read ({reason}); it was renamed to `{aside}`, a new one begins"
             return SavedSession(history=History(fresh())), notice
 
     def _set_aside(self) -> str:
@@ -102,18 +102,13 @@ class Keeper:
         try:
             os.replace(self.path, aside)
         except OSError as error:
-            raise FileError(str(self.path), None, f"cannot be read nor set aside: {error.strerror}") from None
+            raise FileError(str(self.path), None, f"can neither be read nor renamed: {error.strerror}") from None
         return str(aside)
 
     def save(self, saved: SavedSession) -> None:
         """Write the session; the old file stays until the new one is complete."""
-        table = {
-            "format": SESSION_FORMAT,
-            **saved.history.table(),
-            "view": saved.view,
-            "opened": saved.opened,
-            "base": saved.base,
-        }
+        table = {"format": SESSION_FORMAT, **saved.history.table()}
+        table |= {"view": saved.view, "opened": saved.opened, "base": saved.base}
         with open_to_write(self.path) as stream:
             stream.write(json_text(table).encode())
 
@@ -204,7 +199,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ start and stop
 
-    def begin(self, label: str, document: Document, opened: list[list[Any]]) -> None:
+    def set_first_document(self, label: str, document: Document, opened: list[list[Any]]) -> None:
         """Set the first document, before the server starts.
 
         Args:
@@ -219,7 +214,7 @@ class Session:
 
     def start(self) -> None:
         """Start solving."""
-        self._spawn(self.publisher.solve_thread.run(self.publisher.perform, self._ready))
+        self._spawn(self.publisher.solve_thread.run(self.publisher.run_request, self._ready))
         self._solve()
 
     async def stop(self) -> None:
@@ -244,9 +239,8 @@ class Session:
                 self.publisher.report(error)
 
     def _saved(self) -> SavedSession:
-        return SavedSession(
-            history=self.history.copy(), view=self.view, opened=self.opened, base=str(self.folders.base)
-        )
+        history, base = self.history.copy(), str(self.folders.base)
+        return SavedSession(history=history, view=self.view, opened=self.opened, base=base)
 
     # --------------------------------------------------------------------------------------------------- pages
 
@@ -282,7 +276,7 @@ class Session:
             page.send(json_text({"on": "trouble", "trouble": {"message": sentence, "hint": ""}}))
         self.notices = []
 
-    def leave(self, page: Page) -> None:
+    def remove_page(self, page: Page) -> None:
         """Remove a page that disconnected, and cancel its drag."""
         self.pages.discard(page)
         page.close()
@@ -299,7 +293,7 @@ class Session:
         else:
             self.release()
 
-    async def make(self, label: str, function: Callable[[Document], Document]) -> None:
+    async def commit_computed(self, label: str, function: Callable[[Document], Document]) -> None:
         """Compute a new document in the solve thread, pausing the current solve, and commit it."""
         before = self.document
         await self.commit(label, await self.publisher.solve_thread.interrupt_with(lambda: function(before)))
@@ -323,7 +317,7 @@ class Session:
 
     def drag(self, page: Page, seq: int, changes: Any) -> None:
         """Solve and show a change without committing it."""
-        document = changed(self.document, changes)
+        document = apply_changes(self.document, changes)
         self.folders.check(document)
         if is_ready(document):
             self.dragging_page = page
@@ -359,13 +353,12 @@ class Session:
 
     async def finished_result(self) -> SolveResult:
         """The finished solve of the current document; waits until there is one."""
-        while (
-            self.dragging_page is None and self.publisher.version != self.version and self.publisher.solve_thread.busy
-        ):
-            await self.publisher.solve_thread.wait_until_idle()
-        if self.publisher.solve_result is None or self.publisher.version != self.version:
+        publisher = self.publisher
+        while self.dragging_page is None and publisher.version != self.version and publisher.solve_thread.busy:
+            await publisher.solve_thread.wait_until_idle()
+        if publisher.solve_result is None or publisher.version != self.version:
             raise RequestError("There is no result yet", hint="choose what to solve, or fix the error shown")
-        return self.publisher.solve_result
+        return publisher.solve_result
 
     async def add_variants(self, names: tuple[str, ...]) -> None:
         """Solve the document with other solvers or key spacings too."""

@@ -88,14 +88,11 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     for target, frames_held, inputs, off in zip(
         sample.targets, sample.holds, evaluation.views, evaluation.violation, strict=True
     ):
-        violations.append(
-            Violation(
-                constraint=target.constraint,
-                times=sample.times[frames_held],
-                off=off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held)),
-                place=inputs.points[:, 0].mean(axis=0) if inputs.points.shape[1] and len(frames_held) else None,
-            )
-        )
+        times, place = sample.times[frames_held], None
+        if inputs.points.shape[1] and len(frames_held):
+            place = inputs.points[:, 0].mean(axis=0)
+        off = off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held))
+        violations.append(Violation(constraint=target.constraint, times=times, off=off, place=place))
     return tuple(violations)
 
 
@@ -188,9 +185,8 @@ def _contact_track(
     contact: Contact, violations: list[Violation], duration: float, path: list[str | int] | None, first: str
 ) -> dict[str, Any]:
     track = _group_track("contact", f"{contact.point.name} on {contact.on}", violations, duration)
-    point_ref = (
-        violations[0].constraint.point_refs()[0] if violations and violations[0].constraint.point_refs() else None
-    )
+    point_refs = violations[0].constraint.point_refs() if violations else ()
+    point_ref = point_refs[0] if point_refs else None
     place = violations[0].place if violations else contact.place
     return track | {
         "path": path,

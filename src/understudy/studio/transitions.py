@@ -13,10 +13,10 @@ from understudy.io import Clip
 from understudy.recipe.guards import transition_failures
 from understudy.retarget.actor import ActorData
 from understudy.solve.solvers.base import Watch
-from understudy.studio.bones import correspondence_of
+from understudy.studio.bones import read_correspondence
 from understudy.studio.live import MAX_WHOLE_MOTION_FPS, thin_actor
 from understudy.studio.performance import quality_table, title
-from understudy.studio.scene import DisplayedBody, Message, SolveResult, Table, empty_result, standing_of
+from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing
 from understudy.studio.tracks import measure_violations, plain_tracks
 from understudy.transition import Transition, transition
 from understudy.transition.meta_skeleton import mergeable
@@ -39,13 +39,13 @@ class TransitionResult(SolveResult):
     live: bool = False
 
     @property
-    def displayed_bodies(self) -> tuple[DisplayedBody, ...]:
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
         label = " into ".join(title(clip.spec.source) for clip in self.clips)
-        result = DisplayedBody(which="result", label=label, motion=self.transition.motion)
+        result = ShownBody(which="result", label=label, motion=self.transition.motion)
         return (*(clip_body(which, clip) for which, clip in zip(("first", "second"), self.clips)), result)
 
     def motions(self, live: bool = False) -> list[Message]:
-        shown = self.displayed_bodies[-1:] if live and self.live else self.displayed_bodies
+        shown = self.shown_bodies[-1:] if live and self.live else self.shown_bodies
         return [body.message() for body in shown]
 
     def result(self, seq: int | None = None) -> Table:
@@ -85,17 +85,15 @@ class TransitionResult(SolveResult):
 
     def clip(self, which: str) -> Clip:
         if which != "result":
-            actor = self.clips[0 if self.displayed_body(which).which == "first" else 1]
+            actor = self.clips[0 if self.shown_body(which).which == "first" else 1]
             return replace(actor.clip, skeleton=actor.motion.skeleton, motion=actor.motion, notes=(), dropped=())
         if self.transition.meta is not None:
             return Clip.of(self.transition.motion)
-        first_clip = self.clips[0].clip
-        return replace(
-            first_clip, skeleton=self.transition.motion.skeleton, motion=self.transition.motion, notes=(), dropped=()
-        )
+        first_clip, motion = self.clips[0].clip, self.transition.motion
+        return replace(first_clip, skeleton=motion.skeleton, motion=motion, notes=(), dropped=())
 
     def quality(self, which: str) -> Table:
-        return quality_table(which, self.displayed_body(which).motion)
+        return quality_table(which, self.shown_body(which).motion)
 
 
 def make_transition(
@@ -109,11 +107,9 @@ def make_transition(
     for key, clip in (("leave", clips[0]), ("enter", clips[1])):
         time, last = choice.get(key), clip.motion.duration
         if time is not None and not 0.0 <= time <= last:
-            raise FieldError(
-                f"expected a time from 0 to {last:.2f} s, the end of the motion; got {time:g} s",
-                ("transition", key),
-            )
-    correspondence, pair_notes = transition_correspondence(pairs, clips)
+            message = f"expected a time from 0 to {last:.2f} s, the end of the motion; got {time:g} s"
+            raise FieldError(message, ("transition", key))
+    correspondence, pair_notes = fit_pairs(pairs, clips)
     try:
         blended = transition(
             clips[0].motion,
@@ -128,14 +124,11 @@ def make_transition(
     except OptionError as error:
         raise FieldError(error.message, ("transition",), hint=error.hint) from None
     notes = (*clips[0].notes, *clips[1].notes, *pair_notes, *blended.notes)
-    return TransitionResult(
-        transition=blended, clips=full_clips, seconds=perf_counter() - began, notes=notes, live=live
-    )
+    seconds = perf_counter() - began
+    return TransitionResult(transition=blended, clips=full_clips, seconds=seconds, notes=notes, live=live)
 
 
-def transition_correspondence(
-    pairs: object, clips: tuple[ActorData, ActorData]
-) -> tuple[Correspondence | None, tuple[str, ...]]:
+def fit_pairs(pairs: object, clips: tuple[ActorData, ActorData]) -> tuple[Correspondence | None, tuple[str, ...]]:
     """The document's pairs, reduced to those that a common skeleton can merge, and notes.
 
     Pairs made by hand are not dropped, so that the transition reports them. Pairs that do not fit the two bodies belong
@@ -145,7 +138,7 @@ def transition_correspondence(
         return None, ()
     first, second = (clip.motion.skeleton for clip in clips)
     try:
-        correspondence = correspondence_of(pairs, first, second)
+        correspondence = read_correspondence(pairs, first, second)
     except FieldError as error:
         return None, (f"the bone pairs of the document do not fit these bodies and are ignored ({error.message})",)
     if is_plain(correspondence):
@@ -155,13 +148,13 @@ def transition_correspondence(
     return (correspondence, ()) if any(pair.reason == Pair.reason for pair in dropped) else (mergeable_pairs, notes)
 
 
-def clip_body(which: str, actor: ActorData) -> DisplayedBody:
+def clip_body(which: str, actor: ActorData) -> ShownBody:
     """A clip as it is displayed, unchanged."""
     fits = actor.clip.skeleton.names == actor.motion.skeleton.names
-    return DisplayedBody(
+    return ShownBody(
         which=which,
         label=title(actor.spec.source),
         motion=actor.motion,
         meshes=actor.clip.meshes if fits else (),
-        standing=standing_of(actor.contacts or (), actor.motion),
+        standing=find_standing(actor.contacts or (), actor.motion),
     )

@@ -40,7 +40,7 @@ class Workshop:
         """The document with its contacts detected and listed."""
         return self.retargets.filled(document, base) if document["mode"] == "retarget" else document
 
-    def suggested(self, document: Table, base: Path) -> list[Table]:
+    def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
         """The suggested bone pairs, as document tables."""
         mode_solver = self.retargets if document["mode"] == "retarget" else self.clips
-        return mode_solver.suggested(document, base)
+        return mode_solver.suggest_pairs(document, base)
