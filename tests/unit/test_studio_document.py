@@ -47,7 +47,7 @@ def test_fresh_document_is_a_recipe_that_can_be_read(tmp_path) -> None:
 
 def test_changes_leave_the_old_document_alone() -> None:
     before = fresh()
-    kept = text(before)
+    text_before = text(before)
     after = apply_changes(
         before,
         [
@@ -57,7 +57,7 @@ def test_changes_leave_the_old_document_alone() -> None:
             {"op": "remove", "path": ["recipe", "options", "spacing"]},
         ],
     )
-    assert text(before) == kept
+    assert text(before) == text_before
     assert after["recipe"]["contact"] == [{"point": "heel", "start": 0.0, "end": 0.5}]
     assert after["recipe"]["options"]["plants"] == "fixed"
     assert "spacing" not in after["recipe"]["options"]
@@ -75,7 +75,7 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("no", "Expected a change"),
         ({"op": "paint", "path": ["mode"]}, "one of set, insert, remove"),
@@ -99,10 +99,10 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
         ({"op": "remove", "path": ["recipe", "actor", -1]}, "The document has no `recipe.actor.-1`"),
     ],
 )
-def test_changes_that_cannot_be_made_are_refused(change: Any, said: str) -> None:
+def test_changes_that_cannot_be_made_are_refused(change: Any, message: str) -> None:
     with pytest.raises(RequestError) as caught:
         apply_changes(fresh(), [change])
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_values_nested_without_end_are_refused() -> None:
@@ -192,24 +192,24 @@ def test_binary_messages_are_aligned_and_hold_the_arrays() -> None:
     assert (4 + length) % 8 == 0
     header = json.loads(message[4 : 4 + length])
     assert header["which"] == "<img onerror=x>"
-    assert [each["type"] for each in header["arrays"]] == ["float32", "uint32", "uint16", "float32"]
+    assert [array_table["type"] for array_table in header["arrays"]] == ["float32", "uint32", "uint16", "float32"]
     offset = 4 + length
-    for each in header["arrays"]:
-        count = int(np.prod(each["shape"]))
-        found = np.frombuffer(message, each["type"], count, offset).reshape(each["shape"])
-        assert np.array_equal(found, arrays[each["name"]])
-        offset += -(-found.nbytes // 8) * 8
+    for array_table in header["arrays"]:
+        count = int(np.prod(array_table["shape"]))
+        array = np.frombuffer(message, array_table["type"], count, offset).reshape(array_table["shape"])
+        assert np.array_equal(array, arrays[array_table["name"]])
+        offset += -(-array.nbytes // 8) * 8
     assert offset == len(message)
 
 
 def test_json_is_what_browsers_read() -> None:
-    said = json_text({"a": math.inf, "b": [-math.inf, math.nan, 1.5], "c": "1e999"})
-    assert said == '{"a":1e999,"b":[-1e999,null,1.5],"c":"1e999"}'
-    assert json.loads(said)["a"] == math.inf
+    encoded = json_text({"a": math.inf, "b": [-math.inf, math.nan, 1.5], "c": "1e999"})
+    assert encoded == '{"a":1e999,"b":[-1e999,null,1.5],"c":"1e999"}'
+    assert json.loads(encoded)["a"] == math.inf
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
         ("", "not valid JSON"),
         ("[1]", "must be a table"),
@@ -221,10 +221,10 @@ def test_json_is_what_browsers_read() -> None:
         (" " * (MAX_REQUEST_CHARACTERS + 1), "at most"),
     ],
 )
-def test_requests_that_are_none_are_refused(sent: str, said: str) -> None:
+def test_requests_that_are_none_are_refused(sent: str, message: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse_request(sent)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_troubles_say_what_of_the_document_they_are_about() -> None:

@@ -42,7 +42,7 @@ def walk(studio: Any) -> Iterator[Any]:
         page.open("sample:walk", "source")
         page.open("sample:child", "target")
         page.solved(page.state["version"])
-        page.until(lambda said: said.get("on") == "progress" and not said["busy"])
+        page.until(lambda message: message.get("on") == "progress" and not message["busy"])
         yield page
 
 
@@ -65,7 +65,9 @@ def test_of_many_drags_few_are_answered_and_the_last_is(walk: Any) -> None:
 
 def test_a_drag_that_is_given_up_leaves_no_trace(walk: Any) -> None:
     def shown() -> bytes:
-        return next(data for data, said in zip(walk.arrays[::-1], walk.motions[::-1]) if said["which"] == "result")
+        return next(
+            data for data, message in zip(walk.arrays[::-1], walk.motions[::-1]) if message["which"] == "result"
+        )
 
     before, version = shown(), walk.state["version"]
     result = walk.solved(version)
@@ -115,15 +117,15 @@ class SlowWorkshop(Workshop):
     slow = threading.Event()
     begun, done = 0, 0
 
-    def solve(self, *given: Any, watch: Callable[[str, float], None], **named: Any) -> Any:
+    def solve(self, *arguments: Any, watch: Callable[[str, float], None], **named: Any) -> Any:
         type(self).begun += 1
         until = time.monotonic() + (20.0 if self.slow.is_set() else 0.0)
         while time.monotonic() < until and self.slow.is_set():
             watch("waiting", 0.5)
             time.sleep(0.005)
-        found = super().solve(*given, watch=watch, **named)
+        result = super().solve(*arguments, watch=watch, **named)
         type(self).done += 1
-        return found
+        return result
 
 
 @pytest.fixture
@@ -143,20 +145,20 @@ def test_an_edit_ends_what_is_being_solved(slow: Any) -> None:
     SlowWorkshop.slow.set()
     slow.ask("edit", label="one", changes=ended(100))
     first = slow.state["version"]
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     began = time.monotonic()
     slow.ask("edit", label="two", changes=ended(110))
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     SlowWorkshop.slow.clear()
     assert slow.solved(slow.state["version"])["tracks"][0]["end"] == pytest.approx(0.31)
     assert time.monotonic() - began < 15.0
-    assert not any(said["result"]["version"] == first for said in slow.events if said.get("on") == "result")
+    assert not any(message["result"]["version"] == first for message in slow.events if message.get("on") == "result")
 
 
 def test_what_must_be_done_does_not_wait_and_solving_is_taken_up_again(slow: Any) -> None:
     SlowWorkshop.slow.set()
     slow.ask("edit", label="one", changes=ended(100))
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     began = time.monotonic()
     assert not slow.open("sample:nothing", "source")["ok"]
     assert time.monotonic() - began < 10.0
@@ -168,8 +170,8 @@ def test_changes_are_made_in_the_order_they_were_asked_for(slow: Any) -> None:
     numbers = [slow.send("open", name="sample:child", **{"as": "target"})]
     numbers += [slow.send("edit", label=f"edit {i}", changes=ended(i)) for i in range(5)]
     numbers.append(slow.send("undo"))
-    slow.until(lambda said: said.get("re") == numbers[-1])
-    assert all(said["ok"] for said in slow.events if "re" in said)
+    slow.until(lambda message: message.get("re") == numbers[-1])
+    assert all(message["ok"] for message in slow.events if "re" in message)
     assert slow.state["undo"] == "edit 3"
     assert slow.state["document"]["recipe"]["contact"][0]["end"] == pytest.approx(0.203)
     assert slow.state["document"]["recipe"]["actor"][0]["target"] == "sample:child"
@@ -258,17 +260,17 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
 
 
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "deep" / "session")
-    kept, said = keeper.load()
-    assert said == ""
-    assert kept.history.document == fresh()
+    store = Keeper(tmp_path / "deep" / "session")
+    saved, notice = store.load()
+    assert notice == ""
+    assert saved.history.document == fresh()
     history = History(fresh())
     history.push("mode", apply_changes(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
-    keeper.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
-    kept, said = keeper.load()
-    assert said == ""
-    assert (kept.view, kept.opened, kept.base) == ({"a": 1}, [["sample:walk", 0]], "/x")
-    assert kept.history.table() == history.table()
+    store.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
+    saved, notice = store.load()
+    assert notice == ""
+    assert (saved.view, saved.opened, saved.base) == ({"a": 1}, [["sample:walk", 0]], "/x")
+    assert saved.history.table() == history.table()
 
 
 @pytest.mark.parametrize(
@@ -288,16 +290,16 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     ids=["half", "empty", "list", "null", "newer", "document", "view", "steps", "deep", "bytes"],
 )
 def test_a_damaged_session_is_set_aside(tmp_path: Path, damage: Callable[[str], str]) -> None:
-    keeper = Keeper(tmp_path)
-    keeper.save(SavedSession(history=History(fresh())))
-    damaged = damage(keeper.path.read_text()).encode("utf-8", "surrogateescape")
+    store = Keeper(tmp_path)
+    store.save(SavedSession(history=History(fresh())))
+    damaged = damage(store.path.read_text()).encode("utf-8", "surrogateescape")
     for number in (1, 2):
-        keeper.path.write_bytes(damaged)
-        kept, said = keeper.load()
-        assert kept.history.document == fresh()
-        assert f"session.json.damaged-{number}" in said
+        store.path.write_bytes(damaged)
+        saved, notice = store.load()
+        assert saved.history.document == fresh()
+        assert f"session.json.damaged-{number}" in notice
         assert (tmp_path / f"session.json.damaged-{number}").read_bytes() == damaged
-        assert not keeper.path.exists()
+        assert not store.path.exists()
 
 
 def test_sessions_belong_to_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +319,7 @@ def test_a_file_that_is_gone_is_told_to_pages_that_come_later(serve_studio: Call
         page.open("walk.bvh", "source")
         document = page.state["document"]
     studio.stop()
-    kept = path.rename(tmp_path / "elsewhere.bvh")
+    saved = path.rename(tmp_path / "elsewhere.bvh")
     again = serve_studio()
     with again.talk() as page:
         page.ask("hello")
@@ -326,14 +328,14 @@ def test_a_file_that_is_gone_is_told_to_pages_that_come_later(serve_studio: Call
     with again.talk() as page:
         page.ask("hello")
         assert "walk.bvh: there is no such file" in page.heard("trouble")["message"]
-        kept.rename(path)
+        saved.rename(path)
         page.ask("detect")
         change = {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 0.3}
         page.ask("edit", label="x", changes=[change])
         page.solved(page.state["version"])
     with again.talk() as page:
         page.ask("hello")
-        assert not [said for said in page.events if said.get("on") == "trouble"]
+        assert not [message for message in page.events if message.get("on") == "trouble"]
 
 
 # -------------------------------------------------------------------------------------------------------- starting
@@ -373,13 +375,13 @@ class Process:
             line = self.running.stdout.readline()
             assert line, f"it ended: {self.running.communicate()[1]}"
             lines.append(line.rstrip())
-        said: dict[str, Any] = json.loads("\n".join(lines))
-        return said
+        started: dict[str, Any] = json.loads("\n".join(lines))
+        return started
 
     def end(self, how: int) -> tuple[int, str]:
         self.running.send_signal(how)
-        _, said = self.running.communicate(timeout=30)
-        return self.running.returncode, said
+        _, errors = self.running.communicate(timeout=30)
+        return self.running.returncode, errors
 
 
 @pytest.fixture
@@ -391,27 +393,27 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         return running[-1]
 
     yield begin
-    for each in running:
-        if each.running.poll() is None:
-            each.running.kill()
-        each.running.communicate()
+    for process in running:
+        if process.running.poll() is None:
+            process.running.kill()
+        process.running.communicate()
 
 
-def connected(said: dict[str, Any]) -> Any:
+def connected(started: dict[str, Any]) -> Any:
     from websockets.sync.client import connect
 
-    token = said["url"].partition("?")[2]
-    return connect(f"ws://127.0.0.1:{said['port']}/live?{token}", max_size=None)
+    token = started["url"].partition("?")[2]
+    return connect(f"ws://127.0.0.1:{started['port']}/live?{token}", max_size=None)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_studio_is_as_it_was(start: Callable[..., Process], tmp_path: Path, studio_talk: Any) -> None:
     files = ("sample:walk", "sample:child")
     first = start(*files)
-    said = first.started()
-    assert said["folders"] == [str(tmp_path / "files")]
-    assert Path(said["session"]) == tmp_path / "session"
-    with studio_talk(connected(said)) as page:
+    started = first.started()
+    assert started["folders"] == [str(tmp_path / "files")]
+    assert Path(started["session"]) == tmp_path / "session"
+    with studio_talk(connected(started)) as page:
         page.ask("hello")
         assert page.state["document"]["recipe"]["actor"][0] == {"source": "sample:walk", "target": "sample:child"}
         page.ask("edit", label="one", changes=ended(100))
@@ -475,10 +477,10 @@ def test_wrong_starts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (("sample:wolk",), 2, "nearest: `walk`"),
     ]
     for arguments, code, words in wrong:
-        given = ["studio", "--no-browser", "--session", str(tmp_path / "session"), *arguments]
-        found = CliRunner().invoke(cli, given)
-        assert found.exit_code == code, found.output
-        assert words in found.output
+        command = ["studio", "--no-browser", "--session", str(tmp_path / "session"), *arguments]
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == code, result.output
+        assert words in result.output
 
 
 def test_a_missing_page_or_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,9 +498,9 @@ def test_a_missing_page_or_package_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert "make page" in missing.output
     (tmp_path / "page").mkdir()
     (tmp_path / "page" / "index.html").write_text("")
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "uvicorn" else found(name, *rest)
+        importlib.util, "find_spec", lambda name, *rest: None if name == "uvicorn" else find_spec(name, *rest)
     )
     lacking = CliRunner().invoke(cli, ["studio"])
     assert lacking.exit_code == 1

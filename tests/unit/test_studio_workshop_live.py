@@ -35,9 +35,9 @@ class Stage:
     def __init__(self, folder: Path, fps: float = 30.0) -> None:
         self.base, self.shop = folder, Workshop(folder / "session")
         understudy.write(samples.motion("walk", fps=fps, seconds=10.0).motion, folder / "walk.bvh")
-        made = fresh()
+        empty = fresh()
         actor = {"source": "walk.bvh", "scale": {"legs": 1.2}}
-        plain = self.shop.filled({**made, "recipe": {**made["recipe"], "actor": [actor]}}, folder)
+        plain = self.shop.filled({**empty, "recipe": {**empty["recipe"], "actor": [actor]}}, folder)
         self.plain, self.walk = plain, self.solve(plain)
         motion = self.walk.motions_made[0]
         self.hand = fk(motion).points(["RightHand"])[round(5.0 * motion.fps), 0] + [-0.05, 0.1, 0.0]
@@ -48,18 +48,18 @@ class Stage:
         return {"kind": "place", "spot": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
 
     def solve(self, document: dict[str, Any], before: Any = None) -> Performance:
-        work = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
-        assert isinstance(work, Performance)
-        return work
+        solve_result = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
+        assert isinstance(solve_result, Performance)
+        return solve_result
 
     @staticmethod
     def changed(document: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
-        made = copy.deepcopy(document)
-        table = made
+        changed_document = copy.deepcopy(document)
+        table = changed_document
         for key in path[:-1]:
             table = table[key]
         table[path[-1]] = value
-        return made
+        return changed_document
 
     def drag(self, start: Performance, documents: list[dict[str, Any]]) -> Performance:
         shown = start
@@ -81,8 +81,8 @@ def apart(live: Performance, full: Performance) -> tuple[float, float]:
     return float(away.max()), float(away.mean())
 
 
-def off(work: Performance, kind: str = "place") -> float:
-    return max(each.off.max() for each in work.held if each.constraint.kind == kind)
+def off(solve_result: Performance, kind: str = "place") -> float:
+    return max(each.off.max() for each in solve_result.held if each.constraint.kind == kind)
 
 
 def hand_drag(stage: Stage, to: list[float], steps: int = 6) -> list[dict[str, Any]]:
@@ -228,37 +228,38 @@ def test_other_things_can_be_dragged_too(stage: Stage) -> None:
 
 
 def test_contacts_that_are_found_stay_found_while_dragging(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
-    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
+    shop, empty = Workshop(tmp_path), fresh()
+    document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     live = shop.solve(
         Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8), tmp_path, watch=quiet, before=full, live=True
     )
     paths = [
-        [track["path"] for track in work.result()["tracks"] if track["kind"] == "contact"] for work in (full, live)
+        [track["path"] for track in solve_result.result()["tracks"] if track["kind"] == "contact"]
+        for solve_result in (full, live)
     ]
     assert paths[0] == paths[1]
     assert set(paths[0]) == {None}
 
 
 def test_two_dancers_are_dragged_together(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
+    shop, empty = Workshop(tmp_path), fresh()
     actors = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
               (("lead", 1.0), ("follow", 0.9))]  # fmt: skip
-    document = shop.filled({**made, "recipe": {**made["recipe"], "actor": actors}}, tmp_path)
+    document = shop.filled({**empty, "recipe": {**empty["recipe"], "actor": actors}}, tmp_path)
     full = shop.solve(document, tmp_path, watch=quiet)
     number = next(i for i, c in enumerate(document["recipe"]["contact"]) if c["on"] == "floor" and c["start"] > 2.0)
     end = document["recipe"]["contact"][number]["end"]
     changed = Stage.changed(document, ["recipe", "contact", number, "end"], end - 0.1)
     live = shop.solve(changed, tmp_path, watch=quiet, before=full, live=True)
     assert [header["which"] for header, _ in live.motions(True)] == ["result:lead", "result:follow"]
-    told = live.result(1)
-    assert all(track["met"] for track in told["tracks"] if track["label"].endswith(("on lead", "on follow")))
+    table = live.result(1)
+    assert all(track["met"] for track in table["tracks"] if track["label"].endswith(("on lead", "on follow")))
 
 
 def test_a_driven_body_is_dragged_too(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
-    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
+    shop, empty = Workshop(tmp_path), fresh()
+    document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     smaller = Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8)
     live = shop.solve(smaller, tmp_path, watch=quiet, before=full, live=True)
