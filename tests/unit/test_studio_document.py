@@ -1,4 +1,4 @@
-"""Documents of the studio: changes, refusals, and undo of everything to the last byte."""
+"""Documents of the studio: changes, invalid changes, undo and redo, and messages."""
 
 from __future__ import annotations
 

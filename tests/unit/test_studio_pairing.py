@@ -1,4 +1,4 @@
-"""What the page itself decides about values and pairs of bones, asked of its own code in node."""
+"""The page's own functions for values and bone pairs, run in Node."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ BACK = {"source": ["Spine", "Chest"], "target": ["s1", "s2", "s3"], "confidence"
 
 @pytest.fixture(scope="module")
 def call_page(tmp_path_factory: pytest.TempPathFactory) -> CallPage:
-    """Calls functions of a module of the page one after the other with JSON arguments; returns what they return."""
+    """Calls functions of a page module with JSON arguments, in order; returns their results."""
     bundler, node = WEB / "node_modules" / ".bin" / "rolldown", shutil.which("node")
     if not bundler.exists() or node is None:
         pytest.skip("what builds the page is not there; `make page` fetches it")

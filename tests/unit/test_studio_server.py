@@ -1,4 +1,4 @@
-"""The studio's server: who gets in, what may be read and written, and requests one by one."""
+"""The studio's server: access control, file access and every request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "a-token"
 SHOWN = {"x-understudy-token": TOKEN}
 
 
-# ------------------------------------------------------------------------------------------------------ who gets in
+# --------------------------------------------------------------------------------------------------- access control
 
 
 def test_the_page_needs_the_token_and_hides_it(studio: Any) -> None:
@@ -93,7 +93,7 @@ def test_other_origins_are_refused(studio: Any) -> None:
 def test_the_websocket_needs_the_token(studio: Any) -> None:
     cookie = {"cookie": f"understudy_studio_{studio.port}={TOKEN}"}
     for refused in ({}, {"x-understudy-token": "wrong"}, cookie):
-        # A cookie alone is not enough for what does not say where it comes from: browsers always do.
+        # Without an origin a cookie is not enough: browsers always send one.
         with pytest.raises(InvalidStatus):
             studio.talk(additional_headers=refused)
     with studio.talk(additional_headers=cookie, origin=studio.here) as page:
@@ -210,7 +210,7 @@ def test_requests_that_are_none_are_told_and_the_session_goes_on(studio: Any) ->
         assert page.ask("hello")["ok"]
 
 
-# --------------------------------------------------------------------------------------------------------- working
+# -------------------------------------------------------------------------------------------------------- requests
 
 
 def test_open_edit_undo_redo(studio: Any) -> None:
@@ -249,7 +249,7 @@ def test_a_wrong_edit_is_told_with_where_it_is_and_can_be_undone(studio: Any) ->
         page.ask("edit", label="x", changes=[{"op": "insert", "path": ["recipe", "constraint", 0], "value": value}])
         reply = page.heard("trouble")
         assert reply["path"][:3] == ["recipe", "constraint", 0]
-        # It is over with the next result.
+        # The next result shows that the error is gone.
         assert reply["solving"]
         assert "There is no result yet" in page.ask("evaluate", which="result")["error"]["message"]
         page.ask("undo")

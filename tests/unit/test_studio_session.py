@@ -1,4 +1,4 @@
-"""Sessions of the studio: drags that never queue, work that makes way, and nothing lost by a crash."""
+"""Sessions of the studio: drags never queue, solves are interrupted, and a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from understudy.studio.workshop import Workshop
 pytest.importorskip("websockets", reason="the studio's packages are not installed")
 
 MANY = 100
-"""Drags that are sent as fast as they go."""
+"""Drag updates that are sent without waiting."""
 
 
 def ended(number: int) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_wrong_drags_are_told(walk: Any) -> None:
 
 
 class SlowWorkshop(Workshop):
-    """A workshop that takes its time, and counts what it began and ended."""
+    """A slow solver that counts the solves begun and finished."""
 
     slow = threading.Event()
     begun, done = 0, 0
@@ -256,7 +256,7 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
     asyncio.run(scenario())
 
 
-# --------------------------------------------------------------------------------------------------------- keeping
+# ---------------------------------------------------------------------------------------------------------- saving
 
 
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ main()
 
 
 class Process:
-    """`understudy studio` as users start it, with a page that need not be built."""
+    """`understudy studio` started as users do, with a stub page."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         page = folder / "page"
@@ -368,7 +368,7 @@ class Process:
         )  # fmt: skip
 
     def started(self) -> dict[str, Any]:
-        """What it prints when it is there."""
+        """The JSON that it prints when it has started."""
         assert self.running.stdout is not None
         lines = []
         while not lines or lines[-1] != "}":

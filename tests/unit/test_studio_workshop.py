@@ -1,4 +1,4 @@
-"""What the studio computes of a retarget: bodies, motions, tracks, figures, clips, skins, and what is wrong with it."""
+"""Retargets in the studio: bodies, motions, tracks, measurements, clips, skins and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from understudy.studio.workshop import Workshop
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 def document(*actors: dict[str, Any], **tables: Any) -> dict[str, Any]:
@@ -53,11 +53,11 @@ def shop(base: Path) -> Workshop:
 
 @pytest.fixture(scope="module")
 def walk(shop: Workshop, base: Path) -> Performance:
-    """A walk by a body of longer legs, its contacts listed."""
+    """A walk by a body with longer legs, with its contacts listed."""
     return solved(shop, shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base), base)
 
 
-# ------------------------------------------------------------------------------------------------------- on the stage
+# -------------------------------------------------------------------------------------------------- bodies and motions
 
 
 def test_nothing_chosen_shows_nothing(shop: Workshop, base: Path) -> None:
@@ -302,7 +302,7 @@ def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None
     hands = fk(solve_result.prepared.actors[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
     usual = np.linalg.norm(before["props"][first : last + 1, 0, :3] - hands[first : last + 1], axis=-1)
     assert np.abs(away - usual).max() < 0.1
-    # It is carried lower, and not as far.
+    # The smaller body carries it lower and less far.
     assert after["props"][last, 0, 1] < before["props"][last, 0, 1] - 0.05
     assert np.abs(np.diff(after["props"][:, 0, :3], axis=0)).max() < 0.1
 
@@ -497,7 +497,7 @@ def test_a_skin_is_sent_and_moves_with_the_joints(shop: Workshop, base: Path) ->
 
 
 def _posed(arrays: dict[str, np.ndarray], pose: Any, frame: int) -> np.ndarray:
-    """A skin as a page would draw it."""
+    """The vertices of a skin as the page draws them."""
     binds = arrays["bind"].transpose(0, 2, 1).astype(float)
     points = np.concatenate([arrays["positions"], np.ones((len(arrays["positions"]), 1))], axis=1)
     out = np.zeros((len(points), 3))

@@ -1,4 +1,4 @@
-"""Solving while something is dragged: quick, local, independent of the way, and close to the finished solve."""
+"""Solves during a drag: fast, local, independent of earlier updates, and close to the finished solve."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TIMES = np.arange(301) / 30.0
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 class Stage:
-    """A walk of ten seconds with plants and a hand that is kept in a place, solved in full."""
+    """A walk of ten seconds with plants and a hand held in place, solved in full."""
 
     def __init__(self, folder: Path, fps: float = 30.0) -> None:
         self.base, self.shop = folder, Workshop(folder / "session")
@@ -90,7 +90,7 @@ def hand_drag(stage: Stage, to: list[float], steps: int = 6) -> list[dict[str, A
     return [stage.changed(stage.document, ["recipe", "constraint", 0], stage.place(stage.hand + way)) for way in ways]
 
 
-# ------------------------------------------------------------------------------------------- close to what it will be
+# --------------------------------------------------------------------------------------- close to the finished solve
 
 
 def test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one(stage: Stage) -> None:
@@ -144,7 +144,7 @@ def test_the_way_of_a_drag_is_forgotten_while_it_stays(stage: Stage) -> None:
     assert mean < 0.001
 
 
-# ------------------------------------------------------------------------------------------------------------- locally
+# ------------------------------------------------------------------------------------------------------------ windows
 
 
 def test_only_a_window_changes_and_only_that_is_sent(stage: Stage) -> None:
@@ -196,12 +196,12 @@ def test_a_fast_clip_is_dragged_at_the_rate_that_is_shown(tmp_path: Path) -> Non
     _, shown = stage.full.motions()[1]
     first, last = header["part"]
     assert np.allclose(arrays["times"], shown["times"][first:last])
-    # At its ends a window is what is shown already.
+    # The ends of a window equal the motion shown before.
     assert np.allclose(arrays["positions"][0], shown["positions"][first], atol=1e-4)
     assert np.allclose(arrays["positions"][-1], shown["positions"][last - 1], atol=1e-4)
 
 
-# --------------------------------------------------------------------------------------------------- whatever is asked
+# ------------------------------------------------------------------------------------------------------ other changes
 
 
 def test_what_is_out_of_reach_is_shown_as_near_as_it_gets(stage: Stage) -> None:
@@ -276,7 +276,7 @@ def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage:
     assert off(stage.solve(document, stage.full)) < 0.005
 
 
-# ------------------------------------------------------------------------------------------------- what has changed
+# -------------------------------------------------------------------------------------------- comparing constraints
 
 
 def place(**values: Any) -> Place:

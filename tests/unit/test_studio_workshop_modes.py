@@ -1,4 +1,4 @@
-"""Transitions and analogies in the studio, and forms for everything that can be chosen."""
+"""Transitions, analogies and forms in the studio."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from understudy.studio.workshop import Workshop
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 @pytest.fixture(scope="module")
