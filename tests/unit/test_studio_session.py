@@ -1,4 +1,4 @@
-"""Sessions of the studio: drags that never queue, work that makes way, and nothing lost by a crash."""
+"""Sessions of the studio: drags never queue, solves are interrupted, and a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.studio.document import History, changed, fresh
-from understudy.studio.session import Keeper, Kept, default_folder
-from understudy.studio.show import FULL, Page
+from understudy.studio.document import History, apply_changes, fresh
+from understudy.studio.publisher import MAX_QUEUED_BYTES, Page
+from understudy.studio.session import Keeper, SavedSession, default_folder
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
 from understudy.studio.workshop import Workshop
 
 pytest.importorskip("websockets", reason="the studio's packages are not installed")
 
 MANY = 100
-"""Drags that are sent as fast as they go."""
+"""Drag updates that are sent without waiting."""
 
 
 def ended(number: int) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def walk(studio: Any) -> Iterator[Any]:
         page.open("sample:walk", "source")
         page.open("sample:child", "target")
         page.solved(page.state["version"])
-        page.until(lambda said: said.get("on") == "progress" and not said["busy"])
+        page.until(lambda message: message.get("on") == "progress" and not message["busy"])
         yield page
 
 
@@ -65,7 +65,9 @@ def test_of_many_drags_few_are_answered_and_the_last_is(walk: Any) -> None:
 
 def test_a_drag_that_is_given_up_leaves_no_trace(walk: Any) -> None:
     def shown() -> bytes:
-        return next(data for data, said in zip(walk.arrays[::-1], walk.motions[::-1]) if said["which"] == "result")
+        return next(
+            data for data, message in zip(walk.arrays[::-1], walk.motions[::-1]) if message["which"] == "result"
+        )
 
     before, version = shown(), walk.state["version"]
     result = walk.solved(version)
@@ -110,20 +112,20 @@ def test_wrong_drags_are_told(walk: Any) -> None:
 
 
 class SlowWorkshop(Workshop):
-    """A workshop that takes its time, and counts what it began and ended."""
+    """A slow solver that counts the solves begun and finished."""
 
     slow = threading.Event()
     begun, done = 0, 0
 
-    def solve(self, *given: Any, watch: Callable[[str, float], None], **named: Any) -> Any:
+    def solve(self, *arguments: Any, watch: Callable[[str, float], None], **named: Any) -> Any:
         type(self).begun += 1
         until = time.monotonic() + (20.0 if self.slow.is_set() else 0.0)
         while time.monotonic() < until and self.slow.is_set():
             watch("waiting", 0.5)
             time.sleep(0.005)
-        found = super().solve(*given, watch=watch, **named)
+        result = super().solve(*arguments, watch=watch, **named)
         type(self).done += 1
-        return found
+        return result
 
 
 @pytest.fixture
@@ -143,20 +145,20 @@ def test_an_edit_ends_what_is_being_solved(slow: Any) -> None:
     SlowWorkshop.slow.set()
     slow.ask("edit", label="one", changes=ended(100))
     first = slow.state["version"]
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     began = time.monotonic()
     slow.ask("edit", label="two", changes=ended(110))
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     SlowWorkshop.slow.clear()
     assert slow.solved(slow.state["version"])["tracks"][0]["end"] == pytest.approx(0.31)
     assert time.monotonic() - began < 15.0
-    assert not any(said["result"]["version"] == first for said in slow.events if said.get("on") == "result")
+    assert not any(message["result"]["version"] == first for message in slow.events if message.get("on") == "result")
 
 
 def test_what_must_be_done_does_not_wait_and_solving_is_taken_up_again(slow: Any) -> None:
     SlowWorkshop.slow.set()
     slow.ask("edit", label="one", changes=ended(100))
-    slow.until(lambda said: said.get("text") == "waiting")
+    slow.until(lambda message: message.get("text") == "waiting")
     began = time.monotonic()
     assert not slow.open("sample:nothing", "source")["ok"]
     assert time.monotonic() - began < 10.0
@@ -168,67 +170,67 @@ def test_changes_are_made_in_the_order_they_were_asked_for(slow: Any) -> None:
     numbers = [slow.send("open", name="sample:child", **{"as": "target"})]
     numbers += [slow.send("edit", label=f"edit {i}", changes=ended(i)) for i in range(5)]
     numbers.append(slow.send("undo"))
-    slow.until(lambda said: said.get("re") == numbers[-1])
-    assert all(said["ok"] for said in slow.events if "re" in said)
+    slow.until(lambda message: message.get("re") == numbers[-1])
+    assert all(message["ok"] for message in slow.events if "re" in message)
     assert slow.state["undo"] == "edit 3"
     assert slow.state["document"]["recipe"]["contact"][0]["end"] == pytest.approx(0.203)
     assert slow.state["document"]["recipe"]["actor"][0]["target"] == "sample:child"
 
 
-def test_the_bench_takes_the_newest_wish_and_lets_drags_finish() -> None:
+def test_the_solve_thread_takes_the_newest_request_and_lets_drags_finish() -> None:
     done: list[int | None] = []
 
     async def scenario() -> None:
-        bench, free = SolveThread(), asyncio.Event()
+        solve_thread, free = SolveThread(), asyncio.Event()
 
-        async def perform(wish: Request) -> None:
+        async def perform(request: Request) -> None:
             await free.wait()
-            wish.check()
-            done.append(wish.seq)
+            request.check()
+            done.append(request.seq)
 
         async def ready() -> None:
             return None
 
-        running = asyncio.create_task(bench.run(perform, ready))
-        wishes = [Request(document={}, version=1, seq=i) for i in range(1, 6)]
-        for wish in wishes:
-            bench.want(wish)
+        running = asyncio.create_task(solve_thread.run(perform, ready))
+        requests = [Request(document={}, version=1, seq=i) for i in range(1, 6)]
+        for request in requests:
+            solve_thread.submit(request)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        assert bench.busy
+        assert solve_thread.busy
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5]
         free.clear()
-        bench.want(Request(document={}, version=1, seq=6))
+        solve_thread.submit(Request(document={}, version=1, seq=6))
         await asyncio.sleep(0.01)
-        bench.want(Request(document={}, version=2))
+        solve_thread.submit(Request(document={}, version=2))
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5, None]
         free.clear()
-        bench.want(Request(document={}, version=2))
+        solve_thread.submit(Request(document={}, version=2))
         await asyncio.sleep(0.01)
-        bench.forget()
+        solve_thread.cancel()
         free.set()
-        await bench.settled()
+        await solve_thread.wait_until_idle()
         assert done == [1, 5, None]
         running.cancel()
-        bench.close()
+        solve_thread.close()
 
     asyncio.run(scenario())
 
 
-def test_a_wish_that_is_stopped_says_so() -> None:
-    wish = Request(document={}, version=1)
-    wish.check()
-    wish.pause()
+def test_a_stopped_request_raises() -> None:
+    request = Request(document={}, version=1)
+    request.check()
+    request.pause()
     with pytest.raises(SolveStoppedError):
-        wish.check()
-    assert not wish.over
-    wish.again().check()
-    wish.stop()
-    assert wish.over
+        request.check()
+    assert not request.cancelled
+    request.resumed().check()
+    request.stop()
+    assert request.cancelled
 
 
 def test_a_page_that_takes_nothing_is_given_up() -> None:
@@ -241,34 +243,34 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
         page = Page(send)
         running = asyncio.create_task(page.run())
         large = bytes(1 << 25)
-        for _ in range(FULL // len(large)):
-            page.tell(large)
+        for _ in range(MAX_QUEUED_BYTES // len(large)):
+            page.send(large)
             await asyncio.sleep(0)
         assert not page.closed
-        page.tell("one more")
+        page.send("one more")
         assert page.closed
-        await page.told()
+        await page.wait_until_sent()
         stuck.set()
         await asyncio.wait_for(running, 5.0)
 
     asyncio.run(scenario())
 
 
-# --------------------------------------------------------------------------------------------------------- keeping
+# ---------------------------------------------------------------------------------------------------------- saving
 
 
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "deep" / "session")
-    kept, said = keeper.load()
-    assert said == ""
-    assert kept.history.document == fresh()
+    store = Keeper(tmp_path / "deep" / "session")
+    saved, notice = store.load()
+    assert notice == ""
+    assert saved.history.document == fresh()
     history = History(fresh())
-    history.push("mode", changed(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
-    keeper.save(Kept(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
-    kept, said = keeper.load()
-    assert said == ""
-    assert (kept.view, kept.opened, kept.base) == ({"a": 1}, [["sample:walk", 0]], "/x")
-    assert kept.history.table() == history.table()
+    history.push("mode", apply_changes(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
+    store.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
+    saved, notice = store.load()
+    assert notice == ""
+    assert (saved.view, saved.opened, saved.base) == ({"a": 1}, [["sample:walk", 0]], "/x")
+    assert saved.history.table() == history.table()
 
 
 @pytest.mark.parametrize(
@@ -288,16 +290,16 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     ids=["half", "empty", "list", "null", "newer", "document", "view", "steps", "deep", "bytes"],
 )
 def test_a_damaged_session_is_set_aside(tmp_path: Path, damage: Callable[[str], str]) -> None:
-    keeper = Keeper(tmp_path)
-    keeper.save(Kept(history=History(fresh())))
-    damaged = damage(keeper.path.read_text()).encode("utf-8", "surrogateescape")
+    store = Keeper(tmp_path)
+    store.save(SavedSession(history=History(fresh())))
+    damaged = damage(store.path.read_text()).encode("utf-8", "surrogateescape")
     for number in (1, 2):
-        keeper.path.write_bytes(damaged)
-        kept, said = keeper.load()
-        assert kept.history.document == fresh()
-        assert f"session.json.damaged-{number}" in said
+        store.path.write_bytes(damaged)
+        saved, notice = store.load()
+        assert saved.history.document == fresh()
+        assert f"session.json.damaged-{number}" in notice
         assert (tmp_path / f"session.json.damaged-{number}").read_bytes() == damaged
-        assert not keeper.path.exists()
+        assert not store.path.exists()
 
 
 def test_sessions_belong_to_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +319,7 @@ def test_a_file_that_is_gone_is_told_to_pages_that_come_later(serve_studio: Call
         page.open("walk.bvh", "source")
         document = page.state["document"]
     studio.stop()
-    kept = path.rename(tmp_path / "elsewhere.bvh")
+    saved = path.rename(tmp_path / "elsewhere.bvh")
     again = serve_studio()
     with again.talk() as page:
         page.ask("hello")
@@ -326,14 +328,14 @@ def test_a_file_that_is_gone_is_told_to_pages_that_come_later(serve_studio: Call
     with again.talk() as page:
         page.ask("hello")
         assert "walk.bvh: there is no such file" in page.heard("trouble")["message"]
-        kept.rename(path)
+        saved.rename(path)
         page.ask("detect")
         change = {"op": "set", "path": ["recipe", "contact", 0, "end"], "value": 0.3}
         page.ask("edit", label="x", changes=[change])
         page.solved(page.state["version"])
     with again.talk() as page:
         page.ask("hello")
-        assert not [said for said in page.events if said.get("on") == "trouble"]
+        assert not [message for message in page.events if message.get("on") == "trouble"]
 
 
 # -------------------------------------------------------------------------------------------------------- starting
@@ -352,7 +354,7 @@ main()
 
 
 class Process:
-    """`understudy studio` as users start it, with a page that need not be built."""
+    """`understudy studio` started as users do, with a stub page."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         page = folder / "page"
@@ -365,21 +367,21 @@ class Process:
             cwd=folder / "files", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def told(self) -> dict[str, Any]:
-        """What it prints when it is there."""
+    def started(self) -> dict[str, Any]:
+        """The JSON that it prints when it has started."""
         assert self.running.stdout is not None
         lines = []
         while not lines or lines[-1] != "}":
             line = self.running.stdout.readline()
             assert line, f"it ended: {self.running.communicate()[1]}"
             lines.append(line.rstrip())
-        said: dict[str, Any] = json.loads("\n".join(lines))
-        return said
+        started: dict[str, Any] = json.loads("\n".join(lines))
+        return started
 
     def end(self, how: int) -> tuple[int, str]:
         self.running.send_signal(how)
-        _, said = self.running.communicate(timeout=30)
-        return self.running.returncode, said
+        _, errors = self.running.communicate(timeout=30)
+        return self.running.returncode, errors
 
 
 @pytest.fixture
@@ -391,27 +393,27 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         return running[-1]
 
     yield begin
-    for each in running:
-        if each.running.poll() is None:
-            each.running.kill()
-        each.running.communicate()
+    for process in running:
+        if process.running.poll() is None:
+            process.running.kill()
+        process.running.communicate()
 
 
-def connected(said: dict[str, Any]) -> Any:
+def connected(started: dict[str, Any]) -> Any:
     from websockets.sync.client import connect
 
-    token = said["url"].partition("?")[2]
-    return connect(f"ws://127.0.0.1:{said['port']}/live?{token}", max_size=None)
+    token = started["url"].partition("?")[2]
+    return connect(f"ws://127.0.0.1:{started['port']}/live?{token}", max_size=None)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_studio_is_as_it_was(start: Callable[..., Process], tmp_path: Path, studio_talk: Any) -> None:
     files = ("sample:walk", "sample:child")
     first = start(*files)
-    said = first.told()
-    assert said["folders"] == [str(tmp_path / "files")]
-    assert Path(said["session"]) == tmp_path / "session"
-    with studio_talk(connected(said)) as page:
+    started = first.started()
+    assert started["folders"] == [str(tmp_path / "files")]
+    assert Path(started["session"]) == tmp_path / "session"
+    with studio_talk(connected(started)) as page:
         page.ask("hello")
         assert page.state["document"]["recipe"]["actor"][0] == {"source": "sample:walk", "target": "sample:child"}
         page.ask("edit", label="one", changes=ended(100))
@@ -426,7 +428,7 @@ def test_a_killed_studio_is_as_it_was(start: Callable[..., Process], tmp_path: P
         before = page.state
         first.end(signal.SIGKILL)
     again = start(*files)
-    with studio_talk(connected(again.told())) as page:
+    with studio_talk(connected(again.started())) as page:
         page.ask("hello")
         after = page.state
         for key in ("document", "undo", "redo", "view"):
@@ -445,7 +447,7 @@ def test_a_damaged_session_and_one_in_use_are_told(start: Callable[..., Process]
     (tmp_path / "session").mkdir()
     (tmp_path / "session" / "session.json").write_text("{")
     first = start()
-    first.told()
+    first.started()
     second = start()
     _, errors = second.running.communicate(timeout=60)
     assert second.running.returncode == 1
@@ -453,7 +455,7 @@ def test_a_damaged_session_and_one_in_use_are_told(start: Callable[..., Process]
     assert "--session FOLDER" in errors
     code, errors = first.end(signal.SIGTERM)
     assert code in (0, -signal.SIGTERM)
-    assert "note: The kept session could not be read" in errors
+    assert "note: The saved session could not be read" in errors
     assert "Traceback" not in errors
 
 
@@ -470,15 +472,15 @@ def test_wrong_starts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (("broken.bvh",), 1, "broken.bvh:2"),
         (("none.bvh",), 1, "none.bvh: there is no such file"),
         (("a", "b", "c"), 2, "Expected one recipe, or a motion and perhaps a character."),
-        (("--folder", "nowhere"), 1, "nowhere: is no folder that could be opened"),
+        (("--folder", "nowhere"), 1, "nowhere: is not a folder"),
         (("--port", "70000"), 2, "70000"),
         (("sample:wolk",), 2, "nearest: `walk`"),
     ]
     for arguments, code, words in wrong:
-        given = ["studio", "--no-browser", "--session", str(tmp_path / "session"), *arguments]
-        found = CliRunner().invoke(cli, given)
-        assert found.exit_code == code, found.output
-        assert words in found.output
+        command = ["studio", "--no-browser", "--session", str(tmp_path / "session"), *arguments]
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == code, result.output
+        assert words in result.output
 
 
 def test_a_missing_page_or_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,9 +498,9 @@ def test_a_missing_page_or_package_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert "make page" in missing.output
     (tmp_path / "page").mkdir()
     (tmp_path / "page" / "index.html").write_text("")
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "uvicorn" else found(name, *rest)
+        importlib.util, "find_spec", lambda name, *rest: None if name == "uvicorn" else find_spec(name, *rest)
     )
     lacking = CliRunner().invoke(cli, ["studio"])
     assert lacking.exit_code == 1

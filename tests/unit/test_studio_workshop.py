@@ -1,4 +1,4 @@
-"""What the studio computes of a retarget: bodies, motions, tracks, figures, clips, skins, and what is wrong with it."""
+"""Retargets in the studio: bodies, motions, tracks, measurements, clips, skins and errors."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io import Clip
 from understudy.studio.document import fresh
 from understudy.studio.performance import Performance
-from understudy.studio.scene import outline, shown_frames
+from understudy.studio.scene import convex_outline, shown_frames
 from understudy.studio.workshop import Workshop
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 def document(*actors: dict[str, Any], **tables: Any) -> dict[str, Any]:
-    made = fresh()
-    return {**made, "recipe": {**made["recipe"], "actor": list(actors), **tables}}
+    empty = fresh()
+    return {**empty, "recipe": {**empty["recipe"], "actor": list(actors), **tables}}
 
 
 def solved(shop: Workshop, wanted: dict[str, Any], base: Path) -> Performance:
-    work = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(work, Performance)
-    return work
+    solve_result = shop.solve(wanted, base, watch=quiet)
+    assert isinstance(solve_result, Performance)
+    return solve_result
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def shop(base: Path) -> Workshop:
 
 @pytest.fixture(scope="module")
 def walk(shop: Workshop, base: Path) -> Performance:
-    """A walk by a body of longer legs, its contacts listed."""
+    """A walk by a body with longer legs, with its contacts listed."""
     return solved(shop, shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base), base)
 
 
-# ------------------------------------------------------------------------------------------------------- on the stage
+# -------------------------------------------------------------------------------------------------- bodies and motions
 
 
 def test_nothing_chosen_shows_nothing(shop: Workshop, base: Path) -> None:
@@ -120,9 +120,9 @@ def test_no_more_than_sixty_frames_a_second_are_sent(shop: Workshop, base: Path)
     assert frames[-1] == moved.num_frames - 1
     assert set(np.diff(frames)[:-1]) == {3}
     understudy.write(moved, base / "fast.bvh")
-    work = solved(shop, document({"source": "fast.bvh", "scale": 0.9}, detection={}), base)
-    _, arrays = work.motions()[1]
-    assert np.allclose(arrays["positions"][:, 0], work.motions_made[0].root[frames], atol=1e-5)
+    solve_result = solved(shop, document({"source": "fast.bvh", "scale": 0.9}, detection={}), base)
+    _, arrays = solve_result.motions()[1]
+    assert np.allclose(arrays["positions"][:, 0], solve_result.motions_made[0].root[frames], atol=1e-5)
 
 
 def test_supports_are_between_the_feet_that_stand(walk: Performance) -> None:
@@ -139,11 +139,11 @@ def test_supports_are_between_the_feet_that_stand(walk: Performance) -> None:
 
 def test_an_outline_leaves_out_what_is_inside() -> None:
     square = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [0.5, 0, 0.5], [0.5, 0, 0]])
-    found = outline(square)
-    assert sorted(map(tuple, found)) == sorted(map(tuple, square[:4]))
-    assert len(outline(square[:2])) == 2
+    corners = convex_outline(square)
+    assert sorted(map(tuple, corners)) == sorted(map(tuple, square[:4]))
+    assert len(convex_outline(square[:2])) == 2
     line = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
-    assert len(outline(line)) == 2
+    assert len(convex_outline(line)) == 2
 
 
 # ------------------------------------------------------------------------------------------------------ the timeline
@@ -154,10 +154,10 @@ def test_every_contact_and_constraint_has_a_track(shop: Workshop, base: Path) ->
     hand = {"kind": "place", "spot": "RightHand", "target": [0.0, 1.2, 2.0], "start": 1.5, "end": 1.8}
     far = {**hand, "target": [0.0, 9.0, 2.0], "start": 3.0, "end": 3.2, "name": "out of reach"}
     wanted["recipe"]["constraint"] = [hand, far]
-    work = solved(shop, wanted, base)
-    told = work.result(None)
-    json.dumps(told, allow_nan=False)
-    tracks = told["tracks"]
+    solve_result = solved(shop, wanted, base)
+    table = solve_result.result(None)
+    json.dumps(table, allow_nan=False)
+    tracks = table["tracks"]
     contacts = wanted["recipe"]["contact"]
     assert [track["path"] for track in tracks[: len(contacts)]] == [
         ["recipe", "contact", number] for number in range(len(contacts))
@@ -167,25 +167,25 @@ def test_every_contact_and_constraint_has_a_track(shop: Workshop, base: Path) ->
         assert (track["start"], track["end"]) == (contact["start"], contact["end"])
         assert track["place"][1] < (0.3 if contact["end"] < 2.0 else 9.0)
         assert track["met"] or contact["end"] > 2.0
-    asked = tracks[len(contacts) : len(contacts) + 2]
-    assert [track["path"] for track in asked] == [["recipe", "constraint", 0], ["recipe", "constraint", 1]]
-    assert [track["label"] for track in asked] == ["place RightHand", "out of reach"]
-    assert [track["met"] for track in asked] == [True, False]
-    assert asked[0]["place"] == [0.0, 1.2, 2.0]
-    assert asked[1]["worst"] > 1.0
-    assert 3.0 <= asked[1]["worst_time"] <= 3.2
+    constraint_tracks = tracks[len(contacts) : len(contacts) + 2]
+    assert [track["path"] for track in constraint_tracks] == [["recipe", "constraint", 0], ["recipe", "constraint", 1]]
+    assert [track["label"] for track in constraint_tracks] == ["place RightHand", "out of reach"]
+    assert [track["met"] for track in constraint_tracks] == [True, False]
+    assert constraint_tracks[0]["place"] == [0.0, 1.2, 2.0]
+    assert constraint_tracks[1]["worst"] > 1.0
+    assert 3.0 <= constraint_tracks[1]["worst_time"] <= 3.2
     assert [track["kind"] for track in tracks[-2:]] == ["floor", "limits"]
     assert tracks[-1]["unit"] == "rad"
-    assert "out of reach" in " ".join(told["warnings"])
+    assert "out of reach" in " ".join(table["warnings"])
 
 
 def test_errors_are_shown_where_they_are(shop: Workshop, base: Path) -> None:
     wanted = document({"source": "sample:walk", "scale": 1.1}, constraint=[
         {"kind": "place", "spot": "Head", "target": [0.0, 9.0, 0.0], "start": 2.0, "end": 2.5},
     ])  # fmt: skip
-    work = solved(shop, wanted, base)
-    track = next(track for track in work.result()["tracks"] if track["kind"] == "place")
-    seconds = np.arange(len(track["errors"])) / len(track["errors"]) * work.motions_made[0].duration
+    solve_result = solved(shop, wanted, base)
+    track = next(track for track in solve_result.result()["tracks"] if track["kind"] == "place")
+    seconds = np.arange(len(track["errors"])) / len(track["errors"]) * solve_result.motions_made[0].duration
     inside = [error for time, error in zip(seconds, track["errors"], strict=True) if 2.05 < time < 2.45]
     outside = [error for time, error in zip(seconds, track["errors"], strict=True) if not 1.9 < time < 2.6]
     assert min(inside) > 100.0
@@ -193,10 +193,10 @@ def test_errors_are_shown_where_they_are(shop: Workshop, base: Path) -> None:
 
 
 def test_contacts_that_are_found_are_shown_but_are_not_the_documents(shop: Workshop, base: Path) -> None:
-    told = solved(shop, document({"source": "sample:walk", "scale": 0.9}), base).result()
-    found = [track for track in told["tracks"] if track["kind"] == "contact"]
-    assert len(found) > 20
-    assert {track["path"] for track in map(_hashable, found)} == {None}
+    table = solved(shop, document({"source": "sample:walk", "scale": 0.9}), base).result()
+    contact_tracks = [track for track in table["tracks"] if track["kind"] == "contact"]
+    assert len(contact_tracks) > 20
+    assert {track["path"] for track in map(_hashable, contact_tracks)} == {None}
 
 
 def _hashable(track: dict[str, Any]) -> dict[str, Any]:
@@ -225,22 +225,20 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
     seen = shop.view(wanted, base)
     names = ["source:lead", "source:follow", "result:lead", "result:follow"]
     assert [body["which"] for body in seen["bodies"]] == names
-    work = solved(shop, wanted, base)
-    assert [header["which"] for header, _ in work.motions()] == names
+    solve_result = solved(shop, wanted, base)
+    assert [header["which"] for header, _ in solve_result.motions()] == names
     labels = ["lead: source", "follow: source", "lead: result", "follow: result"]
     assert [body["label"] for body in seen["bodies"]] == labels
-    assert [performer.label for performer in work.performers] == labels
-    told = work.result()
-    assert {track["actor"] for track in told["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
-    held = [track for track in told["tracks"] if track["label"].endswith(("on lead", "on follow"))]
+    assert [shown_body.label for shown_body in solve_result.shown_bodies] == labels
+    table = solve_result.result()
+    assert {track["actor"] for track in table["tracks"] if track["kind"] == "contact"} == {"lead", "follow"}
+    held = [track for track in table["tracks"] if track["label"].endswith(("on lead", "on follow"))]
     assert held
     assert all(track["met"] for track in held)
-    assert work.clip("result:follow").motion is not None
-    assert work.quality("result:follow")["which"] == "result:follow"
-    with pytest.raises(
-        UnderstudyError, match=r"Nobody on the stage is called `result:folow`; nearest: `result:follow`"
-    ):
-        work.clip("result:folow")
+    assert solve_result.clip("result:follow").motion is not None
+    assert solve_result.quality("result:follow")["which"] == "result:follow"
+    with pytest.raises(UnderstudyError, match=r"No body is called `result:folow`; nearest: `result:follow`"):
+        solve_result.clip("result:folow")
 
 
 def test_several_actors_are_told_apart_by_actor_and_file(shop: Workshop, base: Path) -> None:
@@ -282,8 +280,8 @@ def test_props_stand_and_move(shop: Workshop, base: Path) -> None:
     wanted = document({"source": "sample:pick_up", "scale": 0.8}, reading={"fps": 60.0, "frames": "30:"})
     seen = shop.view(wanted, base)
     assert [(prop["name"], prop["moves"]) for prop in seen["props"]] == [("box", True)]
-    work = solved(shop, shop.filled(wanted, base), base)
-    _, arrays = work.motions()[0]
+    solve_result = solved(shop, shop.filled(wanted, base), base)
+    _, arrays = solve_result.motions()[0]
     scene = samples.motion("pick_up")
     (box,) = scene.props
     assert arrays["props"].shape == (len(arrays["times"]), 1, 7)
@@ -294,17 +292,17 @@ def test_props_stand_and_move(shop: Workshop, base: Path) -> None:
 
 def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None:
     wanted = shop.filled(document({"source": "sample:pick_up", "scale": 0.8}), base)
-    work = solved(shop, wanted, base)
-    (_, before), (_, after) = work.motions()
+    solve_result = solved(shop, wanted, base)
+    (_, before), (_, after) = solve_result.motions()
     hold = next(c for c in wanted["recipe"]["contact"] if c["on"] == "box")
     first, last = round(hold["start"] * 30), round(hold["end"] * 30)
     assert np.allclose(after["props"][: first - 1], before["props"][: first - 1])
-    hands = fk(work.motions_made[0]).points(["LeftHand", "RightHand"]).mean(axis=1)
+    hands = fk(solve_result.motions_made[0]).points(["LeftHand", "RightHand"]).mean(axis=1)
     away = np.linalg.norm(after["props"][first : last + 1, 0, :3] - hands[first : last + 1], axis=-1)
-    own = fk(work.prepared.actors[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
-    usual = np.linalg.norm(before["props"][first : last + 1, 0, :3] - own[first : last + 1], axis=-1)
+    hands = fk(solve_result.prepared.actors[0].motion).points(["LeftHand", "RightHand"]).mean(axis=1)
+    usual = np.linalg.norm(before["props"][first : last + 1, 0, :3] - hands[first : last + 1], axis=-1)
     assert np.abs(away - usual).max() < 0.1
-    # It is carried lower, and not as far.
+    # The smaller body carries it lower and less far.
     assert after["props"][last, 0, 1] < before["props"][last, 0, 1] - 0.05
     assert np.abs(np.diff(after["props"][:, 0, :3], axis=0)).max() < 0.1
 
@@ -324,9 +322,9 @@ def test_props_of_a_recipe_are_shown(shop: Workshop, base: Path) -> None:
 
 
 def test_a_body_that_morphs_is_shown_as_it_changes(shop: Workshop, base: Path) -> None:
-    work = solved(shop, document({"source": "sample:walk", "scale": 0.7, "morph": [1.0, 3.0]}), base)
-    _, arrays = work.motions()[1]
-    skeleton = work.motions_made[0].skeleton
+    solve_result = solved(shop, document({"source": "sample:walk", "scale": 0.7, "morph": [1.0, 3.0]}), base)
+    _, arrays = solve_result.motions()[1]
+    skeleton = solve_result.motions_made[0].skeleton
     leg, knee = skeleton.index["LeftUpLeg"], skeleton.index["LeftLeg"]
     lengths = np.linalg.norm(arrays["positions"][:, knee] - arrays["positions"][:, leg], axis=-1)
     assert lengths[-1] / lengths[0] == pytest.approx(0.7, abs=1e-4)
@@ -340,11 +338,11 @@ def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: Workshop,
     matched = {name for pair in seen["pairs"] for name in _names(pair["target"])}
     assert matched.isdisjoint(seen["target_left"])
     assert "Tail" in seen["target_left"]
-    pairs = shop.suggested(wanted, base)
+    pairs = shop.suggest_pairs(wanted, base)
     assert pairs == seen["pairs"]
-    own = {**wanted, "pairs": pairs}
-    assert shop.view(own, base)["correspondence"]["own"]
-    one, other = solved(shop, wanted, base), solved(shop, own, base)
+    with_pairs = {**wanted, "pairs": pairs}
+    assert shop.view(with_pairs, base)["correspondence"]["own"]
+    one, other = solved(shop, wanted, base), solved(shop, with_pairs, base)
     assert np.allclose(one.motions_made[0].rotations, other.motions_made[0].rotations)
     twisted = [{**pair, "twist": 30.0} if pair["target"] == "Head" else pair for pair in pairs]
     turned = solved(shop, {**wanted, "pairs": twisted}, base)
@@ -356,7 +354,7 @@ def _names(bones: str | list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("pair", "keys", "said"),
+    ("pair", "keys", "message"),
     [
         ({"source": "Hips", "target": "Nose"}, ("pairs", 0, "target"), "the target has no bone `Nose`"),
         ({"source": [], "target": "Hips"}, ("pairs", 0, "source"), "expected a bone of the source"),
@@ -367,9 +365,9 @@ def _names(bones: str | list[str]) -> list[str]:
     ],
 )
 def test_wrong_pairs_are_told_with_their_place(
-    shop: Workshop, base: Path, pair: Any, keys: tuple[Any, ...], said: str
+    shop: Workshop, base: Path, pair: Any, keys: tuple[Any, ...], message: str
 ) -> None:
-    with pytest.raises(FieldError, match=said) as caught:
+    with pytest.raises(FieldError, match=message) as caught:
         shop.view({**document({"source": "sample:walk", "target": "sample:dog"}), "pairs": [pair]}, base)
     assert caught.value.keys == keys
 
@@ -401,40 +399,40 @@ def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
 
 
 def test_quality_tells_where_to_look(walk: Performance) -> None:
-    told = walk.quality("result")
-    json.dumps(told, allow_nan=False)
-    found = {each["metric"]: each for each in told["measurements"]}
-    assert {"foot_skate", "floor", "joint_limit", "similarity", "smoothness"} <= set(found)
-    assert found["foot_skate"]["verdict"] == "good"
-    assert found["foot_skate"]["joint"] in walk.motions_made[0].skeleton.names + tuple(
+    table = walk.quality("result")
+    json.dumps(table, allow_nan=False)
+    by_metric = {row["metric"]: row for row in table["measurements"]}
+    assert {"foot_skate", "floor", "joint_limit", "similarity", "smoothness"} <= set(by_metric)
+    assert by_metric["foot_skate"]["verdict"] == "good"
+    assert by_metric["foot_skate"]["joint"] in walk.motions_made[0].skeleton.names + tuple(
         end.name for end in walk.motions_made[0].skeleton.ends
     )
-    assert 0.0 <= found["smoothness"]["time"] <= walk.motions_made[0].duration
-    for each in told["measurements"]:
-        for curve in each["curves"]:
+    assert 0.0 <= by_metric["smoothness"]["time"] <= walk.motions_made[0].duration
+    for row in table["measurements"]:
+        for curve in row["curves"]:
             assert len(curve["values"]) == len(shown_frames(walk.motions_made[0]))
-    assert told["faults"] == []
+    assert table["faults"] == []
 
 
 def test_other_ways_to_solve_show_their_faults(shop: Workshop, base: Path) -> None:
     wanted = document({"source": "sample:walk", "scale": {"legs": 0.7}}, options={"plants": "fixed"})
     walk = solved(shop, wanted, base)
     assert walk.result()["variants"] == []
-    asked: list[str] = []
-    beside = walk.variants(["4", "ik", "naive"], lambda text, _share: asked.append(text))
-    assert asked
-    told = beside.result()["variants"]
-    assert [each["which"] for each in told] == ["result", "variant:4", "variant:ik", "variant:naive"]
-    figures = {each["which"]: each["figures"] for each in told}
+    progress: list[str] = []
+    beside = walk.variants(["4", "ik", "naive"], lambda text, _share: progress.append(text))
+    assert progress
+    table = beside.result()["variants"]
+    assert [row["which"] for row in table] == ["result", "variant:4", "variant:ik", "variant:naive"]
+    figures = {row["which"]: row["figures"] for row in table}
     assert figures["variant:naive"]["unmet"] > figures["result"]["unmet"] == 0
     assert figures["variant:ik"]["jerk"] > 1.4 * figures["result"]["jerk"]
     assert figures["variant:naive"]["contacts_m"] > 0.1 > 0.001 > figures["variant:4"]["contacts_m"]
     assert [header["which"] for header, _ in beside.motions()][2:] == ["variant:4", "variant:ik", "variant:naive"]
-    verdicts = {each["metric"]: each["verdict"] for each in beside.quality("variant:naive")["measurements"]}
+    verdicts = {row["metric"]: row["verdict"] for row in beside.quality("variant:naive")["measurements"]}
     assert verdicts["foot_skate"] == "bad"
     again = beside.variants(["naive"], quiet)
-    assert again.others[0] is beside.others[2]
-    with pytest.raises(UnderstudyError, match="no other way to solve called `3`"):
+    assert again.solved_variants[0] is beside.solved_variants[2]
+    with pytest.raises(UnderstudyError, match="no variant `3`"):
         walk.variants(["3"], quiet)
 
 
@@ -482,22 +480,24 @@ def test_a_skin_is_sent_and_moves_with_the_joints(shop: Workshop, base: Path) ->
     source, result = shop.view(wanted, base)["bodies"]
     assert source["mesh"] is None
     assert result["mesh"].startswith("mesh/result?v=")
-    work = solved(shop, wanted, base)
-    assert work.mesh("source") is None
-    found = work.mesh("result")
-    assert found is not None
-    header, arrays = found
+    solve_result = solved(shop, wanted, base)
+    assert solve_result.mesh("source") is None
+    message = solve_result.mesh("result")
+    assert message is not None
+    header, arrays = message
     assert (header["on"], header["which"]) == ("mesh", "result")
     assert arrays["joints"].dtype == np.uint16
     assert np.allclose(arrays["weights"].sum(axis=1), 1.0)
     assert np.allclose(np.linalg.norm(arrays["normals"], axis=-1), 1.0, atol=1e-5)
-    motion = work.motions_made[0]
+    motion = solve_result.motions_made[0]
     pose = fk(motion)
-    assert np.allclose(_posed(arrays, pose, 40), skinned(work.prepared.actors[0].clip.meshes[0], motion)[40], atol=1e-4)
+    assert np.allclose(
+        _posed(arrays, pose, 40), skinned(solve_result.prepared.actors[0].clip.meshes[0], motion)[40], atol=1e-4
+    )
 
 
 def _posed(arrays: dict[str, np.ndarray], pose: Any, frame: int) -> np.ndarray:
-    """A skin as a page would draw it."""
+    """The vertices of a skin as the page draws them."""
     binds = arrays["bind"].transpose(0, 2, 1).astype(float)
     points = np.concatenate([arrays["positions"], np.ones((len(arrays["positions"]), 1))], axis=1)
     out = np.zeros((len(points), 3))
@@ -516,15 +516,17 @@ def test_a_skin_grows_with_the_bones(shop: Workshop, base: Path) -> None:
     assert shop.view(plain, base)["bodies"][1]["mesh"] != shop.view(long, base)["bodies"][1]["mesh"]
     heights = []
     for wanted in (plain, long):
-        work = solved(shop, wanted, base)
-        found = work.mesh("result")
-        assert found is not None
-        skeleton = work.motions_made[0].skeleton
+        solve_result = solved(shop, wanted, base)
+        message = solve_result.mesh("result")
+        assert message is not None
+        skeleton = solve_result.motions_made[0].skeleton
         thigh, knee = (skeleton.index[name] for name in ("LeftUpLeg", "LeftLeg"))
-        drawn = _posed(found[1], fk(work.motions_made[0]), 0)
+        drawn = _posed(message[1], fk(solve_result.motions_made[0]), 0)
         heights.append(np.ptp(drawn[:8, 1]))
         assert (
-            np.linalg.norm(drawn[:8].mean(axis=0) - fk(work.motions_made[0]).positions[0, [thigh, knee]].mean(axis=0))
+            np.linalg.norm(
+                drawn[:8].mean(axis=0) - fk(solve_result.motions_made[0]).positions[0, [thigh, knee]].mean(axis=0)
+            )
             < 0.05
         )
     assert heights[1] / heights[0] == pytest.approx(1.5, rel=0.05)
@@ -542,22 +544,22 @@ def test_clips_are_written_as_their_characters_files_are(shop: Workshop, base: P
 
 def test_a_function_of_the_users_takes_part(shop: Workshop, base: Path) -> None:
     (base / "mine.py").write_text("def level(points):\n    return points[:, 0, 1] - points[:, 1, 1]\n")
-    asked = {
+    constraint = {
         "kind": "function",
         "function": "mine:level",
         "points": ["LeftHand", "RightHand"],
         "start": 1.0,
         "end": 1.5,
     }
-    work = solved(shop, document({"source": "sample:walk", "scale": 0.9}, constraint=[asked]), base)
-    track = next(track for track in work.result()["tracks"] if track["kind"] == "function")
+    solve_result = solved(shop, document({"source": "sample:walk", "scale": 0.9}, constraint=[constraint]), base)
+    track = next(track for track in solve_result.result()["tracks"] if track["kind"] == "function")
     assert track["met"]
-    hands = fk(work.motions_made[0]).points(["LeftHand", "RightHand"])[30:46, :, 1]
+    hands = fk(solve_result.motions_made[0]).points(["LeftHand", "RightHand"])[30:46, :, 1]
     assert np.abs(hands[:, 0] - hands[:, 1]).max() < 2e-3
 
 
 @pytest.mark.parametrize(
-    ("tables", "keys", "said"),
+    ("tables", "keys", "message"),
     [
         ({"constraint": [{"kind": "plce"}]}, ("constraint", 0, "kind"), "there is no kind `plce`"),
         (
@@ -570,9 +572,9 @@ def test_a_function_of_the_users_takes_part(shop: Workshop, base: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
-    shop: Workshop, base: Path, tables: dict[str, Any], keys: tuple[Any, ...], said: str
+    shop: Workshop, base: Path, tables: dict[str, Any], keys: tuple[Any, ...], message: str
 ) -> None:
-    with pytest.raises(FieldError, match=said) as caught:
+    with pytest.raises(FieldError, match=message) as caught:
         shop.solve(document({"source": "sample:walk", "scale": 0.9}, **tables), base, watch=quiet)
     assert caught.value.keys == keys
 

@@ -1,4 +1,4 @@
-"""Solving while something is dragged: quick, local, independent of the way, and close to the finished solve."""
+"""Solves during a drag: fast, local, independent of earlier updates, and close to the finished solve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
 from understudy.studio.document import fresh
-from understudy.studio.live import compare, moved_in_time
+from understudy.studio.live import compare, shift_in_time
 from understudy.studio.performance import Performance
 from understudy.studio.workshop import Workshop
 
@@ -26,18 +26,18 @@ TIMES = np.arange(301) / 30.0
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 class Stage:
-    """A walk of ten seconds with plants and a hand that is kept in a place, solved in full."""
+    """A walk of ten seconds with plants and a hand held in place, solved in full."""
 
     def __init__(self, folder: Path, fps: float = 30.0) -> None:
         self.base, self.shop = folder, Workshop(folder / "session")
         understudy.write(samples.motion("walk", fps=fps, seconds=10.0).motion, folder / "walk.bvh")
-        made = fresh()
+        empty = fresh()
         actor = {"source": "walk.bvh", "scale": {"legs": 1.2}}
-        plain = self.shop.filled({**made, "recipe": {**made["recipe"], "actor": [actor]}}, folder)
+        plain = self.shop.filled({**empty, "recipe": {**empty["recipe"], "actor": [actor]}}, folder)
         self.plain, self.walk = plain, self.solve(plain)
         motion = self.walk.motions_made[0]
         self.hand = fk(motion).points(["RightHand"])[round(5.0 * motion.fps), 0] + [-0.05, 0.1, 0.0]
@@ -48,18 +48,18 @@ class Stage:
         return {"kind": "place", "spot": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
 
     def solve(self, document: dict[str, Any], before: Any = None) -> Performance:
-        work = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
-        assert isinstance(work, Performance)
-        return work
+        solve_result = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
+        assert isinstance(solve_result, Performance)
+        return solve_result
 
     @staticmethod
     def changed(document: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
-        made = copy.deepcopy(document)
-        table = made
+        changed_document = copy.deepcopy(document)
+        table = changed_document
         for key in path[:-1]:
             table = table[key]
         table[path[-1]] = value
-        return made
+        return changed_document
 
     def drag(self, start: Performance, documents: list[dict[str, Any]]) -> Performance:
         shown = start
@@ -81,8 +81,8 @@ def apart(live: Performance, full: Performance) -> tuple[float, float]:
     return float(away.max()), float(away.mean())
 
 
-def off(work: Performance, kind: str = "place") -> float:
-    return max(each.off.max() for each in work.held if each.constraint.kind == kind)
+def off(solve_result: Performance, kind: str = "place") -> float:
+    return max(each.off.max() for each in solve_result.held if each.constraint.kind == kind)
 
 
 def hand_drag(stage: Stage, to: list[float], steps: int = 6) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def hand_drag(stage: Stage, to: list[float], steps: int = 6) -> list[dict[str, A
     return [stage.changed(stage.document, ["recipe", "constraint", 0], stage.place(stage.hand + way)) for way in ways]
 
 
-# ------------------------------------------------------------------------------------------- close to what it will be
+# --------------------------------------------------------------------------------------- close to the finished solve
 
 
 def test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one(stage: Stage) -> None:
@@ -144,7 +144,7 @@ def test_the_way_of_a_drag_is_forgotten_while_it_stays(stage: Stage) -> None:
     assert mean < 0.001
 
 
-# ------------------------------------------------------------------------------------------------------------- locally
+# ------------------------------------------------------------------------------------------------------------ windows
 
 
 def test_only_a_window_changes_and_only_that_is_sent(stage: Stage) -> None:
@@ -196,12 +196,12 @@ def test_a_fast_clip_is_dragged_at_the_rate_that_is_shown(tmp_path: Path) -> Non
     _, shown = stage.full.motions()[1]
     first, last = header["part"]
     assert np.allclose(arrays["times"], shown["times"][first:last])
-    # At its ends a window is what is shown already.
+    # The ends of a window equal the motion shown before.
     assert np.allclose(arrays["positions"][0], shown["positions"][first], atol=1e-4)
     assert np.allclose(arrays["positions"][-1], shown["positions"][last - 1], atol=1e-4)
 
 
-# --------------------------------------------------------------------------------------------------- whatever is asked
+# ------------------------------------------------------------------------------------------------------ other changes
 
 
 def test_what_is_out_of_reach_is_shown_as_near_as_it_gets(stage: Stage) -> None:
@@ -219,7 +219,7 @@ def test_other_things_can_be_dragged_too(stage: Stage) -> None:
     for path, value in (
         (["recipe", "options"], {**stage.document["recipe"]["options"], "plants": "fixed"}),
         (["recipe", "solver"], {"name": "ik"}),
-        (["pairs"], [{**pair, "twist": 5.0} for pair in stage.shop.suggested(stage.document, stage.base)]),
+        (["pairs"], [{**pair, "twist": 5.0} for pair in stage.shop.suggest_pairs(stage.document, stage.base)]),
     ):
         live = stage.solve(stage.changed(stage.document, path, value), stage.full)
         assert live.live
@@ -228,37 +228,38 @@ def test_other_things_can_be_dragged_too(stage: Stage) -> None:
 
 
 def test_contacts_that_are_found_stay_found_while_dragging(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
-    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
+    shop, empty = Workshop(tmp_path), fresh()
+    document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     live = shop.solve(
         Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8), tmp_path, watch=quiet, before=full, live=True
     )
     paths = [
-        [track["path"] for track in work.result()["tracks"] if track["kind"] == "contact"] for work in (full, live)
+        [track["path"] for track in solve_result.result()["tracks"] if track["kind"] == "contact"]
+        for solve_result in (full, live)
     ]
     assert paths[0] == paths[1]
     assert set(paths[0]) == {None}
 
 
 def test_two_dancers_are_dragged_together(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
+    shop, empty = Workshop(tmp_path), fresh()
     actors = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
               (("lead", 1.0), ("follow", 0.9))]  # fmt: skip
-    document = shop.filled({**made, "recipe": {**made["recipe"], "actor": actors}}, tmp_path)
+    document = shop.filled({**empty, "recipe": {**empty["recipe"], "actor": actors}}, tmp_path)
     full = shop.solve(document, tmp_path, watch=quiet)
     number = next(i for i, c in enumerate(document["recipe"]["contact"]) if c["on"] == "floor" and c["start"] > 2.0)
     end = document["recipe"]["contact"][number]["end"]
     changed = Stage.changed(document, ["recipe", "contact", number, "end"], end - 0.1)
     live = shop.solve(changed, tmp_path, watch=quiet, before=full, live=True)
     assert [header["which"] for header, _ in live.motions(True)] == ["result:lead", "result:follow"]
-    told = live.result(1)
-    assert all(track["met"] for track in told["tracks"] if track["label"].endswith(("on lead", "on follow")))
+    table = live.result(1)
+    assert all(track["met"] for track in table["tracks"] if track["label"].endswith(("on lead", "on follow")))
 
 
 def test_a_driven_body_is_dragged_too(tmp_path: Path) -> None:
-    shop, made = Workshop(tmp_path), fresh()
-    document = {**made, "recipe": {**made["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
+    shop, empty = Workshop(tmp_path), fresh()
+    document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     smaller = Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8)
     live = shop.solve(smaller, tmp_path, watch=quiet, before=full, live=True)
@@ -275,7 +276,7 @@ def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage:
     assert off(stage.solve(document, stage.full)) < 0.005
 
 
-# ------------------------------------------------------------------------------------------------- what has changed
+# -------------------------------------------------------------------------------------------- comparing constraints
 
 
 def place(**values: Any) -> Place:
@@ -305,16 +306,16 @@ def test_a_bound_differs_only_where_it_newly_holds() -> None:
 
 
 def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:
-    inside = moved_in_time(place(start=1.0, end=9.0), 2.0, 5.0)
+    inside = shift_in_time(place(start=1.0, end=9.0), 2.0, 5.0)
     assert (inside.start, inside.end) == (0.0, 3.0)
-    instants = moved_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
+    instants = shift_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
     assert instants.instants == (0.5,)
     assert np.array_equal(instants.frames(TIMES[:91]), [15])
     path = Follow(spot=PointRef(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
-    assert np.array_equal(moved_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
+    assert np.array_equal(shift_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
     timed = Function(
         function=lambda points, times: points[:, 0, 0] - times, points=(PointRef(point="hand"),), timed=True
     )
-    moved = moved_in_time(timed, 2.0, 5.0)
+    moved = shift_in_time(timed, 2.0, 5.0)
     assert isinstance(moved, Function)
     assert np.allclose(moved.function(np.zeros((2, 1, 3)), np.array([0.0, 1.0])), [-2.0, -3.0])

@@ -1,4 +1,4 @@
-"""Transitions and analogies in the studio, and forms for everything that can be chosen."""
+"""Transitions, analogies and forms in the studio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.figure.kinematics import fk
 from understudy.solve.solvers import solvers
-from understudy.studio.analogies import Likeness
+from understudy.studio.analogies import AnalogyResult
 from understudy.studio.document import fresh
 from understudy.studio.forms import form, formats, forms
 from understudy.studio.transitions import TransitionResult
@@ -25,7 +25,7 @@ from understudy.studio.workshop import Workshop
 
 
 def quiet(_text: str, _share: float) -> None:
-    """Watches nothing."""
+    """A progress callback that does nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +39,14 @@ def shop(base: Path) -> Workshop:
 
 
 def passage(**choice: Any) -> dict[str, Any]:
-    made = fresh()
-    return {**made, "mode": "transition", "transition": {**made["transition"], **choice}}
+    empty = fresh()
+    return {**empty, "mode": "transition", "transition": {**empty["transition"], **choice}}
 
 
 def likeness(**choice: Any) -> dict[str, Any]:
-    made = fresh()
+    empty = fresh()
     clips = {"a_example": "sample:walk", "b_example": "sample:dog_walk", "a_new": "sample:march"}
-    return {**made, "mode": "analogy", "analogy": {**made["analogy"], **clips, **choice}}
+    return {**empty, "mode": "analogy", "analogy": {**empty["analogy"], **clips, **choice}}
 
 
 # --------------------------------------------------------------------------------------------------------- transitions
@@ -60,57 +60,57 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Works
     seen = shop.view(wanted, base)
     assert [body["which"] for body in seen["bodies"]] == ["first", "second"]
     assert len(seen["correspondence"]["pairs"]) > 10
-    work = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(work, TransitionResult)
+    solve_result = shop.solve(wanted, base, watch=quiet)
+    assert isinstance(solve_result, TransitionResult)
     after = shop.view(wanted, base)
     assert [body["which"] for body in after["bodies"]] == ["first", "second", "result"]
-    assert after["duration"] == work.found.motion.duration
-    assert len(after["bodies"][2]["joints"]) == work.found.motion.skeleton.num_joints
-    told = work.result(None)
-    json.dumps([after, told], allow_nan=False)
-    blend = told["blend"]
+    assert after["duration"] == solve_result.transition.motion.duration
+    assert len(after["bodies"][2]["joints"]) == solve_result.transition.motion.skeleton.num_joints
+    table = solve_result.result(None)
+    json.dumps([after, table], allow_nan=False)
+    blend = table["blend"]
     assert 0.0 < blend["start"] < blend["end"] < after["duration"]
-    assert blend["leave"] == pytest.approx(work.found.match.leave)
-    assert told["faults"] == []
-    plants = [track for track in told["tracks"] if track["kind"] == "contact"]
+    assert blend["leave"] == pytest.approx(solve_result.transition.match.leave)
+    assert table["faults"] == []
+    plants = [track for track in table["tracks"] if track["kind"] == "contact"]
     assert plants
     assert all(track["met"] for track in plants)
     assert all(blend["start"] - 0.1 < track["start"] <= track["end"] < blend["end"] + 0.1 for track in plants)
-    understudy.write(work.clip("result"), base / "man_into_dog.bvh")
+    understudy.write(solve_result.clip("result"), base / "man_into_dog.bvh")
     back = understudy.read(base / "man_into_dog.bvh").motion
     assert back is not None
-    assert np.allclose(fk(back).positions, fk(work.found.motion).positions, atol=1e-3)
-    assert work.quality("result")["measurements"]
+    assert np.allclose(fk(back).positions, fk(solve_result.transition.motion).positions, atol=1e-3)
+    assert solve_result.quality("result")["measurements"]
 
 
 def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: Workshop, base: Path) -> None:
     wanted = passage(first="sample:walk", second="sample:run", leave=2.0, enter=1.0, seconds=1.0)
-    work = shop.solve(wanted, base, watch=quiet)
-    blend = work.result()["blend"]
+    solve_result = shop.solve(wanted, base, watch=quiet)
+    blend = solve_result.result()["blend"]
     assert blend["end"] - blend["start"] == pytest.approx(1.0, abs=0.05)
     assert (blend["leave"], blend["enter"]) == (pytest.approx(2.0, abs=0.05), pytest.approx(1.0, abs=0.05))
     moved = {**wanted, "transition": {**wanted["transition"], "leave": 2.5}}
-    live = shop.solve(moved, base, watch=quiet, before=work, live=True)
+    live = shop.solve(moved, base, watch=quiet, before=solve_result, live=True)
     assert [header["which"] for header, _ in live.motions(True)] == ["result"]
     assert live.result(4)["blend"]["leave"] == pytest.approx(2.5, abs=0.05)
     for key, moment in (("leave", 99.0), ("enter", -1.0)):
         wrong = {**wanted, "transition": {**wanted["transition"], key: moment}}
-        with pytest.raises(FieldError, match="expected a moment from 0 to") as caught:
+        with pytest.raises(FieldError, match="expected a time from 0 to") as caught:
             shop.solve(wrong, base, watch=quiet)
         assert caught.value.keys == ("transition", key)
 
 
 def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Workshop, base: Path) -> None:
     wanted = passage(first="sample:walk", second="sample:dog_walk")
-    pairs = shop.suggested(wanted, base)
+    pairs = shop.suggest_pairs(wanted, base)
     assert shop.view({**wanted, "pairs": pairs}, base)["correspondence"]["own"]
     other = {**wanted, "pairs": [{"source": "NoSuchBone", "target": "Hips"}]}
     assert not shop.view(other, base)["correspondence"]["own"]
-    work = shop.solve(other, base, watch=quiet)
-    assert isinstance(work, TransitionResult)
-    assert any("left aside" in note for note in work.notes)
+    solve_result = shop.solve(other, base, watch=quiet)
+    assert isinstance(solve_result, TransitionResult)
+    assert any("are ignored" in note for note in solve_result.notes)
     with pytest.raises(understudy.UnderstudyError, match="Only a retarget"):
-        work.variants(["4"], quiet)
+        solve_result.variants(["4"], quiet)
 
 
 # ----------------------------------------------------------------------------------------------------------- analogies
@@ -118,44 +118,44 @@ def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Works
 
 def test_an_analogy_shows_its_clips_and_matched_markers(shop: Workshop, base: Path) -> None:
     wanted = likeness()
-    work = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(work, Likeness)
+    solve_result = shop.solve(wanted, base, watch=quiet)
+    assert isinstance(solve_result, AnalogyResult)
     seen = shop.view(wanted, base)
     assert [body["which"] for body in seen["bodies"]] == ["a_example", "b_example", "a_new", "result"]
-    told = work.result()
-    json.dumps([seen, told], allow_nan=False)
+    table = solve_result.result()
+    json.dumps([seen, table], allow_nan=False)
     by_body: dict[str, set[int]] = {}
-    for marker in told["markers"]:
+    for marker in table["markers"]:
         body = next(body for body in seen["bodies"] if body["which"] == marker["which"])
         assert marker["joint"] in {joint["name"] for joint in body["joints"]}
         by_body.setdefault(marker["which"], set()).add(marker["pair"])
     assert by_body["result"] == by_body["b_example"]
     assert by_body["a_new"] == by_body["a_example"]
     assert by_body["a_new"] <= by_body["result"]
-    assert work.clip("result").motion is not None
-    assert told["faults"] == []
-    assert shop.solve(wanted, base, watch=quiet) is work
+    assert solve_result.clip("result").motion is not None
+    assert table["faults"] == []
+    assert shop.solve(wanted, base, watch=quiet) is solve_result
 
 
 def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
     plain = shop.solve(likeness(), base, watch=quiet)
-    assert isinstance(plain, Likeness)
-    lifted = fk(plain.shown).points(["LeftForePaw"])[:, 0]
+    assert isinstance(plain, AnalogyResult)
+    lifted = fk(plain.motion).points(["LeftForePaw"])[:, 0]
     frame = int(np.argmax(lifted[20:-20, 1])) + 20
     place = (lifted[frame] + [0.0, 0.08, 0.05]).tolist()
     wanted = likeness(poses=[{"frame": frame, "drags": {"LeftForePaw": place}}])
     live = shop.solve(wanted, base, watch=quiet, before=plain, live=True)
-    assert isinstance(live, Likeness)
+    assert isinstance(live, AnalogyResult)
     ((header, arrays),) = live.motions(True)
     assert header["which"] == "result"
-    shown = fk(live.shown).points(["LeftForePaw"])[:, 0]
+    shown = fk(live.motion).points(["LeftForePaw"])[:, 0]
     assert np.linalg.norm(shown[frame] - place) < 1e-3
     far = np.abs(np.arange(len(shown)) - frame) > 20
     assert np.allclose(shown[far], lifted[far])
-    assert len(arrays["positions"]) == live.shown.num_frames
+    assert len(arrays["positions"]) == live.motion.num_frames
     full = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(full, Likeness)
-    reached = fk(full.shown).points(["LeftForePaw"])[frame, 0]
+    assert isinstance(full, AnalogyResult)
+    reached = fk(full.motion).points(["LeftForePaw"])[frame, 0]
     assert np.linalg.norm(reached - place) < 0.005
     assert all(track["met"] for track in full.result()["tracks"] if track["kind"] != "contact")
     track = next(track for track in full.result()["tracks"] if track["kind"] == "pose")
@@ -165,7 +165,7 @@ def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "keys", "said"),
+    ("choice", "keys", "message"),
     [
         ({"settings": {"eigenvectors": 0}}, ("analogy", "settings"), "at least one eigenvector"),
         ({"settings": {"kolour": 1}}, ("analogy", "settings", "kolour"), "there is no key `kolour`"),
@@ -180,9 +180,9 @@ def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_an_analogy_is_told_with_its_place(
-    shop: Workshop, base: Path, choice: dict[str, Any], keys: tuple[Any, ...], said: str
+    shop: Workshop, base: Path, choice: dict[str, Any], keys: tuple[Any, ...], message: str
 ) -> None:
-    with pytest.raises(FieldError, match=said) as caught:
+    with pytest.raises(FieldError, match=message) as caught:
         shop.solve(likeness(**choice), base, watch=quiet)
     assert caught.value.keys == keys
 
@@ -191,11 +191,11 @@ def test_what_is_wrong_with_an_analogy_is_told_with_its_place(
 
 
 def test_every_kind_and_solver_has_a_form() -> None:
-    told = forms()
-    json.dumps(told, allow_nan=False)
-    assert set(told["constraint"]) == set(kinds())
-    assert set(told["solver"]) == set(solvers())
-    for group in (*told["constraint"].values(), *told["solver"].values(), told["options"], told["actor"]):
+    table = forms()
+    json.dumps(table, allow_nan=False)
+    assert set(table["constraint"]) == set(kinds())
+    assert set(table["solver"]) == set(solvers())
+    for group in (*table["constraint"].values(), *table["solver"].values(), table["options"], table["actor"]):
         assert group["about"]
         for field in group["fields"]:
             assert field["type"] in (
@@ -204,32 +204,32 @@ def test_every_kind_and_solver_has_a_form() -> None:
             assert field["type"] != "choice" or len(field["choices"]) > 1
 
 
-def _fields(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {field["name"]: field for field in told["fields"]}
+def _fields(table: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {field["name"]: field for field in table["fields"]}
 
 
 def test_fields_are_told_as_they_are_edited() -> None:
-    told = forms()
-    place = _fields(told["constraint"]["place"])
+    table = forms()
+    place = _fields(table["constraint"]["place"])
     assert (place["spot"]["type"], place["spot"]["required"]) == ("spot", True)
     assert (place["target"]["type"], place["target"]["gizmo"]) == ("vector", "place")
     assert (place["start"]["type"], place["start"]["default"]) == ("number", None)
     assert place["priority"]["type"] == "whole"
     assert list(place)[:2] == ["spot", "target"]
-    region = _fields(told["constraint"]["region"])
+    region = _fields(table["constraint"]["region"])
     assert region["shape"]["choices"] == ["above", "half_space", "box", "sphere", "outside_sphere"]
     assert (region["normal"]["gizmo"], region["size"]["gizmo"], region["centre"]["gizmo"]) == (
         "direction", "size", "place",
     )  # fmt: skip
-    assert _fields(told["constraint"]["follow"])["path"]["gizmo"] == "path"
-    assert "gizmo" not in _fields(told["constraint"]["follow"])["offset"]
-    assert _fields(told["constraint"]["pose"])["posed"]["type"] == "spots"
-    assert _fields(told["options"])["plants"]["choices"] == ["free", "fixed", "none"]
-    assert _fields(told["options"])["keep"]["type"] == "names"
-    assert _fields(told["options"])["spacing"]["default"] == "auto"
-    assert _fields(told["actor"])["align"]["choices"] == ["direction", "stance"]
-    assert _fields(told["actor"])["scale"]["type"] == "other"
-    assert _fields(told["reading"])["lenient"]["type"] == "flag"
+    assert _fields(table["constraint"]["follow"])["path"]["gizmo"] == "path"
+    assert "gizmo" not in _fields(table["constraint"]["follow"])["offset"]
+    assert _fields(table["constraint"]["pose"])["posed"]["type"] == "spots"
+    assert _fields(table["options"])["plants"]["choices"] == ["free", "fixed", "none"]
+    assert _fields(table["options"])["keep"]["type"] == "names"
+    assert _fields(table["options"])["spacing"]["default"] == "auto"
+    assert _fields(table["actor"])["align"]["choices"] == ["direction", "stance"]
+    assert _fields(table["actor"])["scale"]["type"] == "other"
+    assert _fields(table["reading"])["lenient"]["type"] == "flag"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -257,16 +257,20 @@ class Wiggle(Constraint):
 
 
 def test_a_new_kind_gets_a_form_by_its_fields_alone() -> None:
-    told = _fields(form(Wiggle))
-    assert told["how"]["choices"] == ["fast", "slow"]
-    assert (told["towards"]["type"], told["towards"]["gizmo"], told["towards"]["required"]) == ("vector", "place", True)
+    table = _fields(form(Wiggle))
+    assert table["how"]["choices"] == ["fast", "slow"]
+    assert (table["towards"]["type"], table["towards"]["gizmo"], table["towards"]["required"]) == (
+        "vector",
+        "place",
+        True,
+    )
 
 
 def test_defaults_of_forms_make_what_they_are_the_defaults_of() -> None:
     from understudy.figure.contacts import Detection
 
-    told = forms()["detection"]
-    values = {field["name"]: field["default"] for field in told["fields"]}
+    table = forms()["detection"]
+    values = {field["name"]: field["default"] for field in table["fields"]}
     assert build(Detection, values) == Detection()
 
 

@@ -43,23 +43,23 @@ def studio(
     check_packages()
     from understudy.studio.server import listen, make_app, new_token, serve
 
-    made = make_session(files, folders, session)
+    opened_session = make_session(files, folders, session)
     listening = listen(port)
     port = listening.getsockname()[1]
     token = new_token()
     url = f"http://127.0.0.1:{port}/?token={token}"
-    note(made.notices)
+    note(opened_session.notices)
 
     def started() -> None:
-        said = {"url": url, "port": port, "session": str(made.keeper.folder), "pid": os.getpid()}
+        summary = {"url": url, "port": port, "session": str(opened_session.store.folder), "pid": os.getpid()}
         if as_json:
-            print_json({**said, "folders": [str(path) for path in made.folders.opened]})
+            print_json({**summary, "folders": [str(path) for path in opened_session.folders.opened]})
         else:
-            click.echo(f"The studio is at {url}\nCtrl-C ends it; the session is kept in {made.keeper.folder}")
+            click.echo(f"The studio is at {url}\nCtrl-C ends it; the session is kept in {opened_session.store.folder}")
         if not no_browser:
-            show(url)
+            open_browser(url)
 
-    serve(make_app(made, page, port=port, token=token), listening, started)
+    serve(make_app(opened_session, page, port=port, token=token), listening, started)
 
 
 def find_page() -> Path:
@@ -94,31 +94,31 @@ def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str 
     from understudy.studio.session import Keeper, Session, default_folder
     from understudy.studio.workshop import Workshop
 
-    keeper = Keeper(Path(session) if session is not None else default_folder(Path.cwd()))
-    keeper.claim()
+    store = Keeper(Path(session) if session is not None else default_folder(Path.cwd()))
+    store.claim()
     try:
-        kept, damaged = keeper.load()
-        opened = Folders(folders_of(files, folders), keeper.folder / "uploads", kept.base)
-        made = Session(keeper, kept, opened, Workshop(keeper.folder), [damaged])
-        named = [name if name.startswith(SAMPLE) else str(Path(name).absolute()) for name in files]
-        stamps = [[name, _changed_at(name)] for name in named]
-        if files and stamps != made.opened:
-            document = first_document(made.document, tuple(named), opened, made.workshop)
-            made.begin(f"open {', '.join(files)}", document, stamps)
+        saved, notice = store.load()
+        opened = Folders(folders_of(files, folders), store.folder / "uploads", saved.base)
+        new_session = Session(store, saved, opened, Workshop(store.folder), [notice])
+        names = [name if name.startswith(SAMPLE) else str(Path(name).absolute()) for name in files]
+        stamps = [[name, _changed_at(name)] for name in names]
+        if files and stamps != new_session.opened:
+            document = first_document(new_session.document, tuple(names), opened, new_session.document_solver)
+            new_session.set_first_document(f"open {', '.join(files)}", document, stamps)
     except BaseException:
-        keeper.close()
+        store.close()
         raise
-    return made
+    return new_session
 
 
 def folders_of(files: tuple[str, ...], folders: tuple[str, ...]) -> tuple[Path, ...]:
     """The folders to open: those named, else the current one; and those of the files."""
     from understudy.io.files import split_clip
 
-    own = [split_clip(file)[0].parent for file in files if not file.startswith(SAMPLE)]
+    file_folders = [split_clip(file)[0].parent for file in files if not file.startswith(SAMPLE)]
     chosen = [Path(folder) for folder in folders or (".",)]
     # A recipe names its files, and the modules of its functions, from its own folder.
-    return tuple([*own, *chosen] if any(_is_recipe(file) for file in files) else [*chosen, *own])
+    return tuple([*file_folders, *chosen] if any(_is_recipe(file) for file in files) else [*chosen, *file_folders])
 
 
 def _changed_at(name: str) -> int:
@@ -132,7 +132,7 @@ def _is_recipe(file: str) -> bool:
     return Path(file).suffix.lower() == ".toml" and not file.startswith(SAMPLE)
 
 
-def show(url: str) -> None:
+def open_browser(url: str) -> None:
     """Open the page in the user's browser; where there is none, the address was printed."""
     import threading
     import webbrowser

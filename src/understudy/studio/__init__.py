@@ -1,3 +1,3 @@
-"""The studio: a local page in which a retarget is made by hand and eye, and solved again while it is dragged."""
+"""The studio: a local web page to edit a retarget, which is solved again during every drag."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Correspondence as the page shows it: pairs with confidence and reason, what is left over, and pairs made by hand."""
+"""Correspondences as the page shows and edits them."""
 
 from __future__ import annotations
 
@@ -17,36 +17,34 @@ from understudy.figure.skeleton import Skeleton
 
 Table = dict[str, Any]
 
-BY_HAND = Pair.reason
-"""The reason of pairs that nobody gives one for."""
 
-
-def suggested(
+def suggest_pairs(
     source: Skeleton, target: Skeleton, source_motion: Motion | None = None, target_motion: Motion | None = None
 ) -> Correspondence:
-    """The pairs that are found by themselves."""
+    """The automatic correspondence: by equal names if the structure is the same, else suggested."""
     if same_structure(source, target):
         return same_names(source, target)
     return suggest(source, target, source_motion=source_motion, target_motion=target_motion)
 
 
-def correspondence_of(pairs: Sequence[Any], source: Skeleton, target: Skeleton) -> Correspondence:
-    """The map that pairs of a document make; what is wrong with it is told with the pair."""
+def read_correspondence(pairs: Sequence[Any], source: Skeleton, target: Skeleton) -> Correspondence:
+    """The correspondence of a document's pairs; errors carry the path of the pair."""
     if not isinstance(pairs, list):
         raise FieldError(f"expected a list of pairs, got {type(pairs).__name__}", ("pairs",))
-    made = []
-    for number, table in enumerate(pairs):
+    checked = []
+    for index, table in enumerate(pairs):
         try:
-            made.append(_pair(table, source, target))
+            checked.append(_pair(table, source, target))
         except FieldError as error:
-            raise FieldError(error.message, ("pairs", number, *error.keys), hint=error.hint) from None
+            raise FieldError(error.message, ("pairs", index, *error.keys), hint=error.hint) from None
         except UnderstudyError as error:
-            raise FieldError(error.message, ("pairs", number), hint=error.hint) from None
+            raise FieldError(error.message, ("pairs", index), hint=error.hint) from None
     try:
-        return Correspondence(source=source, target=target, pairs=tuple(made))
+        return Correspondence(source=source, target=target, pairs=tuple(checked))
     except UnderstudyError as error:
-        spoken = [i for i, p in enumerate(made) if any(f"`{bone}`" in error.message for bone in (*p.source, *p.target))]
-        raise FieldError(error.message, ("pairs", *spoken[-1:]), hint=error.hint) from None
+        bones = [(*pair.source, *pair.target) for pair in checked]
+        mentioned = [i for i, names in enumerate(bones) if any(f"`{name}`" in error.message for name in names)]
+        raise FieldError(error.message, ("pairs", *mentioned[-1:]), hint=error.hint) from None
 
 
 def _pair(table: Any, source: Skeleton, target: Skeleton) -> Pair:
@@ -55,7 +53,7 @@ def _pair(table: Any, source: Skeleton, target: Skeleton) -> Pair:
     for key in table:
         if key not in ("source", "target", *PAIR_KEYS):
             raise unknown_key(key, ["source", "target", *PAIR_KEYS])
-    bones = {side: _bones(table, side, whose) for side, whose in (("source", source), ("target", target))}
+    bones = {side: _bones(table, side, skeleton) for side, skeleton in (("source", source), ("target", target))}
     values = {}
     for key, kind in PAIR_KEYS.items():
         if table.get(key) is not None:
@@ -69,10 +67,10 @@ def _pair(table: Any, source: Skeleton, target: Skeleton) -> Pair:
 
 
 def _bones(table: Table, side: str, skeleton: Skeleton) -> tuple[str, ...]:
-    given = table.get(side)
-    names = [given] if isinstance(given, str) else given
+    value = table.get(side)
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise FieldError(f"expected a bone of the {side} or a list of them, got {given!r}", (side,))
+        raise FieldError(f"expected a bone of the {side} or a list of them, got {value!r}", (side,))
     for name in names:
         if name not in skeleton.index:
             raise FieldError(f"the {side} has no bone `{name}`; {nearest_names(name, skeleton.names)}", (side,))
@@ -80,8 +78,8 @@ def _bones(table: Table, side: str, skeleton: Skeleton) -> tuple[str, ...]:
 
 
 def pair_tables(correspondence: Correspondence) -> list[Table]:
-    """Pairs as a document holds them; the twist in degrees."""
-    found = []
+    """Pairs as document tables; twist in degrees."""
+    tables = []
     for pair in correspondence.pairs:
         table: Table = {
             "source": pair.source[0] if len(pair.source) == 1 else list(pair.source),
@@ -93,12 +91,12 @@ def pair_tables(correspondence: Correspondence) -> list[Table]:
             table["align"] = pair.align
         if pair.twist:
             table["twist"] = float(np.degrees(pair.twist))
-        found.append(table)
-    return found
+        tables.append(table)
+    return tables
 
 
 def correspondence_table(correspondence: Correspondence, source: str, target: str, *, own: bool) -> Table:
-    """A correspondence as the page is told of it, between two bodies on the stage."""
+    """A correspondence between two displayed bodies, as the page receives it."""
     return {
         "source": source,
         "target": target,

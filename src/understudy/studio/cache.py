@@ -1,4 +1,4 @@
-"""What was read and worked out before, found again as long as nothing that it came from has changed."""
+"""Cache of files read and values computed, keyed by what they depend on."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ from understudy.retarget.matching import assign
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
-LARGEST = 48
-"""Things kept; those not looked for longest go first."""
+MAX_ENTRIES = 48
+"""The least recently used entries are dropped beyond this number."""
 
 
 @dataclass(eq=False)
 class Cache:
-    """Things by what they were made from."""
+    """Values by the key that they were made from."""
 
-    things: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+    entries: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
-    def keep(self, key: Hashable, make: Callable[[], Thing], *sources: object) -> Thing:
-        """What was made from a key before, else made now; `sources` named in the key by `id` are kept alive with it."""
-        if key in self.things:
-            self.things.move_to_end(key)
-            found: Thing = self.things[key][0]
-            return found
-        made = make()
-        self.things[key] = (made, sources)
-        while len(self.things) > LARGEST:
-            self.things.popitem(last=False)
-        return made
+    def get(self, key: Hashable, make: Callable[[], Value], *sources: object) -> Value:
+        """The cached value of a key, made if missing; `sources` whose `id` is in the key are kept alive with it."""
+        if key in self.entries:
+            self.entries.move_to_end(key)
+            value: Value = self.entries[key][0]
+            return value
+        value = make()
+        self.entries[key] = (value, sources)
+        while len(self.entries) > MAX_ENTRIES:
+            self.entries.popitem(last=False)
+        return value
 
-    def loaded(self, cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
-        """An actor's motion and target, read only if a file or how it is read has changed."""
-        files = [cast.source, cast.target, reading.skeleton, reading.target_skeleton]
-        references = cast.source_reference, cast.target_reference
-        stamps = tuple(stamp(name, folder) for name in files)
+    def load_actor(self, spec: ActorSpec, reading: Reading, folder: Path) -> ActorData:
+        """An actor's motion and target; files are read again only if they or the reading options changed."""
+        files = [spec.source, spec.target, reading.skeleton, reading.target_skeleton]
+        references = spec.source_reference, spec.target_reference
+        stamps = tuple(file_stamp(name, folder) for name in files)
         key = ("files", *files, *references, reading, str(folder), stamps)
-        plain = self.keep(key, lambda: load(replace(cast, scale=None), reading, folder))
-        return self.keep(("sized", id(plain), repr(cast)), lambda: _sized(plain, cast), plain)
+        unscaled = self.get(key, lambda: load(replace(spec, scale=None), reading, folder))
+        return self.get(("scaled", id(unscaled), repr(spec)), lambda: _scale_target(unscaled, spec), unscaled)
 
-    def part(
-        self, loaded: ActorData, folder: Path, given: Correspondence | None = None
+    def load_assignment(
+        self, actor: ActorData, folder: Path, correspondence: Correspondence | None = None
     ) -> tuple[Assignment, list[str]]:
-        """An actor's part, matched and aligned only if something about it has changed."""
-        cast = loaded.spec
-        pairs = None if given is None else (given.pairs, given.points)
-        mapped = None if cast.map is None else (cast.map, stamp(cast.map, folder))
-        key = ("part", id(loaded), pairs, mapped)
-        return self.keep(key, lambda: assign(loaded, folder, given), loaded)
+        """An actor's assignment and its notes, recomputed only if the actor, the map or the pairs changed."""
+        spec = actor.spec
+        pairs = None if correspondence is None else (correspondence.pairs, correspondence.points)
+        map_key = None if spec.map is None else (spec.map, file_stamp(spec.map, folder))
+        key = ("assignment", id(actor), pairs, map_key)
+        return self.get(key, lambda: assign(actor, folder, correspondence), actor)
 
 
-def stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
-    """What tells whether a file has changed; None for a sample, and for what is not there."""
+def file_stamp(name: str | None, folder: Path) -> tuple[int, int] | None:
+    """Time of change and size of a file; None for a sample or a missing file."""
     if not name or name.startswith(SAMPLE):
         return None
     try:
-        found = split_clip(folder / name)[0].stat()
+        status = split_clip(folder / name)[0].stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-def content(*tables: Any) -> str:
-    """Tables as a text that is the same for the same content."""
+def content_key(*tables: Any) -> str:
+    """Tables as JSON with sorted keys, equal for equal content."""
     return json.dumps(tables, sort_keys=True, default=str)
 
 
-def _sized(plain: ActorData, cast: ActorSpec) -> ActorData:
-    """What was loaded without a scale, with the target as large as the actor says."""
-    if cast.scale is None:
-        return replace(plain, spec=cast)
-    target = scaled(plain.target, cast.scale)
-    own = None if plain.target_motion is None else replace(plain.target_motion, skeleton=target)
-    return replace(plain, spec=cast, target=target, target_motion=own)
+def _scale_target(unscaled: ActorData, spec: ActorSpec) -> ActorData:
+    """An actor loaded without a scale, with its target scaled as the spec says."""
+    if spec.scale is None:
+        return replace(unscaled, spec=spec)
+    target = scaled(unscaled.target, spec.scale)
+    target_motion = None if unscaled.target_motion is None else replace(unscaled.target_motion, skeleton=target)
+    return replace(unscaled, spec=spec, target=target, target_motion=target_motion)

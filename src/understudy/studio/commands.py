@@ -1,4 +1,4 @@
-"""What a page can ask for: every request by its name, with its arguments checked before anything is done."""
+"""The commands of a page, by name; arguments are checked before anything is done."""
 
 from __future__ import annotations
 
@@ -7,161 +7,165 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from understudy.base.errors import nearest_names
-from understudy.studio import export as giving
-from understudy.studio.document import changed, fresh
+from understudy.studio import export as exporting
+from understudy.studio.document import apply_changes, fresh
 from understudy.studio.messages import RequestError, json_text, parse_request
-from understudy.studio.opening import detected, opened, stem
+from understudy.studio.opening import open_file, stem, with_contacts
+from understudy.studio.publisher import Page, error_report
 from understudy.studio.session import Session
-from understudy.studio.show import Page, told
 
-VIEW = 1 << 16
-"""Letters of a view that is remembered, at most."""
+MAX_VIEW_CHARACTERS = 1 << 16
+"""Larger view settings are refused."""
 
-LABEL = 200
-"""Letters of a step's label that are kept."""
+MAX_LABEL_CHARACTERS = 200
+"""Longer step labels are cut."""
 
-CHANGING = ("edit", "undo", "redo", "open", "fresh", "detect", "suggest")
-"""Requests that change the document: one after the other."""
+CHANGING_COMMANDS = ("edit", "undo", "redo", "open", "fresh", "detect", "suggest")
+"""Commands that change the document; they run one after the other."""
 
-SHAPES = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+TYPE_NAMES = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 Arguments = dict[str, Any]
 
 
 async def answer(session: Session, page: Page, text: str) -> None:
-    """Do what a page asks for and tell it how that went."""
-    number: int | None = None
+    """Run a request of a page and send the reply."""
+    request_id: int | None = None
     try:
         request = parse_request(text)
-        number = request["id"]
+        request_id = request["id"]
         name = request["do"]
         if name not in COMMANDS:
-            raise RequestError(f"There is nothing called `{name}` to do; {nearest_names(name, COMMANDS)}")
-        if name in CHANGING:
-            async with session.changing:
+            raise RequestError(f"There is no command `{name}`; {nearest_names(name, COMMANDS)}")
+        if name in CHANGING_COMMANDS:
+            async with session.change_lock:
                 value = await COMMANDS[name](session, page, request)
         else:
             value = await COMMANDS[name](session, page, request)
     except Exception as error:
-        said = told(error)
-        page.tell(json_text({"on": "trouble", "trouble": said} if number is None else _reply(number, error=said)))
+        report = error_report(error)
+        message = {"on": "trouble", "trouble": report} if request_id is None else _reply(request_id, error=report)
+        page.send(json_text(message))
     else:
-        page.tell(json_text(_reply(number, value=value)))
+        page.send(json_text(_reply(request_id, value=value)))
 
 
-def _reply(number: int, **said: Any) -> dict[str, Any]:
-    return {"re": number, "ok": "error" not in said, **said}
+def _reply(request_id: int, **content: Any) -> dict[str, Any]:
+    return {"re": request_id, "ok": "error" not in content, **content}
 
 
-def _taken(given: Arguments, name: str, shape: type) -> Any:
-    value = given.get(name)
-    if not isinstance(value, shape) or isinstance(value, bool):
-        raise RequestError(f"`{given['do']}` needs {SHAPES[shape]} as `{name}`; got {value!r:.60}")
+def _argument(arguments: Arguments, name: str, type_: type) -> Any:
+    value = arguments.get(name)
+    if not isinstance(value, type_) or isinstance(value, bool):
+        raise RequestError(f"`{arguments['do']}` needs {TYPE_NAMES[type_]} as `{name}`; got {value!r:.60}")
     return value
 
 
-async def _hello(session: Session, page: Page, given: Arguments) -> None:
+async def _hello(session: Session, page: Page, arguments: Arguments) -> None:
     if not page.closed:
-        session.greet(page)
+        session.send_everything(page)
         session.pages.add(page)
 
 
-async def _edit(session: Session, page: Page, given: Arguments) -> None:
-    label, changes = _taken(given, "label", str), _taken(given, "changes", list)
-    await session.commit(label[:LABEL], changed(session.document, changes))
+async def _edit(session: Session, page: Page, arguments: Arguments) -> None:
+    label, changes = _argument(arguments, "label", str), _argument(arguments, "changes", list)
+    await session.commit(label[:MAX_LABEL_CHARACTERS], apply_changes(session.document, changes))
 
 
-async def _drag(session: Session, page: Page, given: Arguments) -> None:
-    session.drag(page, _taken(given, "seq", int), _taken(given, "changes", list))
+async def _drag(session: Session, page: Page, arguments: Arguments) -> None:
+    session.drag(page, _argument(arguments, "seq", int), _argument(arguments, "changes", list))
 
 
-async def _release(session: Session, page: Page, given: Arguments) -> None:
+async def _release(session: Session, page: Page, arguments: Arguments) -> None:
     session.release()
 
 
-async def _undo(session: Session, page: Page, given: Arguments) -> None:
+async def _undo(session: Session, page: Page, arguments: Arguments) -> None:
     await session.undo()
 
 
-async def _redo(session: Session, page: Page, given: Arguments) -> None:
+async def _redo(session: Session, page: Page, arguments: Arguments) -> None:
     await session.redo()
 
 
-async def _open(session: Session, page: Page, given: Arguments) -> None:
-    name, role = _taken(given, "name", str), _taken(given, "as", str)
-    folders, workshop = session.folders, session.workshop
+async def _open(session: Session, page: Page, arguments: Arguments) -> None:
+    name, role = _argument(arguments, "name", str), _argument(arguments, "as", str)
+    folders, document_solver = session.folders, session.document_solver
     label = f"open {stem(name)} as {role}"
-    await session.make(label, lambda document: opened(document, name, role, folders, workshop))
+    await session.commit_computed(label, lambda document: open_file(document, name, role, folders, document_solver))
 
 
-async def _fresh(session: Session, page: Page, given: Arguments) -> None:
+async def _fresh(session: Session, page: Page, arguments: Arguments) -> None:
     await session.commit("begin afresh", fresh())
 
 
-async def _detect(session: Session, page: Page, given: Arguments) -> None:
-    folders, workshop = session.folders, session.workshop
-    await session.make("find contacts", lambda document: detected(document, folders, workshop))
+async def _detect(session: Session, page: Page, arguments: Arguments) -> None:
+    folders, document_solver = session.folders, session.document_solver
+    await session.commit_computed("find contacts", lambda document: with_contacts(document, folders, document_solver))
 
 
-async def _suggest(session: Session, page: Page, given: Arguments) -> None:
-    base, workshop = session.folders.base, session.workshop
-    await session.make(
-        "take the suggested pairs", lambda document: {**document, "pairs": workshop.suggested(document, base)}
+async def _suggest(session: Session, page: Page, arguments: Arguments) -> None:
+    base, document_solver = session.folders.base, session.document_solver
+    await session.commit_computed(
+        "take the suggested pairs",
+        lambda document: {**document, "pairs": document_solver.suggest_pairs(document, base)},
     )
 
 
-async def _variants(session: Session, page: Page, given: Arguments) -> None:
-    names = _taken(given, "names", list)
+async def _variants(session: Session, page: Page, arguments: Arguments) -> None:
+    names = _argument(arguments, "names", list)
     if not all(isinstance(name, str) for name in names) or len(names) > 20:
         raise RequestError(f"Expected names of variants, at most 20; got {names!r:.60}")
     await session.add_variants(tuple(dict.fromkeys(names)))
 
 
-async def _browse(session: Session, page: Page, given: Arguments) -> Any:
-    folder = _taken(given, "folder", str)
-    return await asyncio.to_thread(session.folders.listing, folder)
+async def _browse(session: Session, page: Page, arguments: Arguments) -> Any:
+    folder = _argument(arguments, "folder", str)
+    return await asyncio.to_thread(session.folders.list_folder, folder)
 
 
-async def _save(session: Session, page: Page, given: Arguments) -> Any:
-    path = session.folders.to_write(_taken(given, "path", str))
-    await asyncio.to_thread(giving.save, session.document, session.folders.base, path)
+async def _save(session: Session, page: Page, arguments: Arguments) -> Any:
+    path = session.folders.output_path(_argument(arguments, "path", str))
+    await asyncio.to_thread(exporting.save, session.document, session.folders.base, path)
     return {"path": str(path)}
 
 
-async def _export(session: Session, page: Page, given: Arguments) -> Any:
-    path, which = session.folders.to_write(_taken(given, "path", str)), _taken(given, "which", str)
-    lost = await asyncio.to_thread(giving.export, await session.work(), which, path)
-    return {"path": str(path), "not_kept": list(lost)}
+async def _export(session: Session, page: Page, arguments: Arguments) -> Any:
+    path, which = session.folders.output_path(_argument(arguments, "path", str)), _argument(arguments, "which", str)
+    not_kept = await asyncio.to_thread(exporting.export, await session.finished_result(), which, path)
+    return {"path": str(path), "not_kept": list(not_kept)}
 
 
-async def _download(session: Session, page: Page, given: Arguments) -> Any:
-    wanted, which = _taken(given, "format", str), _taken(given, "which", str)
-    work = await session.work()
-    return await asyncio.to_thread(giving.download, work, which, wanted, session.document, session.downloads)
+async def _download(session: Session, page: Page, arguments: Arguments) -> Any:
+    format_name, which = _argument(arguments, "format", str), _argument(arguments, "which", str)
+    solve_result = await session.finished_result()
+    return await asyncio.to_thread(
+        exporting.download, solve_result, which, format_name, session.document, session.downloads
+    )
 
 
-async def _render(session: Session, page: Page, given: Arguments) -> Any:
-    kind, wanted = _taken(given, "kind", str), _taken(given, "format", str)
-    work, watch = await session.work(), session.show.watch()
-    shown = [(body["which"], body["label"]) for body in session.show.scene["bodies"]]
+async def _render(session: Session, page: Page, arguments: Arguments) -> Any:
+    kind, format_name = _argument(arguments, "kind", str), _argument(arguments, "format", str)
+    solve_result, watch = await session.finished_result(), session.publisher.watch()
+    bodies = [(body["which"], body["label"]) for body in session.publisher.scene["bodies"]]
     try:
         return await asyncio.to_thread(
-            giving.render, work, kind, wanted, shown, session.document, session.downloads, watch
+            exporting.render, solve_result, kind, format_name, bodies, session.document, session.downloads, watch
         )
     finally:
-        session.show.rest()
+        session.publisher.send_idle()
 
 
-async def _evaluate(session: Session, page: Page, given: Arguments) -> None:
-    which, work = _taken(given, "which", str), await session.work()
-    quality = await asyncio.to_thread(work.quality, which)
-    session.show.event({"on": "quality", "quality": quality})
+async def _evaluate(session: Session, page: Page, arguments: Arguments) -> None:
+    which, solve_result = _argument(arguments, "which", str), await session.finished_result()
+    quality = await asyncio.to_thread(solve_result.quality, which)
+    session.publisher.send_event({"on": "quality", "quality": quality})
 
 
-async def _remember(session: Session, page: Page, given: Arguments) -> None:
-    view = _taken(given, "view", dict)
-    if len(json_text(view)) > VIEW:
-        raise RequestError(f"A view of more than {VIEW} letters cannot be remembered")
+async def _remember(session: Session, page: Page, arguments: Arguments) -> None:
+    view = _argument(arguments, "view", dict)
+    if len(json_text(view)) > MAX_VIEW_CHARACTERS:
+        raise RequestError(f"A view of more than {MAX_VIEW_CHARACTERS} characters cannot be saved")
     session.remember(view)
 
 

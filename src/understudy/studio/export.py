@@ -1,4 +1,4 @@
-"""What leaves the studio: results and recipes as files, pictures and videos, downloads."""
+"""Writing results: clips, recipes, pictures, videos and downloads."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from understudy.recipe.writing import named_from
 from understudy.studio.document import Document
 from understudy.studio.messages import RequestError
 from understudy.studio.opening import stem
-from understudy.studio.scene import Work
+from understudy.studio.scene import SolveResult
 
-PICTURES = {"picture": ("png", "svg"), "video": ("mp4", "gif")}
+RENDER_FORMATS = {"picture": ("png", "svg"), "video": ("mp4", "gif")}
 
-KEPT = 16
-"""Downloads that are kept; older ones are removed."""
+MAX_DOWNLOADS = 16
+"""Older downloads are deleted."""
 
-MAP_HEAD = "A map of understudy: which bones of the source play which of the target. See `understudy map --help`."
+MAP_COMMENT = "A map of understudy: pairs of source and target bones. See `understudy map --help`."
 
 
 class Downloads:
-    """Files made to be fetched once or a few times by the page.
+    """Files that the page can download.
 
     Args:
-        folder: Where they are; emptied at the start.
+        folder: Their folder; emptied at the start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,86 +43,88 @@ class Downloads:
         shutil.rmtree(folder, ignore_errors=True)
 
     def make(self, name: str, fill: Callable[[Path], Any]) -> tuple[str, Any]:
-        """A file by a name, filled by a function; returns where the page finds it and what the function returned."""
+        """Make a file with `fill`; returns its address on the server and what `fill` returned."""
         place = self.folder / secrets.token_urlsafe(9)
         place.mkdir(parents=True)
         path = place / name
         try:
-            said = fill(path)
+            returned = fill(path)
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
-        older = sorted(self.folder.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-KEPT]
-        for each in older:
-            shutil.rmtree(each, ignore_errors=True)
-        return f"download/{place.name}/{name}", said
+        older = sorted(self.folder.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)[:-MAX_DOWNLOADS]
+        for folder in older:
+            shutil.rmtree(folder, ignore_errors=True)
+        return f"download/{place.name}/{name}", returned
 
     def find(self, place: str, name: str) -> Path | None:
-        """A file that was made."""
+        """The path of a download; None if there is none."""
         path = self.folder / place / name
         fits = all(re.fullmatch(r"[\w.+()-]+", part) and part.strip(".") for part in (place, name))
         return path if fits and path.is_file() else None
 
 
-def export(work: Work, which: str, path: Path) -> tuple[str, ...]:
-    """Write a result in the format that the ending tells; returns what the file could not hold."""
+def export(solve_result: SolveResult, which: str, path: Path) -> tuple[str, ...]:
+    """Write a clip in the format of the suffix; returns what the file cannot hold."""
     if format_of(path).write is None:
-        raise OptionError(f"`{path.name}`: files of this kind can be read, not written")
-    return write(work.clip(which), path)
+        raise OptionError(f"`{path.name}`: this format can be read but not written")
+    return write(solve_result.clip(which), path)
 
 
-def download(work: Work, which: str, wanted: str, document: Document, downloads: Downloads) -> dict[str, Any]:
-    """A result as a file for the page to fetch."""
-    writable = {found.name: found for found in formats().values() if found.write is not None}
-    endings = {suffix[1:]: suffix for found in writable.values() for suffix in found.suffixes}
-    endings |= {name: found.suffixes[0] for name, found in writable.items()}
-    suffix = endings.get(wanted.removeprefix("."))
+def download(
+    solve_result: SolveResult, which: str, format_name: str, document: Document, downloads: Downloads
+) -> dict[str, Any]:
+    """Make a clip of a result for download."""
+    writable = {file_format.name: file_format for file_format in formats().values() if file_format.write is not None}
+    endings = {suffix[1:]: suffix for file_format in writable.values() for suffix in file_format.suffixes}
+    endings |= {name: file_format.suffixes[0] for name, file_format in writable.items()}
+    suffix = endings.get(format_name.removeprefix("."))
     if suffix is None:
-        raise RequestError(f"No format is called `{wanted}`; {nearest_names(wanted, endings)}")
+        raise RequestError(f"There is no format `{format_name}`; {nearest_names(format_name, endings)}")
     name = f"{title(document, which)}{suffix}"
-    url, lost = downloads.make(name, lambda path: export(work, which, path))
+    url, lost = downloads.make(name, lambda path: export(solve_result, which, path))
     return {"url": url, "not_kept": list(lost)}
 
 
 def title(document: Document, which: str = "result") -> str:
-    """What a result is called: by its source and target."""
+    """The file name of a result, from its source and target, without suffix."""
     mode = document["mode"]
     if mode == "retarget":
         actor = (document["recipe"]["actor"] or [{}])[0]
-        named = [actor.get("source", ""), actor.get("target") or ""]
+        names = [actor.get("source", ""), actor.get("target") or ""]
     else:
-        part = document[mode]
-        named = [part["first"], part["second"]] if mode == "transition" else [part["a_new"], part["b_example"]]
-    words = [stem(str(name)) for name in named if name]
+        table = document[mode]
+        names = [table["first"], table["second"]] if mode == "transition" else [table["a_new"], table["b_example"]]
+    words = [stem(str(name)) for name in names if name]
     words += [] if which == "result" else [which]
     return re.sub(r"[^\w+-]", "_", "_".join(words))[:80] or "result"
 
 
 def render(
-    work: Work,
+    solve_result: SolveResult,
     kind: str,
-    wanted: str,
-    shown: list[tuple[str, str]],
+    suffix: str,
+    bodies: list[tuple[str, str]],
     document: Document,
     downloads: Downloads,
     watch: Any,
 ) -> dict[str, Any]:
-    """A picture or video of the bodies on the stage.
+    """Make a picture or video of the displayed bodies for download.
 
     Args:
-        work: What was solved.
+        solve_result: Gives the motions.
         kind: "picture" or "video".
-        wanted: The format by its ending without the dot.
-        shown: The bodies with their labels.
+        suffix: The format, as a suffix without the dot.
+        bodies: Names and labels of the bodies.
         document: Gives the file its name.
-        downloads: Where it goes.
-        watch: Told how far it is.
+        downloads: Receives the file.
+        watch: Progress callback.
     """
-    if kind not in PICTURES or wanted not in PICTURES[kind]:
-        known = "; ".join(f"{each} as {' or '.join(endings)}" for each, endings in PICTURES.items())
-        raise RequestError(f"Expected {known}; got {kind} as {wanted}")
-    motions = [_motion(work, which) for which, _ in shown]
-    labels = [label for _, label in shown]
+    if kind not in RENDER_FORMATS or suffix not in RENDER_FORMATS[kind]:
+        choices = "; ".join(f"{choice} as {' or '.join(endings)}" for choice, endings in RENDER_FORMATS.items())
+        raise RequestError(f"Expected {choices}; got {kind} as {suffix}")
+    motions = [_motion(solve_result, which) for which, _ in bodies]
+    labels = [label for _, label in bodies]
 
     def fill(path: Path) -> None:
         if kind == "picture":
@@ -135,27 +137,27 @@ def render(
 
             write_video(motions, path, labels=labels, watch=watch)
 
-    url, _ = downloads.make(f"{title(document)}.{wanted}", fill)
+    url, _ = downloads.make(f"{title(document)}.{suffix}", fill)
     return {"url": url}
 
 
-def _motion(work: Work, which: str) -> Motion:
-    clip = work.clip(which)
+def _motion(solve_result: SolveResult, which: str) -> Motion:
+    clip = solve_result.clip(which)
     return clip.motion if clip.motion is not None else rest_motion(clip.skeleton)
 
 
 def save(document: Document, base: Path, path: Path) -> None:
-    """Write the document's recipe, and its bone pairs as a map file beside it."""
+    """Write the document's recipe, and its bone pairs as a map file next to it."""
     if path.suffix.lower() != ".toml":
         raise OptionError(f"A recipe is written as .toml; got `{path.name}`")
     recipe = named_from(recipe_from(document["recipe"], base), path.parent)
     if document["pairs"] is not None and recipe.actors:
-        beside = path.with_name(f"{path.stem}.map.toml")
-        lines = [*comment(MAP_HEAD)]
+        map_path = path.with_name(f"{path.stem}.map.toml")
+        lines = [*comment(MAP_COMMENT)]
         for pair in document["pairs"]:
             lines += ["", "[[pair]]"]
             lines += [line for key, value in pair.items() if value is not None for line in entry(key, value)]
-        with open_to_write(beside) as stream:
+        with open_to_write(map_path) as stream:
             stream.write(("\n".join(lines) + "\n").encode())
-        recipe = replace(recipe, actors=(replace(recipe.actors[0], map=beside.name), *recipe.actors[1:]))
+        recipe = replace(recipe, actors=(replace(recipe.actors[0], map=map_path.name), *recipe.actors[1:]))
     write_recipe(recipe, path)

@@ -1,4 +1,4 @@
-"""Forms for everything that can be chosen, made from dataclasses by their fields: new kinds appear by themselves."""
+"""Forms of the page, made from the fields of dataclasses: new constraints and solvers appear automatically."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from understudy.base.fields import default_of, names_of, notes_of, required, set
 from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, PointLike, PointRef
 from understudy.figure.contacts import Detection
-from understudy.io import formats as known_formats
+from understudy.io import formats as file_formats
 from understudy.retarget.plan import Options
 from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers import solvers
 
-QUOTED = re.compile(r"`([a-z_]+)`")
+QUOTED_WORD = re.compile(r"`([a-z_]+)`")
 
-VECTORS = {"direction": "direction", "normal": "direction", "size": "size"}
-"""What a vector by such a name is on the stage; any other of three numbers in the world is a place."""
+VECTOR_GIZMOS = {"direction": "direction", "normal": "direction", "size": "size"}
+"""Gizmo of a vector field by its name; other vectors in world coordinates are places."""
 
-SPACING = {
+SPACING_FIELD = {
     "name": "spacing", "type": "text", "required": False, "default": "auto",
-    "note": "How far apart keys are: auto, seconds, or frames at 30 Hz as in `4 frames`.",
+    "note": "Time between keys: auto, seconds, or frames at 30 Hz as in `4 frames`.",
 }  # fmt: skip
 
-CONTACTS = {
+CONTACTS_FIELD = {
     "name": "contacts", "type": "choice", "required": False, "default": "detect", "choices": ["listed", "detect"],
-    "note": "listed: those of the timeline and no others; detect: found anew each time.",
+    "note": "listed: only those of the timeline; detect: detected again at every solve.",
 }  # fmt: skip
 
 Table = dict[str, Any]
@@ -42,14 +42,14 @@ Table = dict[str, Any]
 
 @cache
 def forms() -> Table:
-    """Every form by what it is for."""
+    """All forms, by subject."""
     return {
-        "constraint": {name: form(kind, last=names_of(Constraint)) for name, kind in kinds().items()},
-        "solver": {name: form(kind, leave=("spacing",)) for name, kind in solvers().items()},
-        "options": _options(),
+        "constraint": {name: form(kind, shared=names_of(Constraint)) for name, kind in kinds().items()},
+        "solver": {name: form(kind, skip=("spacing",)) for name, kind in solvers().items()},
+        "options": _options_form(),
         "detection": form(Detection),
         "reading": form(Reading),
-        "actor": form(ActorSpec, leave=("map",)),
+        "actor": form(ActorSpec, skip=("map",)),
         "analogy": form(Settings),
     }
 
@@ -58,74 +58,76 @@ def forms() -> Table:
 def formats() -> list[Table]:
     """The formats that a result can be written in."""
     return [
-        {"name": each.name, "ending": suffix, "about": each.title}
-        for each in known_formats().values()
-        if each.write is not None
-        for suffix in each.suffixes
+        {"name": file_format.name, "ending": suffix, "about": file_format.title}
+        for file_format in file_formats().values()
+        if file_format.write is not None
+        for suffix in file_format.suffixes
     ]
 
 
-def _options() -> Table:
-    made = form(Options, leave=("detection", "spacing"))
-    return {**made, "fields": [*made["fields"], SPACING, CONTACTS]}
+def _options_form() -> Table:
+    options_form = form(Options, skip=("detection", "spacing"))
+    return {**options_form, "fields": [*options_form["fields"], SPACING_FIELD, CONTACTS_FIELD]}
 
 
-def form(kind: type, *, leave: tuple[str, ...] = (), last: list[str] | None = None) -> Table:
-    """A form for a dataclass: what it is, and its fields, those that it shares with others behind its own."""
+def form(kind: type, *, skip: tuple[str, ...] = (), shared: list[str] | None = None) -> Table:
+    """The form of a dataclass: its description and fields, required ones first, `shared` ones last."""
     hints, notes = get_type_hints(kind), notes_of(kind)
-    each = [one for one in settable(kind) if one.name not in leave]
-    each.sort(key=lambda one: (one.name in (last or []), not required(one)))
+    form_fields = [form_field for form_field in settable(kind) if form_field.name not in skip]
+    form_fields.sort(key=lambda form_field: (form_field.name in (shared or []), not required(form_field)))
     return {
         "about": " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
         "fields": [
             _field(
-                one.name,
-                hints[one.name],
-                notes.get(one.name, ""),
-                None if required(one) else _plain(default_of(one)),
-                needed=required(one),
+                form_field.name,
+                hints[form_field.name],
+                notes.get(form_field.name, ""),
+                None if required(form_field) else _json_value(default_of(form_field)),
+                needed=required(form_field),
                 others=names_of(kind),
             )
-            for one in each
+            for form_field in form_fields
         ],
     }
 
 
 def _field(name: str, hint: Any, note: str, default: Any, *, needed: bool, others: list[str]) -> Table:
-    kind = _type(hint, note)
-    made: Table = {"name": name, "type": kind, "required": needed, "default": default, "note": note}
+    kind = _field_type(hint, note)
+    table: Table = {"name": name, "type": kind, "required": needed, "default": default, "note": note}
     choices = [word for word in _choices(note) if word not in others] if kind == "text" else []
     if len(choices) > 1 and (default is None or default in choices):
-        made |= {"type": "choice", "choices": choices}
+        table |= {"type": "choice", "choices": choices}
     gizmo = _gizmo(name, kind, note)
-    return made | ({} if gizmo is None else {"gizmo": gizmo})
+    return table | ({} if gizmo is None else {"gizmo": gizmo})
 
 
-def _type(hint: Any, note: str) -> str:
-    """How a field is edited, from the type it is declared with."""
-    options = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
+def _field_type(hint: Any, note: str) -> str:
+    """The type of input for a field, from its type hint."""
+    options = [option for option in get_args(hint) if option is not type(None)] if _is_union(hint) else [hint]
     if PointRef in options:
         return "spot"
     if len(options) > 1:
-        # A text or number, a number or table: whatever it is, it can be written down.
+        # A union with numbers or tables is edited as JSON text.
         return "text" if str in options and float not in options else "other"
     hint, origin = options[0], get_origin(options[0])
-    plain = {bool: "flag", int: "whole", float: "number", str: "text"}
-    if hint in plain:
-        return plain[hint]
+    simple = {bool: "flag", int: "whole", float: "number", str: "text"}
+    if hint in simple:
+        return simple[hint]
     if hint is np.ndarray or origin is np.ndarray:
         return "vector" if note.startswith("(3,)") else "numbers"
     if origin is tuple:
-        inner = {each for each in get_args(hint) if each is not Ellipsis}
-        return {frozenset({PointLike}): "spots", frozenset({str}): "names"}.get(frozenset(inner), _numeric(inner))
+        item_types = {item for item in get_args(hint) if item is not Ellipsis}
+        return {frozenset({PointLike}): "spots", frozenset({str}): "names"}.get(
+            frozenset(item_types), _numeric(item_types)
+        )
     if origin is Callable or (isinstance(origin, type) and issubclass(origin, Callable)):  # type: ignore[arg-type]
         return "text"
     return "other"
 
 
-def _numeric(inner: set[Any]) -> str:
-    """Numbers, however they are nested, or something that has no form."""
-    flat = {leaf for each in inner for leaf in (get_args(each) or (each,)) if leaf is not Ellipsis}
+def _numeric(item_types: set[Any]) -> str:
+    """`numbers` for nested numbers, else `other`."""
+    flat = {leaf for item_type in item_types for leaf in (get_args(item_type) or (item_type,)) if leaf is not Ellipsis}
     return "numbers" if flat <= {float, int} else "other"
 
 
@@ -134,23 +136,23 @@ def _is_union(hint: Any) -> bool:
 
 
 def _choices(note: str) -> list[str]:
-    """The words that a note offers, as in "`free`: where it likes; `fixed`: where it was"."""
-    return list(dict.fromkeys(QUOTED.findall(note)))
+    """The quoted words of a note, as in "`free`: where it likes; `fixed`: where it was"."""
+    return list(dict.fromkeys(QUOTED_WORD.findall(note)))
 
 
 def _gizmo(name: str, kind: str, note: str) -> str | None:
-    """What the stage can show and drag of a field."""
+    """The gizmo that shows and drags a field, if it has one."""
     if kind == "numbers" and name == "path":
         return "path"
     if kind != "vector":
         return None
-    return VECTORS.get(name) or ("place" if "world" in note and name != "offset" else None)
+    return VECTOR_GIZMOS.get(name) or ("place" if "world" in note and name != "offset" else None)
 
 
-def _plain(value: Any) -> Any:
-    """A default as JSON has it; what has no end is None."""
+def _json_value(value: Any) -> Any:
+    """A default as JSON; None for infinity and for values without a JSON form."""
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bool | int | str) or value is None:
@@ -158,11 +160,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else None
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _json_value(item) for key, item in value.items()}
     return (
-        {each.name: _plain(getattr(value, each.name)) for each in settable(type(value))}
+        {field.name: _json_value(getattr(value, field.name)) for field in settable(type(value))}
         if is_dataclass(value)
         else None
     )

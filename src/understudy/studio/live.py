@@ -1,9 +1,9 @@
-"""Solving while something is dragged: only what a change touches, from what is known, at the rate that is shown.
+"""Fast solves during a drag: only the part of the motion that changes, warm-started, at the displayed rate.
 
-A change that holds for some time only, such as a hand's target or the end of a footplant, is solved in a window around
-that time. The window starts from the motion as it would be without what is dragged, so that every update of a drag
-starts from the same and none inherits what an earlier one did; its ends are held. Any other change, such as the length
-of the legs, is solved over the whole motion at a lower rate. When the drag ends everything is solved in full.
+A change that holds for a limited time, such as a hand target or the end of a footplant, is solved in a window around
+that time. The window starts from the motion without the dragged constraints, so that every update of a drag has the
+same start and does not depend on earlier updates; the ends of the window are held. Any other change, such as the leg
+length, is solved over the whole motion at a lower rate. When the drag ends, everything is solved in full.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_fr
 from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
 from understudy.studio.performance import Performance
 
-TIMING = ("start", "end", "instants", "pauses")
+TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,80 +46,82 @@ class Change:
     """How new constraints differ from old ones."""
 
     common: tuple[int, ...]
-    """Those of the new that were there before."""
+    """Indices of the new constraints that also exist among the old."""
     span: tuple[int, int] | None
-    """The first frame at which anything differs, and the one behind the last; None if nothing does."""
+    """The first frame that differs, and one past the last; None if nothing differs."""
 
 
 def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> Change:
-    """What differs between constraints on frames at given times (F,)."""
-    known = {id(constraint) for constraint in old}
-    left: dict[Hashable, list[Constraint]] = {}
-    same = known & {id(constraint) for constraint in new}
+    """Compare two lists of constraints at frame times (F,) in seconds."""
+    old_ids = {id(constraint) for constraint in old}
+    unmatched: dict[Hashable, list[Constraint]] = {}
+    shared = old_ids & {id(constraint) for constraint in new}
     for constraint in old:
-        if id(constraint) not in same:
-            left.setdefault(signature(constraint), []).append(constraint)
-    common, fresh = [], []
-    for number, constraint in enumerate(new):
-        if id(constraint) in same:
-            common.append(number)
-        elif left.get(signature(constraint)):
-            left[signature(constraint)].pop()
-            common.append(number)
+        if id(constraint) not in shared:
+            unmatched.setdefault(signature(constraint), []).append(constraint)
+    common, added = [], []
+    for index, constraint in enumerate(new):
+        if id(constraint) in shared:
+            common.append(index)
+        elif unmatched.get(signature(constraint)):
+            unmatched[signature(constraint)].pop()
+            common.append(index)
         else:
-            fresh.append(constraint)
-    gone = [constraint for group in left.values() for constraint in group]
-    touched = _touched(gone, fresh, times)
+            added.append(constraint)
+    removed = [constraint for group in unmatched.values() for constraint in group]
+    touched = _touched(removed, added, times)
     frames = np.flatnonzero(touched)
     return Change(common=tuple(common), span=(int(frames[0]), int(frames[-1]) + 1) if len(frames) else None)
 
 
-def _touched(gone: list[Constraint], fresh: list[Constraint], times: Array) -> np.ndarray:
-    """(F,) the frames at which one of the constraints that come or go holds.
+def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -> np.ndarray:
+    """(F,) whether an added or removed constraint holds at a frame.
 
-    A bound that only holds at other times than before differs only there; what has a place differs all along.
+    An inequality whose time span alone changed differs only at the frames that were added or removed. An equality may
+    move its target, so that it differs at all its frames.
     """
     touched = np.zeros(len(times), bool)
     partners: dict[Hashable, list[Constraint]] = {}
-    for constraint in gone:
+    for constraint in removed:
         if constraint.relation is Relation.AT_MOST:
             partners.setdefault(signature(constraint, timed=False), []).append(constraint)
-    for constraint in fresh:
-        before = partners.get(signature(constraint, timed=False)) if constraint.relation is Relation.AT_MOST else None
-        if before:
-            partner = before.pop()
-            gone = [each for each in gone if each is not partner]
+    for constraint in added:
+        is_bound = constraint.relation is Relation.AT_MOST
+        candidates = partners.get(signature(constraint, timed=False)) if is_bound else None
+        if candidates:
+            partner = candidates.pop()
+            removed = [other for other in removed if other is not partner]
             touched[np.setxor1d(constraint.frames(times), partner.frames(times))] = True
         else:
             touched[constraint.frames(times)] = True
-    for constraint in gone:
+    for constraint in removed:
         touched[constraint.frames(times)] = True
     return touched
 
 
 def signature(constraint: Constraint, *, timed: bool = True) -> Hashable:
-    """What a constraint asks for, and when; its name apart."""
-    leave = ("name",) if timed else ("name", *TIMING)
-    values = [_plain(getattr(constraint, each.name)) for each in fields(constraint) if each.name not in leave]
+    """All fields of a constraint except its name, as a hashable value; without `timed` also except its times."""
+    ignored = ("name",) if timed else ("name", *TIMING_FIELDS)
+    values = [_hashable(getattr(constraint, field.name)) for field in fields(constraint) if field.name not in ignored]
     return constraint.kind, *values
 
 
-def _plain(value: Any) -> Hashable:
+def _hashable(value: Any) -> Hashable:
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
     if isinstance(value, tuple | list):
-        return tuple(_plain(each) for each in value)
+        return tuple(_hashable(item) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return tuple(_plain(getattr(value, each.name)) for each in fields(value))
+        return tuple(_hashable(getattr(value, item.name)) for item in fields(value))
     if callable(value):
-        # A function of the user's is read anew with every recipe, and is the same for all that.
+        # User functions are loaded again with every recipe; they are compared by name.
         return getattr(value, "__module__", ""), getattr(value, "__qualname__", repr(value))
-    found: Hashable = value
-    return found
+    hashable: Hashable = value
+    return hashable
 
 
-def moved_in_time(constraint: Constraint, begin: float, end: float) -> Constraint:
-    """A constraint on the clock of a window from one second to another."""
+def shift_in_time(constraint: Constraint, begin: float, end: float) -> Constraint:
+    """A constraint in the time of a window between two times in seconds."""
     values: dict[str, Any] = {
         "start": max(constraint.start, begin) - begin,
         "end": min(constraint.end, end) - begin,
@@ -137,162 +139,172 @@ def moved_in_time(constraint: Constraint, begin: float, end: float) -> Constrain
     return replace(constraint, **values)
 
 
-MARGIN = 1e-4
-"""Metres or radians below zero from which on one-sided residuals take part."""
+ACTIVE_MARGIN = 1e-4
+"""Metres or radians: inequality residuals above minus this are in the active set."""
 
-FAR = 3.0
-"""Times what was left before at which known keys may be no good any more."""
+MAX_MERIT_RATIO = 3.0
+"""If the merit of the warm start grew by more than this ratio, starting from zero keys is tried too."""
 
-SETTLED = 0.005
-"""Gain below which a step from known keys is the last: they are nearly right, and are to be quite so."""
+MIN_WARM_GAIN = 0.005
+"""Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
 
-COLD, WARM, LAST = 8, 3, 2
-"""Steps at most of the band-limited level, from nothing and from known keys, and of the last level."""
+MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_FRAME_STEPS = 8, 3, 2
+"""Most steps of the band-limited level, cold and warm-started, and of the level with a key at every frame."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Known:
-    """What one update tells the next."""
+class WarmStart:
+    """Keys and active constraints with which the next update of a drag starts."""
 
     keys: Keys
     merit: float
-    """Change and violation that were left with them."""
-    watched: tuple[int, ...]
-    """The constraints that had to be looked at."""
+    """Merit of these keys: cost of the change plus violation."""
+    active: tuple[int, ...]
+    """Indices of the constraints in the active set."""
     size: tuple[int, ...]
-    """How many constraints, coordinates and keys there were: of another problem nothing is known."""
+    """Numbers of constraints, coordinates and keys; a problem of another size cannot use the warm start."""
 
 
-def hurry(
-    problem: Problem, spacing: float, watch: Watch, *, hold: float, until: float, known: Known | None = None
-) -> tuple[tuple[Body, ...], Known | None]:
-    """The bodies of a problem moved nearly as well as a finished solve would, and what the next update may start from.
+def solve_quickly(
+    problem: Problem,
+    spacing: float,
+    watch: Watch,
+    *,
+    hold: float = -np.inf,
+    until: float = np.inf,
+    warm_start: WarmStart | None,
+) -> tuple[tuple[Body, ...], WarmStart | None]:
+    """Solve a problem approximately and fast.
 
     Args:
-        problem: What is asked for.
+        problem: The problem to solve.
         spacing: Seconds between the keys of the band-limited level.
-        watch: Told how far it is, and may stop it.
-        hold: Seconds up to which the motion stays as it is.
-        until: Seconds from which on it does.
-        known: What the update before found.
+        watch: Progress callback; may raise to stop the solve.
+        hold: Seconds up to which the motion is not changed.
+        until: Seconds from which on it is not changed.
+        warm_start: Result of the previous update.
+
+    Returns:
+        The moved bodies, and the warm start for the next update.
     """
     if not problem.constraints or len(problem.metric) == 0:
         return problem.bodies, None
-    moved, found = _band_limited(problem, spacing, (hold, until), known)
+    moved, next_start = _solve_band_limited(problem, spacing, (hold, until), warm_start)
     watch("solving", 0.5)
-    seen = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
-    worst = worst_violation(seen)
-    watched = tuple(sorted({*found.watched, *newly_broken(problem, found.watched, worst, MARGIN)}))
-    # What cannot be reached yet is not chased from frame to frame.
-    most = allowed(problem, BROKEN)
-    bodies = _finished(problem, moved, tuple(i for i in watched if worst[i] <= most[i]), (hold, until))
-    return bodies, replace(found, watched=watched)
+    evaluation = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
+    worst = worst_violation(evaluation)
+    active = tuple(sorted({*next_start.active, *newly_broken(problem, next_start.active, worst, ACTIVE_MARGIN)}))
+    # Constraints that cannot be met are left out of the last level.
+    allowed_violation = allowed(problem, BROKEN)
+    bodies = _solve_frames(problem, moved, tuple(i for i in active if worst[i] <= allowed_violation[i]), (hold, until))
+    return bodies, replace(next_start, active=active)
 
 
-def _band_limited(
-    problem: Problem, spacing: float, ends: tuple[float, float], known: Known | None
-) -> tuple[tuple[Body, ...], Known]:
-    """The bodies after the band-limited level, and what was found on the way."""
+def _solve_band_limited(
+    problem: Problem, spacing: float, ends: tuple[float, float], warm_start: WarmStart | None
+) -> tuple[tuple[Body, ...], WarmStart]:
+    """Solve the level with smooth displacement curves; returns the bodies and the next warm start."""
     level = levels(spacing, problem.actors[0].motion.fps)[0]
     knots = Knots.uniform(problem.times[-1], spacing)
     everywhere = _curves(problem, knots.basis(problem.times, *ends))
     size = len(problem.constraints), len(problem.metric), everywhere.bases[0].num_keys
-    if known is not None and known.size != size:
-        known = None
-    watched = near_broken(problem, problem.bodies, AHEAD * MARGIN) if known is None else known.watched
-    frames = sampled_frames(problem, level.rate, watched)
+    if warm_start is not None and warm_start.size != size:
+        warm_start = None
+    active = near_broken(problem, problem.bodies, AHEAD * ACTIVE_MARGIN) if warm_start is None else warm_start.active
+    frames = sampled_frames(problem, level.rate, active)
     frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
-    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=watched)
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=active)
     descent = GaussNewton(
         sample=sample,
         curves=_curves(problem, knots.basis(sample.times, *ends)),
         stiffness=level.stiffness,
-        weights=np.ones(len(watched)),
-        margin=MARGIN,
-        gain=level.gain if known is None else SETTLED,
+        weights=np.ones(len(active)),
+        margin=ACTIVE_MARGIN,
+        gain=level.gain if warm_start is None else MIN_WARM_GAIN,
     )
-    begin = None if known is None else _better(descent, known)
-    keys, reached, _ = descent.run(COLD if begin is None else WARM, begin)
-    found = Known(keys=keys, merit=descent.merit(reached, keys), watched=watched, size=size)
-    return merged(problem.bodies, sample, everywhere.values(keys)), found
+    keys_before = None if warm_start is None else _starting_keys(descent, warm_start)
+    keys, reached, _ = descent.run(MAX_COLD_STEPS if keys_before is None else MAX_WARM_STEPS, keys_before)
+    next_start = WarmStart(keys=keys, merit=descent.merit(reached, keys), active=active, size=size)
+    return merged(problem.bodies, sample, everywhere.values(keys)), next_start
 
 
-def _finished(
-    problem: Problem, bodies: tuple[Body, ...], holding: tuple[int, ...], ends: tuple[float, float]
+def _solve_frames(
+    problem: Problem, bodies: tuple[Body, ...], only: tuple[int, ...], ends: tuple[float, float]
 ) -> tuple[Body, ...]:
-    """The bodies after the last level, whose keys are the frames, with the constraints that can be met."""
+    """Solve the level with a key at every frame, for the constraints `only`."""
     level = levels(1.0, problem.actors[0].motion.fps)[1]
-    every = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=holding)
+    sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=only)
     descent = GaussNewton(
-        sample=every,
+        sample=sample,
         curves=_curves(problem, every_frame(problem.times, *ends)),
         stiffness=level.stiffness,
-        weights=np.ones(len(holding)),
-        margin=MARGIN,
+        weights=np.ones(len(only)),
+        margin=ACTIVE_MARGIN,
         gain=level.gain,
         exact=True,
     )
-    return descent.run(LAST)[1].bodies()
+    return descent.run(MAX_FRAME_STEPS)[1].bodies()
 
 
-def _better(descent: GaussNewton, known: Known) -> Keys | None:
-    """Keys that were found before, unless something was moved so far away that none are a better beginning."""
-    merit = descent.merit(descent.sample.measure(descent.curves.values(known.keys)), known.keys)
-    if merit < FAR * known.merit:
-        return known.keys
-    none = tuple(np.zeros_like(group) for group in known.keys)
-    return known.keys if merit < descent.merit(descent.sample.measure(descent.curves.values(none)), none) else None
+def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:
+    """The warm-start keys, or None if zero keys are a better start."""
+    merit = descent.merit(descent.sample.measure(descent.curves.values(warm_start.keys)), warm_start.keys)
+    if merit < MAX_MERIT_RATIO * warm_start.merit:
+        return warm_start.keys
+    zero_keys = tuple(np.zeros_like(group) for group in warm_start.keys)
+    zero_merit = descent.merit(descent.sample.measure(descent.curves.values(zero_keys)), zero_keys)
+    return warm_start.keys if merit < zero_merit else None
 
 
 def _curves(problem: Problem, basis: Basis) -> Curves:
     return Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
 
 
-Planning = Callable[[Recipe], Prepared]
+Prepare = Callable[[Recipe], Prepared]
 
-SHOWN, WHOLE = 60.0, 30.0
-"""Frames a second at most that are worked at while something is dragged: in a window, and over the whole motion."""
+MAX_WHOLE_MOTION_FPS = 30.0
+"""Frame rate at which the whole motion is solved during a drag; a window is solved at `MAX_SHOWN_FPS`."""
 
-AROUND = 1.5
-"""Seconds before and after what is dragged that may change with it."""
+WINDOW_MARGIN_SECONDS = 1.5
+"""Seconds before and after the dragged constraints that may change too."""
 
-EASE = 0.4
-"""Seconds over which a window's start goes over from what is shown to what it would be without what is dragged."""
+BLEND_SECONDS = 0.4
+"""Seconds at a held end of a window over which its start blends from the shown motion to the one without the drag."""
 
-STEPS = 24
-"""Steps at most of the solve that a drag begins with: what cannot be reached is not tried for long."""
+MAX_UNDRAGGED_STEPS = 24
+"""Most steps of the solve without the dragged constraints, which starts a drag."""
 
-PATIENCE = 0.12
-"""Seconds after which another solver than the usual one stops trying."""
+MAX_SOLVER_SECONDS = 0.12
+"""Time limit of solvers other than spacetime during a drag."""
 
 
 @dataclass(eq=False)
-class Memory:
-    """What updates of a drag tell those that follow."""
+class DragState:
+    """State shared by the updates of one drag."""
 
     common: tuple[int, ...] | None = None
-    """The constraints that are not dragged."""
-    rest: tuple[Motion, ...] = ()
-    """The motions without what is dragged."""
+    """Indices of the constraints that are not dragged."""
+    undragged: tuple[Motion, ...] = ()
+    """The motions solved without the dragged constraints."""
     span: tuple[int, int] = (0, 0)
-    """The window that was solved last."""
-    known: Known | None = None
+    """First frame of the last window, and one past its last."""
+    warm_start: WarmStart | None = None
 
     def begin(self, shown: Performance) -> None:
-        """Forget what another drag has found, if this is the first update of one."""
+        """Drop the warm start of an earlier drag if this is the first update of a new one."""
         if not shown.live:
-            self.known = None
+            self.warm_start = None
 
-    def widened(self, span: tuple[int, int]) -> tuple[int, int]:
-        """The window for a span: the last one while it is wide enough, since of another nothing is known yet."""
-        if self.known is None or span[0] < self.span[0] or span[1] > self.span[1]:
-            self.span, self.known = span, None
+    def choose_window(self, span: tuple[int, int]) -> tuple[int, int]:
+        """The last window if it contains the span and has a warm start, else the span as a new window."""
+        if self.warm_start is None or span[0] < self.span[0] or span[1] > self.span[1]:
+            self.span, self.warm_start = span, None
         return self.span
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rehearsal:
-    """What the updates of a drag have in common: the finished solve at the rate that is shown."""
+class DragBaseline:
+    """The finished solve that a drag starts from, at the displayed frame rate."""
 
     prepared: Prepared
     motions: tuple[Motion, ...]
@@ -303,10 +315,10 @@ class Rehearsal:
         assert self.prepared.plan is not None
         return self.prepared.plan
 
-    def places(self, spot: PointRef) -> Array:
-        """(F, 3) metres, world: where a point is."""
+    def places(self, point_ref: PointRef) -> Array:
+        """(F, 3) metres, world: path of a point."""
         names = [part.name for part in self.plan.assignments]
-        return self.poses[names.index(spot.actor) if spot.actor else 0].points([spot.point])[:, 0]
+        return self.poses[names.index(point_ref.actor) if point_ref.actor else 0].points([point_ref.point])[:, 0]
 
     @cached
     def poses(self) -> tuple[Pose, ...]:
@@ -314,71 +326,76 @@ class Rehearsal:
 
     @cached
     def limits(self) -> tuple[Constraint, ...]:
-        own = {id(constraint) for constraint in self.prepared.recipe.constraints}
-        return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in own)
+        recipe_ids = {id(constraint) for constraint in self.prepared.recipe.constraints}
+        return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in recipe_ids)
 
     @cached
-    def made(self) -> tuple[Constraint, ...]:
-        """What follows from contacts: plants, holds and the floor."""
-        own = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}
-        return tuple(c for c in self.plan.constraints if id(c) not in own)
+    def from_contacts(self) -> tuple[Constraint, ...]:
+        """Constraints derived from contacts: plants, holds and the floor."""
+        excluded = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}
+        return tuple(c for c in self.plan.constraints if id(c) not in excluded)
 
 
-def thinned(loaded: ActorData, most: float) -> ActorData:
-    """An actor's motion at no more than so many frames a second: every so many of its own frames."""
-    step = thinning(loaded.motion, most)
-    return loaded if step == 1 else replace(loaded, motion=loaded.motion[::step])
+def thin_actor(actor: ActorData, max_fps: float) -> ActorData:
+    """An actor whose motion keeps every n-th frame, so that its rate is at most `max_fps`."""
+    step = frame_step(actor.motion, max_fps)
+    return actor if step == 1 else replace(actor, motion=actor.motion[::step])
 
 
-def thinning(motion: Motion, most: float) -> int:
-    """How many frames of a motion there are for one that is kept."""
-    return max(int(np.ceil(motion.fps / most - 1e-3)), 1)
+def frame_step(motion: Motion, max_fps: float) -> int:
+    """The step between kept frames that brings a motion to at most `max_fps`."""
+    return max(int(np.ceil(motion.fps / max_fps - 1e-3)), 1)
 
 
-def update(
-    rehearsal: Rehearsal, base: Performance, prepared: Prepared, watch: Watch, memory: Memory, planning: Planning
+def solve_window(
+    baseline: DragBaseline,
+    base: Performance,
+    prepared: Prepared,
+    watch: Watch,
+    drag: DragState,
+    prepare: Prepare,
 ) -> Performance:
-    """The base solved again around the times at which it changes.
+    """Solve the base again in a window around the frames that change.
 
     Args:
-        rehearsal: The finished solve, at the rate that is shown.
-        base: The same at its own rate.
-        prepared: What is asked for now, at the rate that is shown.
-        watch: Told how far it is, and may stop it.
-        memory: What earlier updates tell.
-        planning: How a recipe is made ready at the rate that is shown.
+        baseline: The finished solve, at the displayed rate.
+        base: The finished solve, at its own rate.
+        prepared: The changed problem, at the displayed rate.
+        watch: Progress callback; may raise to stop the solve.
+        drag: State of the drag so far.
+        prepare: Prepares a recipe at the displayed rate.
     """
     began, plan = perf_counter(), prepared.plan
     assert plan is not None
-    motions, span = rehearsal.motions, (0, 0)
+    motions, span = baseline.motions, (0, 0)
     problem = plan.problem()
-    change = compare(rehearsal.plan.constraints, plan.constraints, problem.times)
+    change = compare(baseline.plan.constraints, plan.constraints, problem.times)
     if change.span is not None:
         span = _window(change.span, motions[0])
-        if change.common != memory.common:
-            memory.rest = _without(rehearsal, prepared, change, watch, planning)
-            memory.common, memory.known = change.common, None
-        span = memory.widened(span)
-        motions = _solved(rehearsal, plan, change, memory, watch)
-    return _on_the_way(base, prepared, problem, motions, span, perf_counter() - began)
+        if change.common != drag.common:
+            drag.undragged = _solve_without_dragged(baseline, prepared, change, watch, prepare)
+            drag.common, drag.warm_start = change.common, None
+        span = drag.choose_window(span)
+        motions = _resolve_window(baseline, plan, change, drag, watch)
+    return _live_result(base, prepared, problem, motions, span, perf_counter() - began)
 
 
-def sketch(base: Performance, prepared: Prepared, spacing: float, watch: Watch, memory: Memory) -> Performance:
-    """The whole motion solved again, at a low rate and without much patience."""
+def solve_whole(base: Performance, prepared: Prepared, spacing: float, watch: Watch, drag: DragState) -> Performance:
+    """Solve the whole motion again at a low rate, with few steps."""
     began, recipe = perf_counter(), prepared.recipe
     if prepared.plan is None:
-        found = prepared.solve(spacing, watch)
-        return _on_the_way(base, prepared, found.problem, found.motions, None, found.seconds)
+        solved = prepared.solve(spacing, watch)
+        return _live_result(base, prepared, solved.problem, solved.motions, None, solved.seconds)
     problem = prepared.plan.problem()
     if recipe.solver == Spacetime.name:
-        bodies, memory.known = hurry(problem, spacing, watch, hold=-np.inf, until=np.inf, known=memory.known)
+        bodies, drag.warm_start = solve_quickly(problem, spacing, watch, warm_start=drag.warm_start)
     else:
-        solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": PATIENCE}, spacing)
+        solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": MAX_SOLVER_SECONDS}, spacing)
         bodies, _ = solver.move(problem, watch)
-    return _on_the_way(base, prepared, problem, problem.restored(bodies), None, perf_counter() - began)
+    return _live_result(base, prepared, problem, problem.restored(bodies), None, perf_counter() - began)
 
 
-def _on_the_way(
+def _live_result(
     base: Performance,
     prepared: Prepared,
     problem: Problem,
@@ -399,81 +416,84 @@ def _on_the_way(
 
 
 def _window(span: tuple[int, int], motion: Motion) -> tuple[int, int]:
-    around = round(AROUND * motion.fps)
-    # Ends that move by a frame or two as they are dragged leave the window as it is.
+    around = round(WINDOW_MARGIN_SECONDS * motion.fps)
+    # Rounding keeps the window the same while a dragged end moves by a frame or two.
     span = span[0] - span[0] % max(around // 4, 1), span[1] + (-span[1]) % max(around // 4, 1)
     return max(span[0] - around, 0), min(span[1] + around, motion.num_frames)
 
 
-def _without(
-    rehearsal: Rehearsal, prepared: Prepared, change: Change, watch: Watch, planning: Planning
+def _solve_without_dragged(
+    baseline: DragBaseline, prepared: Prepared, change: Change, watch: Watch, prepare: Prepare
 ) -> tuple[Motion, ...]:
-    """What the actors would do without what is dragged."""
+    """Solve the motions without the dragged constraints."""
     assert prepared.plan is not None
     kept = tuple(prepared.plan.constraints[i] for i in change.common)
-    left = {id(constraint) for constraint in kept}
+    kept_ids = {id(constraint) for constraint in kept}
     recipe = prepared.recipe
-    asked = tuple(constraint for constraint in recipe.constraints if id(constraint) in left)
-    # Where the solver starts depends on what is asked for: planned anew, it starts without what is dragged too.
-    bare = planning(replace(recipe, constraints=asked, options=replace(recipe.options, limits=False))).plan
+    constraints = tuple(constraint for constraint in recipe.constraints if id(constraint) in kept_ids)
+    # The plan chooses its start by the constraints, so that it is planned again without the dragged ones.
+    bare = prepare(replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))).plan
     assert bare is not None
     watch("solving", 0.2)
-    rest = replace(bare, constraints=kept).problem()
-    bodies, _ = Spacetime(spacing=rehearsal.spacing, iterations=STEPS).move(rest, watch)
-    return rest.restored(bodies)
+    problem = replace(bare, constraints=kept).problem()
+    bodies, _ = Spacetime(spacing=baseline.spacing, iterations=MAX_UNDRAGGED_STEPS).move(problem, watch)
+    return problem.restored(bodies)
 
 
-def _solved(rehearsal: Rehearsal, plan: Plan, change: Change, memory: Memory, watch: Watch) -> tuple[Motion, ...]:
-    """The motions of the rehearsal with a window of them solved again."""
-    first, last = memory.span
-    shown = rehearsal.motions
-    fps, whole = shown[0].fps, shown[0].num_frames
+def _resolve_window(
+    baseline: DragBaseline, plan: Plan, change: Change, drag: DragState, watch: Watch
+) -> tuple[Motion, ...]:
+    """The motions of the baseline with one window solved again."""
+    first, last = drag.span
+    motions = baseline.motions
+    fps, num_frames = motions[0].fps, motions[0].num_frames
     begin, end = first / fps, (last - 1) / fps
-    shares = _ease(shown[0][first:last], at_start=first > 0, at_end=last < whole)
-    starts = tuple(_between(a[first:last], b[first:last], shares) for a, b in zip(shown, memory.rest, strict=True))
+    weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
+    pairs = zip(motions, drag.undragged, strict=True)
+    starts = tuple(_blend(a[first:last], b[first:last], weights) for a, b in pairs)
     common = set(change.common)
     others: list[Constraint] = []
     dragged: list[Constraint] = []
-    asking: list[Constraint] = []
-    for number, constraint in enumerate(plan.constraints):
-        inside = _inside(constraint, rehearsal, memory.span, (begin, end))
+    attracting: list[Constraint] = []
+    for index, constraint in enumerate(plan.constraints):
+        inside = _in_window(constraint, baseline, drag.span, (begin, end))
         if inside is not None:
-            (others if number in common else dragged).append(inside)
-            # What is pinned only because the window cuts it off says nothing about where the body should be.
-            asking += [inside] if number in common and inside.kind == constraint.kind else []
-    problem = _problem(plan, _shifted(plan, starts, asking, dragged, shares), (*others, *dragged))
-    bodies, memory.known = hurry(
+            (others if index in common else dragged).append(inside)
+            # A constraint pinned only because the window cuts it does not attract the body.
+            attracting += [inside] if index in common and inside.kind == constraint.kind else []
+    problem = _window_problem(plan, _shift_starts(plan, starts, attracting, dragged, weights), (*others, *dragged))
+    bodies, drag.warm_start = solve_quickly(
         problem,
-        rehearsal.spacing,
+        baseline.spacing,
         watch,
         hold=0.0 if first > 0 else -np.inf,
-        until=end - begin if last < whole else np.inf,
-        known=memory.known,
+        until=end - begin if last < num_frames else np.inf,
+        warm_start=drag.warm_start,
     )
-    return tuple(_spliced(a, b, memory.span) for a, b in zip(shown, problem.restored(bodies), strict=True))
+    return tuple(_splice(a, b, drag.span) for a, b in zip(motions, problem.restored(bodies), strict=True))
 
 
-def _problem(plan: Plan, starts: Sequence[Motion], constraints: Sequence[Constraint]) -> Problem:
+def _window_problem(plan: Plan, starts: Sequence[Motion], constraints: Sequence[Constraint]) -> Problem:
     return replace(plan, starts=tuple(starts), constraints=tuple(constraints)).problem()
 
 
-def _shifted(
-    plan: Plan, starts: Sequence[Motion], others: Sequence[Constraint], dragged: Sequence[Constraint], shares: Array
+def _shift_starts(
+    plan: Plan, starts: Sequence[Motion], others: Sequence[Constraint], dragged: Sequence[Constraint], weights: Array
 ) -> tuple[Motion, ...]:
-    """Starts shifted to where what is dragged wants the body, as a plan does it, but not where they are held."""
+    """Starts shifted towards the dragged constraints, as a plan does, except where they are held."""
     whole = replace(plan, starts=tuple(starts), constraints=(*others, *dragged))
     moved = shifted(whole, dragged).starts
-    return tuple(replace(a, root=a.root + shares[:, None] * (b.root - a.root)) for a, b in zip(starts, moved))
+    return tuple(replace(a, root=a.root + weights[:, None] * (b.root - a.root)) for a, b in zip(starts, moved))
 
 
-def _inside(
-    constraint: Constraint, rehearsal: Rehearsal, span: tuple[int, int], times: tuple[float, float]
+def _in_window(
+    constraint: Constraint, baseline: DragBaseline, span: tuple[int, int], times: tuple[float, float]
 ) -> Constraint | None:
     """A constraint in the time of a window; None if it does not hold there.
 
-    What keeps still across an end of the window is kept where it stands.
+    A SamePlace that extends past the window becomes a Place at its position outside.
     """
-    held = constraint.frames(rehearsal.motions[0].times)
+    held = constraint.frames(baseline.motions[0].times)
     inside = held[(held >= span[0]) & (held < span[1])]
     if len(inside) == 0:
         return None
@@ -481,17 +501,17 @@ def _inside(
         outside = held[(held < span[0]) | (held >= span[1])]
         constraint = Place(
             spot=constraint.spot,
-            target=rehearsal.places(constraint.point_refs()[0])[outside].mean(axis=0),
+            target=baseline.places(constraint.point_refs()[0])[outside].mean(axis=0),
             start=constraint.start,
             end=constraint.end,
             name=constraint.name,
         )
-    return moved_in_time(constraint, *times)
+    return shift_in_time(constraint, *times)
 
 
-def _ease(motion: Motion, *, at_start: bool, at_end: bool) -> Array:
-    """(F,) from 0 at the ends of a window that are held to 1 inside it."""
-    number, ease = np.arange(motion.num_frames), max(EASE * motion.fps, 1.0)
+def _blend_weights(motion: Motion, *, at_start: bool, at_end: bool) -> Array:
+    """(F,) weights from 0 at held ends of a window to 1 inside it."""
+    number, ease = np.arange(motion.num_frames), max(BLEND_SECONDS * motion.fps, 1.0)
     share = np.ones(motion.num_frames)
     if at_start:
         share = np.minimum(share, number / ease)
@@ -500,16 +520,16 @@ def _ease(motion: Motion, *, at_start: bool, at_end: bool) -> Array:
     return share * share * (3.0 - 2.0 * share)
 
 
-def _between(shown: Motion, rest: Motion, shares: Array) -> Motion:
-    """A motion with shares (F,) of one that would be in place of what is shown."""
+def _blend(shown: Motion, undragged: Motion, weights: Array) -> Motion:
+    """Interpolate from the shown motion to the one without the drag by weights (F,)."""
     return replace(
-        rest,
-        root=shown.root + shares[:, None] * (rest.root - shown.root),
-        rotations=slerp(shown.rotations, rest.rotations, shares[:, None]),
+        undragged,
+        root=shown.root + weights[:, None] * (undragged.root - shown.root),
+        rotations=slerp(shown.rotations, undragged.rotations, weights[:, None]),
     )
 
 
-def _spliced(shown: Motion, part: Motion, span: tuple[int, int]) -> Motion:
+def _splice(shown: Motion, part: Motion, span: tuple[int, int]) -> Motion:
     root, rotations = shown.root.copy(), shown.rotations.copy()
     root[slice(*span)], rotations[slice(*span)] = part.root, part.rotations
     return replace(shown, root=root, rotations=rotations)

@@ -1,4 +1,4 @@
-"""What goes over the wire: JSON that browsers can read, arrays packed behind a header, and errors as troubles."""
+"""Messages between page and server: JSON, packed arrays, and errors."""
 
 from __future__ import annotations
 
@@ -12,112 +12,112 @@ import numpy as np
 
 from understudy.base.errors import UnderstudyError
 
-TYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "uint32": np.dtype("<u4"), "uint16": np.dtype("<u2")}
-"""The types of numbers that arrays are sent as, little-endian."""
+DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "uint32": np.dtype("<u4"), "uint16": np.dtype("<u2")}
+"""Number types of arrays in messages, little-endian."""
 
-PARTS = ("mode", "recipe", "pairs", "transition", "analogy")
-"""The outermost keys of a document."""
+DOCUMENT_KEYS = ("mode", "recipe", "pairs", "transition", "analogy")
+"""The top-level keys of a document."""
 
-LARGEST = 1 << 20
-"""Letters of a request at most."""
+MAX_REQUEST_CHARACTERS = 1 << 20
+"""Longer requests are refused."""
 
 Header = dict[str, Any]
 
 Arrays = Mapping[str, np.ndarray]
 
-Place = tuple[str | int, ...]
+DocumentPath = tuple[str | int, ...]
 
 
 class RequestError(UnderstudyError):
-    """A request that cannot be done as it is.
+    """A request of the page that is invalid or cannot be done.
 
     Args:
         message: What was found and what was expected.
-        path: What of the document it is about.
+        path: The part of the document that it concerns.
         hint: What to do next.
     """
 
-    def __init__(self, message: str, path: Place | None = None, *, hint: str = "") -> None:
+    def __init__(self, message: str, path: DocumentPath | None = None, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.path = path
 
 
 def json_text(value: Any) -> str:
-    """JSON that browsers read too: what is no number is null, and infinity a number too large for any."""
+    """JSON that browsers can read: NaN becomes null, and infinity a number too large for a float."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        # A word that is in no document stands for infinity until the text is made.
-        word = secrets.token_hex(8)
-        text = json.dumps(_finite(value, word), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return text.replace(f'"{word}"', "1e999").replace(f'"-{word}"', "-1e999")
+        # A random text that is in no document stands for infinity until the JSON is made.
+        placeholder = secrets.token_hex(8)
+        finite = _replace_non_finite(value, placeholder)
+        text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.replace(f'"{placeholder}"', "1e999").replace(f'"-{placeholder}"', "-1e999")
 
 
-def _finite(value: Any, word: str) -> Any:
+def _replace_non_finite(value: Any, placeholder: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        return {math.inf: word, -math.inf: f"-{word}"}.get(value)
+        return {math.inf: placeholder, -math.inf: f"-{placeholder}"}.get(value)
     if isinstance(value, dict):
-        return {key: _finite(each, word) for key, each in value.items()}
+        return {key: _replace_non_finite(item, placeholder) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each, word) for each in value]
+        return [_replace_non_finite(item, placeholder) for item in value]
     return value
 
 
 def pack(header: Header, arrays: Arrays) -> bytes:
-    """A binary message: the header's length and text, then the arrays one after the other, aligned to 8 bytes.
+    """A binary message: length and text of the header, then the arrays, each aligned to 8 bytes.
 
     Args:
-        header: What the message is; the list of its arrays is added.
-        arrays: By name. Whole numbers are sent as uint32, those of 16 bits as uint16, all others as float32.
+        header: The message without its list of arrays, which is added.
+        arrays: By name. Integers of 16 bits are sent as uint16, other integers as uint32, all others as float32.
     """
-    sent = {name: _typed(array) for name, array in arrays.items()}
-    listed = [
-        {"name": name, "type": kind, "shape": list(array.shape)} for name, (kind, array) in sent.items()
-    ]  # fmt: skip
-    text = json_text({**header, "arrays": listed}).encode()
+    typed = {name: _typed(array) for name, array in arrays.items()}
+    array_tables = [
+        {"name": name, "type": type_name, "shape": list(array.shape)} for name, (type_name, array) in typed.items()
+    ]
+    text = json_text({**header, "arrays": array_tables}).encode()
     text += b" " * (-(4 + len(text)) % 8)
-    parts = [len(text).to_bytes(4, "little"), text]
-    for _, array in sent.values():
-        parts += [array.tobytes(), bytes(-array.nbytes % 8)]
-    return b"".join(parts)
+    pieces = [len(text).to_bytes(4, "little"), text]
+    for _, array in typed.values():
+        pieces += [array.tobytes(), bytes(-array.nbytes % 8)]
+    return b"".join(pieces)
 
 
 def _typed(array: np.ndarray) -> tuple[str, np.ndarray]:
-    kind = "float32"
+    type_name = "float32"
     if array.dtype.kind in "iu":
-        kind = "uint16" if array.dtype.itemsize == 2 else "uint32"
-    return kind, np.ascontiguousarray(array, TYPES[kind])
+        type_name = "uint16" if array.dtype.itemsize == 2 else "uint32"
+    return type_name, np.ascontiguousarray(array, DTYPES[type_name])
 
 
 def parse_request(text: str) -> dict[str, Any]:
-    """A request of the page, or an error that says what is wrong with it."""
-    if len(text) > LARGEST:
-        raise RequestError(
-            f"A request has {len(text)} letters; at most {LARGEST} are taken", hint="send a file instead"
-        )
+    """Parse and check a request of the page."""
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        message = f"A request has {len(text)} characters; expected at most {MAX_REQUEST_CHARACTERS}"
+        raise RequestError(message, hint="send a file instead")
     try:
-        request = json.loads(text, parse_constant=_no_constant)
+        request = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"A request is no JSON: {error}") from None
+        raise RequestError(f"A request is not valid JSON: {error}") from None
     if not isinstance(request, dict) or not isinstance(request.get("do"), str):
-        raise RequestError("A request must be a table with what to `do`")
-    number = request.get("id")
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise RequestError("A request must carry a whole number as its `id`")
+        raise RequestError("A request must be a table with a text as `do`")
+    request_id = request.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, int):
+        raise RequestError("A request must have a whole number as `id`")
     return request
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
 
 
-def trouble(error: UnderstudyError) -> dict[str, Any]:
-    """An error as the page shows it, with what of the document it is about where that is known."""
-    said: dict[str, Any] = {"message": error.message, "hint": error.hint}
+def error_table(error: UnderstudyError) -> dict[str, Any]:
+    """An error as the page shows it, with the part of the document that it concerns if that is known."""
+    table: dict[str, Any] = {"message": error.message, "hint": error.hint}
     path = getattr(error, "path", None)
     keys = getattr(error, "keys", None)
     if path is None and keys:
-        path = keys if keys[0] in PARTS else ("recipe", *keys)
+        path = keys if keys[0] in DOCUMENT_KEYS else ("recipe", *keys)
     if path is not None:
-        said["path"] = list(path)
-    return said
+        table["path"] = list(path)
+    return table

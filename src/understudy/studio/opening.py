@@ -1,4 +1,4 @@
-"""Documents made by opening things: files, samples and recipes, each looked into before it is taken."""
+"""Opening files, samples and recipes as part of a document; they are read first."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from understudy.base.errors import UnderstudyError
 from understudy.recipe import read_recipe
 from understudy.recipe.writing import named_from
 from understudy.retarget.actor import SAMPLE, sample_scene
-from understudy.studio.document import CLIPS, Document, check, fresh, tables_of
+from understudy.studio.document import CLIPS, Document, check, fresh, recipe_tables
 from understudy.studio.folders import Folders
 from understudy.studio.messages import RequestError
 from understudy.studio.workshop import Workshop
 
 ROLES = ("source", "target", "actor", "recipe", *(clip for clips in CLIPS.values() for clip in clips))
-"""What a file can be opened as."""
+"""The roles in which a file can be opened."""
 
-OF_FILE = {
+FILE_KEYS = {
     "source": (("source_reference", "map", "align"), ("unit", "up", "skeleton", "frames")),
     "target": (("target_reference", "map", "align", "scale"), ("target_unit", "target_up", "target_skeleton")),
 }
-"""Keys of an actor and of the reading that another file makes meaningless."""
+"""Keys of the actor and of the reading table that belong to the old file and are removed."""
 
 
-def opened(document: Document, name: str, role: str, folders: Folders, workshop: Workshop) -> Document:
-    """The document with a file or sample in a role; what cannot be read is refused.
+def open_file(document: Document, name: str, role: str, folders: Folders, document_solver: Workshop) -> Document:
+    """The document with a file or sample opened in a role; raises if it cannot be read.
 
     Args:
-        document: What is opened so far.
+        document: The current document.
         name: A file in an open folder, or a sample as sample:NAME.
         role: One of `ROLES`.
         folders: The open folders.
-        workshop: Finds contacts, and reads what is opened.
+        document_solver: Reads the files and detects contacts.
     """
     if role not in ROLES:
         raise RequestError(f"A file is opened as one of {', '.join(ROLES)}; got `{role}`")
-    name = folders.named(name)
+    name = folders.document_name(name)
     if role == "recipe":
-        return _with_recipe(document, name, folders, workshop)
+        return _with_recipe(document, name, folders, document_solver)
     if role == "actor":
-        return _with_actor(document, name, folders, workshop)
-    if role in OF_FILE:
-        return _with_file(document, name, role, folders, workshop)
+        return _with_actor(document, name, folders, document_solver)
+    if role in FILE_KEYS:
+        return _with_file(document, name, role, folders, document_solver)
     mode = next(mode for mode, clips in CLIPS.items() if role in clips)
     part = {**document[mode], role: name}
     if mode == "transition":
@@ -52,28 +52,28 @@ def opened(document: Document, name: str, role: str, folders: Folders, workshop:
     else:
         part["poses"] = []
     new = {**document, "mode": mode, mode: part}
-    workshop.view(new, folders.base)
+    document_solver.view(new, folders.base)
     return new
 
 
-def _with_file(document: Document, name: str, role: str, folders: Folders, workshop: Workshop) -> Document:
+def _with_file(document: Document, name: str, role: str, folders: Folders, document_solver: Workshop) -> Document:
     recipe = document["recipe"]
     actor, *others = recipe["actor"] or [{"source": ""}]
-    dropped, unread = OF_FILE[role]
-    actor = {key: value for key, value in actor.items() if key not in dropped} | {role: name}
-    reading = {key: value for key, value in recipe["reading"].items() if key not in unread}
+    actor_keys, reading_keys = FILE_KEYS[role]
+    actor = {key: value for key, value in actor.items() if key not in actor_keys} | {role: name}
+    reading = {key: value for key, value in recipe["reading"].items() if key not in reading_keys}
     new = {
         **document, "mode": "retarget", "pairs": None,
         "recipe": {**recipe, "actor": [actor, *others], "reading": reading},
     }  # fmt: skip
     if role == "source":
-        return detected(_with_partners(new), folders, workshop)
-    workshop.view(new, folders.base)
+        return with_contacts(_with_all_actors(new), folders, document_solver)
+    document_solver.view(new, folders.base)
     return new
 
 
-def _with_partners(document: Document) -> Document:
-    """A sample of several actors, opened as the only source, brings them all."""
+def _with_all_actors(document: Document) -> Document:
+    """If a sample with several actors is the only source, add all its actors."""
     recipe = document["recipe"]
     source = recipe["actor"][0]["source"]
     if len(recipe["actor"]) > 1 or not source.startswith(SAMPLE) or "/" in source:
@@ -86,60 +86,62 @@ def _with_partners(document: Document) -> Document:
     return {**document, "recipe": {**recipe, "actor": actors}}
 
 
-def _with_actor(document: Document, name: str, folders: Folders, workshop: Workshop) -> Document:
-    """A further actor; all get names, and what was said of the others' contacts stays."""
+def _with_actor(document: Document, name: str, folders: Folders, document_solver: Workshop) -> Document:
+    """Add an actor; all actors get names, and the contacts of the others are kept."""
     recipe = document["recipe"]
     if not recipe["actor"]:
-        return _with_file(document, name, "source", folders, workshop)
+        return _with_file(document, name, "source", folders, document_solver)
     actors: list[dict[str, Any]] = []
     for actor in [*recipe["actor"], {"source": name}]:
         taken = [other["name"] for other in actors]
-        actors.append({**actor, "name": actor.get("name") or _unused(stem(actor.get("source", "")), taken)})
+        actors.append({**actor, "name": actor.get("name") or _unused_name(stem(actor.get("source", "")), taken)})
     first, last = actors[0]["name"], actors[-1]["name"]
     new = {**document, "mode": "retarget", "recipe": {**recipe, "actor": actors}}
-    found = detected(new, folders, workshop)
-    mine = [contact for contact in found["recipe"]["contact"] if last in (contact.get("actor"), contact.get("on"))]
+    detected = with_contacts(new, folders, document_solver)
+    new_contacts = [
+        contact for contact in detected["recipe"]["contact"] if last in (contact.get("actor"), contact.get("on"))
+    ]
     kept = [{**contact, "actor": contact.get("actor") or first} for contact in recipe["contact"]]
-    return {**found, "recipe": {**found["recipe"], "contact": [*kept, *mine]}}
+    return {**detected, "recipe": {**detected["recipe"], "contact": [*kept, *new_contacts]}}
 
 
-def detected(document: Document, folders: Folders, workshop: Workshop) -> Document:
-    """The document with its contacts found anew."""
+def with_contacts(document: Document, folders: Folders, document_solver: Workshop) -> Document:
+    """The document with its contacts detected again."""
     recipe = document["recipe"]
     if not recipe["actor"]:
-        raise RequestError("There is no motion yet in which contacts could be found", hint="open a source")
+        raise RequestError("There is no motion yet to detect contacts in", hint="open a source")
     options = {**recipe["options"], "contacts": "detect"}
-    new: Document = workshop.filled(
+    new: Document = document_solver.filled(
         {**document, "recipe": {**recipe, "options": options, "contact": []}}, folders.base
     )  # fmt: skip
     return new
 
 
-def _with_recipe(document: Document, name: str, folders: Folders, workshop: Workshop) -> Document:
-    """A recipe file as the document; what is said of transitions and analogies stays."""
-    path = folders.source(name)
+def _with_recipe(document: Document, name: str, folders: Folders, document_solver: Workshop) -> Document:
+    """Replace the recipe by a recipe file; transition and analogy are kept."""
+    path = folders.source_path(name)
     if path is None:
         raise RequestError(f"`{name}` is a sample, not a recipe")
     recipe = read_recipe(path)
-    pairs, kept = None, recipe
+    pairs, reduced = None, recipe
     if recipe.actors and recipe.actors[0].map is not None and not recipe.actors[0].map.startswith(SAMPLE):
-        pairs = _pairs(folders.inside(str(path.parent / recipe.actors[0].map)))
+        pairs = _pairs(folders.resolve(str(path.parent / recipe.actors[0].map)))
         if pairs is not None:
-            kept = replace(recipe, actors=(replace(recipe.actors[0], map=None), *recipe.actors[1:]))
+            reduced = replace(recipe, actors=(replace(recipe.actors[0], map=None), *recipe.actors[1:]))
     new = {
         **document, "mode": "retarget", "pairs": pairs,
-        "recipe": tables_of(named_from(kept, folders.base)),
+        "recipe": recipe_tables(named_from(reduced, folders.base)),
     }  # fmt: skip
     check(new)
     folders.check(new)
     if recipe.contacts is None and recipe.actors:
-        return detected(new, folders, workshop)
-    workshop.view(new, folders.base)
+        return with_contacts(new, folders, document_solver)
+    document_solver.view(new, folders.base)
     return new
 
 
 def _pairs(path: Path) -> list[dict[str, Any]] | None:
-    """The bone pairs of a map file; None for one that says more than pairs, which stays a file."""
+    """The bone pairs of a map file; None if the file has more than pairs and stays a file."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -148,29 +150,29 @@ def _pairs(path: Path) -> list[dict[str, Any]] | None:
 
 
 def stem(name: str) -> str:
-    """What a file or sample is called, without folders and ending."""
+    """The name of a file or sample without folders and suffix."""
     plain = name.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2].partition("#")[0]
     return Path(plain).stem or "actor"
 
 
-def _unused(name: str, taken: list[str]) -> str:
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name}{number}", number + 1
-    return found
+def _unused_name(name: str, taken: list[str]) -> str:
+    suffix, candidate = 2, name
+    while candidate in taken:
+        candidate, suffix = f"{name}{suffix}", suffix + 1
+    return candidate
 
 
-def first_document(document: Document, files: tuple[str, ...], folders: Folders, workshop: Workshop) -> Document:
-    """What the command line asks to be opened: a recipe, or a source and perhaps a target.
+def first_document(document: Document, files: tuple[str, ...], folders: Folders, document_solver: Workshop) -> Document:
+    """Open the files of the command line: a recipe, or a source and optionally a target.
 
     Args:
-        document: What the session holds.
+        document: The document of the session.
         files: One or two names.
         folders: The open folders.
-        workshop: Reads them.
+        document_solver: Reads them.
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".toml":
-        return opened(document, files[0], "recipe", folders, workshop)
+        return open_file(document, files[0], "recipe", folders, document_solver)
     for name, role in zip(files, ("source", "target")):
-        document = opened(document if role == "target" else fresh(), name, role, folders, workshop)
+        document = open_file(document if role == "target" else fresh(), name, role, folders, document_solver)
     return document

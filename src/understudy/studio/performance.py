@@ -1,4 +1,4 @@
-"""A retarget on the stage: everybody's motion, the timeline's tracks, and other ways to solve it beside the result."""
+"""The result of a retarget: motions, timeline tracks, measurements, props and variants."""
 
 from __future__ import annotations
 
@@ -30,120 +30,121 @@ from understudy.samples import Prop
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
-from understudy.studio.scene import Message, Performer, Table, Work, empty_result, shown_frames, standing_of
-from understudy.studio.tracks import Held, look, make_tracks, moved_bodies, standing_points
+from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
+from understudy.studio.tracks import Violation, bodies_of_motions, make_tracks, measure_violations, standing_points
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
-SIZE = 0.1
-"""Metres: how large a thing is shown that has no size."""
+DEFAULT_PROP_SIZE_METRES = 0.1
+"""Edge length at which a prop without a size is shown."""
 
 
-def stage_props(cast: Sequence[ActorData], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
-    """Everything that stands or moves around, by the frames of the first actor's motion; each name once."""
-    found: dict[str, Prop] = {}
+def load_props(actors: Sequence[ActorData], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
+    """All props at the frames of the first actor's motion; a recipe's prop replaces a sample's of the same name."""
+    props: dict[str, Prop] = {}
     for entry in entries:
-        found[entry.name] = _of_recipe(entry, folder, cast[0].motion.times)
-    for loaded in cast:
-        for prop in loaded.props:
-            if prop.name not in found:
-                found[prop.name] = _of_sample(prop, loaded)
-    return tuple(found.values())
+        props[entry.name] = _recipe_prop(entry, folder, actors[0].motion.times)
+    for actor in actors:
+        for prop in actor.props:
+            if prop.name not in props:
+                props[prop.name] = _sample_prop(prop, actor)
+    return tuple(props.values())
 
 
-def _of_sample(prop: Prop, loaded: ActorData) -> Prop:
-    """A sample's thing, on the clock of the motion as it was cut and resampled."""
-    if prop.positions.ndim == 2 or not loaded.spec.source.startswith(SAMPLE):
+def _sample_prop(prop: Prop, actor: ActorData) -> Prop:
+    """A sample's prop at the frames of the motion, which may be cut and resampled."""
+    if prop.positions.ndim == 2 or not actor.spec.source.startswith(SAMPLE):
         return prop
-    times = np.arange(len(prop.positions)) / _fps(loaded.spec.source)
-    places, turns = at_times(times, prop.positions, prop.rotations, loaded.start + loaded.motion.times)
-    return Prop(name=prop.name, sizes=prop.sizes, positions=places, rotations=turns)
+    times = np.arange(len(prop.positions)) / _sample_fps(actor.spec.source)
+    positions, rotations = resample_course(times, prop.positions, prop.rotations, actor.start + actor.motion.times)
+    return Prop(name=prop.name, sizes=prop.sizes, positions=positions, rotations=rotations)
 
 
 @lru_cache(maxsize=64)
-def _fps(source: str) -> float:
-    """Frames a second of a sample as it is made, before anybody resamples it."""
+def _sample_fps(source: str) -> float:
+    """Frame rate of a sample before resampling."""
     return sample_scene(source)[0].motion.fps
 
 
-def _of_recipe(entry: PropEntry, folder: Path, clock: Array) -> Prop:
-    """A thing of the recipe: its boxes where they stay, or its first box on its way."""
-    sizes = np.atleast_2d(np.full(3, SIZE) if entry.sizes is None else entry.sizes)
+def _recipe_prop(entry: PropEntry, folder: Path, frame_times: Array) -> Prop:
+    """A prop of the recipe: all its boxes if it stays, its first box if it moves."""
+    sizes = np.atleast_2d(np.full(3, DEFAULT_PROP_SIZE_METRES) if entry.sizes is None else entry.sizes)
     if entry.path is None:
-        places = np.atleast_2d(entry.positions)  # type: ignore[arg-type]
-        turns = np.broadcast_to(IDENTITY, (len(places), 4)) if entry.rotations is None else entry.rotations
+        positions = np.atleast_2d(entry.positions)  # type: ignore[arg-type]
+        rotations = np.broadcast_to(IDENTITY, (len(positions), 4)) if entry.rotations is None else entry.rotations
         return Prop(
             name=entry.name,
-            sizes=np.broadcast_to(sizes, places.shape) if len(sizes) == 1 else sizes[: len(places)],
-            positions=places,
-            rotations=np.broadcast_to(np.atleast_2d(turns), (len(places), 4)),
+            sizes=np.broadcast_to(sizes, positions.shape) if len(sizes) == 1 else sizes[: len(positions)],
+            positions=positions,
+            rotations=np.broadcast_to(np.atleast_2d(rotations), (len(positions), 4)),
         )
     course = load_course(entry, folder)
     times = np.zeros(1) if course.times is None else course.times
-    turns = np.broadcast_to(IDENTITY, (len(times), 4)) if course.rotations is None else course.rotations
-    places, turned = at_times(times, course.positions[:, None], turns[:, None], clock)
-    return Prop(name=entry.name, sizes=sizes[:1], positions=places, rotations=turned)
+    rotations = np.broadcast_to(IDENTITY, (len(times), 4)) if course.rotations is None else course.rotations
+    positions, resampled = resample_course(times, course.positions[:, None], rotations[:, None], frame_times)
+    return Prop(name=entry.name, sizes=sizes[:1], positions=positions, rotations=resampled)
 
 
-def carried(
+def carry_props(
     props: Sequence[Prop], contacts: Sequence[Contact], problem: Problem, source: Motion, result: Motion
 ) -> tuple[Prop, ...]:
-    """Things that move, as the result carries them: with its hands while it does, and where it left them after that.
+    """Moving props of the result: carried with its hands, and left where they were last held.
 
     Args:
-        props: Things on the clock of the source, or of one of which every so many frames are left.
-        contacts: What carries them: contacts without a place of their own.
-        problem: What was solved, whose constraints name the result's points.
-        source: What the source does.
-        result: What the target does, at the same frames.
+        props: Props at the source's frames; the source may keep only every n-th of these frames.
+        contacts: Those without a place, on a prop, carry that prop.
+        problem: The solved problem; its constraints name the points of the target.
+        source: Motion of the source.
+        result: Motion of the target at the same frames.
     """
-    found = []
+    carried = []
     for prop in props:
         if prop.positions.ndim == 2:
             continue
         step = max(round((len(prop.positions) - 1) / max(source.num_frames - 1, 1)), 1)
-        places, turns = prop.positions[::step][: source.num_frames], prop.rotations[::step][: source.num_frames]
-        holding = [c for c in contacts if c.on == prop.name and c.place is None and c.other is None]
-        shift = _shift(holding, problem, source, result)[: len(places)]
-        found.append(Prop(name=prop.name, sizes=prop.sizes, positions=places + shift[:, None], rotations=turns))
-    return tuple(found)
+        positions, rotations = prop.positions[::step][: source.num_frames], prop.rotations[::step][: source.num_frames]
+        carrying = [c for c in contacts if c.on == prop.name and c.place is None and c.other is None]
+        offset = _carry_offset(carrying, problem, source, result)[: len(positions)]
+        positions = positions + offset[:, None]
+        carried.append(Prop(name=prop.name, sizes=prop.sizes, positions=positions, rotations=rotations))
+    return tuple(carried)
 
 
-def _shift(holding: Sequence[Contact], problem: Problem, source: Motion, result: Motion) -> Array:
-    """(F, 3) metres by which a thing is elsewhere than with the source: as the hands on it are, on average."""
+def _carry_offset(carrying: Sequence[Contact], problem: Problem, source: Motion, result: Motion) -> Array:
+    """(F, 3) metres from the prop's place with the source to that with the result: mean over the hands on it."""
     total, count = np.zeros((source.num_frames, 3)), np.zeros(source.num_frames)
     poses = fk(source), fk(result)
-    for contact in holding:
+    for contact in carrying:
         name = f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s"
         grasp = next((c for c in problem.constraints if c.name == name), None)
         frames = contact.frames(source.fps, source.num_frames)
         if grasp is None or len(frames) == 0:
             continue
         _, point = problem.resolve(grasp, grasp.point_refs()[0])
-        away = poses[1].points([point])[frames, 0] - poses[0].points([contact.point])[frames, 0]
-        total[frames] += away
+        displacement = poses[1].points([point])[frames, 0] - poses[0].points([contact.point])[frames, 0]
+        total[frames] += displacement
         count[frames] += 1
-    held = np.flatnonzero(count)
-    if len(held) == 0:
+    carried_frames = np.flatnonzero(count)
+    if len(carried_frames) == 0:
         return total
-    shift = total[held] / count[held, None]
-    # Before anybody takes it a thing stands where it stood; put down, it stays where it was left.
-    last = np.searchsorted(held, np.arange(source.num_frames), side="right") - 1
-    return np.where(last[:, None] >= 0, shift[np.maximum(last, 0)], 0.0)
+    offset = total[carried_frames] / count[carried_frames, None]
+    # A prop does not move before it is first held; once put down, it stays there.
+    last_carried = np.searchsorted(carried_frames, np.arange(source.num_frames), side="right") - 1
+    return np.where(last_carried[:, None] >= 0, offset[np.maximum(last_carried, 0)], 0.0)
 
 
-def at_times(times: Array, places: Array, turns: Array, clock: Array) -> tuple[Array, Array]:
-    """Places (T, B, 3) and rotations (T, B, 4) read at other times (F,), held outside their own."""
-    after = np.clip(np.searchsorted(times, clock, side="right"), 1, max(len(times) - 1, 1))
+def resample_course(times: Array, positions: Array, rotations: Array, frame_times: Array) -> tuple[Array, Array]:
+    """Interpolate positions (T, B, 3) and rotations (T, B, 4) at frame times (F,); constant outside `times`."""
+    after = np.clip(np.searchsorted(times, frame_times, side="right"), 1, max(len(times) - 1, 1))
     before, after = np.minimum(after - 1, len(times) - 1), np.minimum(after, len(times) - 1)
     gap = np.maximum(times[after] - times[before], 1e-9)
-    share = np.clip((clock - times[before]) / gap, 0.0, 1.0)[:, None]
-    mixed = places[before] + share[..., None] * (places[after] - places[before])
-    return mixed, slerp(turns[before], turns[after], share)
+    fraction = np.clip((frame_times - times[before]) / gap, 0.0, 1.0)[:, None]
+    interpolated = positions[before] + fraction[..., None] * (positions[after] - positions[before])
+    return interpolated, slerp(rotations[before], rotations[after], fraction)
 
 
-LOW = ("margin",)
-"""Curves whose worst is their least."""
+LOWEST_IS_WORST = ("margin",)
+"""Curves whose lowest value is the worst."""
 
 
 def quality_table(
@@ -155,79 +156,79 @@ def quality_table(
     contacts: Sequence[Contact] | None = None,
     outcomes: Sequence[Outcome] = (),
 ) -> dict[str, Any]:
-    """A motion measured, against its source where there is one."""
+    """The measurements of a motion, compared with its source if there is one."""
     report = evaluate(motion, source, correspondence=correspondence, contacts=contacts, outcomes=outcomes)
     frames = shown_frames(motion)
     return {
         "which": which,
-        "measurements": [_table(each, motion, frames) for each in report.measurements],
+        "measurements": [_measurement_table(measurement, motion, frames) for measurement in report.measurements],
         "faults": list(report.failures),
     }
 
 
-def _table(measurement: Measurement, motion: Motion, frames: np.ndarray) -> dict[str, Any]:
-    time, joint = _where(measurement, motion)
+def _measurement_table(measurement: Measurement, motion: Motion, frames: np.ndarray) -> dict[str, Any]:
+    time, joint = _worst_place(measurement, motion)
     return {
         "metric": measurement.metric,
         "title": measurement.title,
         "verdict": str(measurement.verdict),
         "words": measurement.words,
         "figures": [
-            {"name": each.name, "value": each.value, "unit": each.unit, "about": each.about}
-            for each in measurement.figures
+            {"name": item.name, "value": item.value, "unit": item.unit, "about": item.about}
+            for item in measurement.figures
         ],
         "time": time,
         "joint": joint,
         "curves": [
-            {"name": each.name, "unit": each.unit, "values": _values(each, frames)} for each in measurement.curves
+            {"name": item.name, "unit": item.unit, "values": _shown_values(item, frames)} for item in measurement.curves
         ],
     }
 
 
-def _values(curve: Curve, frames: np.ndarray) -> list[float | None]:
-    """A curve at the frames that are shown; the page draws one value for each."""
+def _shown_values(curve: Curve, frames: np.ndarray) -> list[float | None]:
+    """A curve at the displayed frames; None where it is not finite."""
     return [float(v) if np.isfinite(v) else None for v in np.asarray(curve.values)[frames]]
 
 
-def _where(measurement: Measurement, motion: Motion) -> tuple[float | None, str | None]:
-    """The time and the joint of the worst, as far as the metric tells; else where its first curve is worst."""
+def _worst_place(measurement: Measurement, motion: Motion) -> tuple[float | None, str | None]:
+    """Time and joint of the worst value if the metric gives them; else the worst time of its first curve."""
     facts = {**measurement.facts, **(measurement.facts.get("worst") or {})}
-    named = facts.get("joint") or facts.get("point") or next(iter(facts.get("parts") or ()), None)
+    name = facts.get("joint") or facts.get("point") or next(iter(facts.get("parts") or ()), None)
     time = facts.get("time", facts.get("start"))
     if time is None and measurement.curves:
         values = np.asarray(measurement.curves[0].values, float)
         if np.isfinite(values).any():
-            low = measurement.curves[0].name in LOW
-            time = float((np.nanargmin(values) if low else np.nanargmax(np.abs(values))) / motion.fps)
-    return None if time is None else float(time), _joint(motion.skeleton, named)
+            lowest = measurement.curves[0].name in LOWEST_IS_WORST
+            time = float((np.nanargmin(values) if lowest else np.nanargmax(np.abs(values))) / motion.fps)
+    return None if time is None else float(time), _named_joint(motion.skeleton, name)
 
 
-def _joint(skeleton: Skeleton, name: str | None) -> str | None:
-    """The joint or end that a name means: itself, or the joint that a point of that name is on."""
+def _named_joint(skeleton: Skeleton, name: str | None) -> str | None:
+    """The joint or end with this name, else the longest joint name that contains it or is part of it."""
     if name is None or name in skeleton.index or any(end.name == name for end in skeleton.ends):
         return name
-    near = [joint for joint in skeleton.names if joint in name or name in joint]
-    return max(near, key=len) if near else None
+    similar = [joint for joint in skeleton.names if joint in name or name in joint]
+    return max(similar, key=len) if similar else None
 
 
-WAYS = ("ik", "ik_lowpass", "naive")
-"""Other ways to solve, besides the spacings of keys."""
+OTHER_SOLVERS = ("ik", "ik_lowpass", "naive")
+"""Variants besides those by key spacing."""
 
-LABELS = {"ik": "frame by frame", "ik_lowpass": "frame by frame, smoothed", "naive": "copied"}
+SOLVER_LABELS = {"ik": "frame by frame", "ik_lowpass": "frame by frame, smoothed", "naive": "copied"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Variant:
-    """Another way to solve the same, and what came of it."""
+    """The same problem solved with another solver or key spacing."""
 
     name: str
     motions: tuple[Motion, ...]
     data: Table
-    """What `measure` says."""
+    """Result of `measure`."""
 
     @property
     def label(self) -> str:
-        return LABELS.get(self.name) or f"keys every {self.name} frames"
+        return SOLVER_LABELS.get(self.name) or f"keys every {self.name} frames"
 
 
 def solve_variants(
@@ -236,37 +237,39 @@ def solve_variants(
     problem: Problem,
     spacing: float,
     names: Sequence[str],
-    known: dict[str, Variant],
+    finished: dict[str, Variant],
     watch: Watch,
 ) -> tuple[Variant, ...]:
-    """Solve a plan in other ways by name, those that are known apart."""
-    allowed = (*(str(each) for each in SPACINGS_FRAMES), *WAYS)
-    made = dict(known)
-    for number, name in enumerate(names):
+    """Solve a plan once for each variant name, except for those in `finished`."""
+    allowed = (*(str(spacing_frames) for spacing_frames in SPACINGS_FRAMES), *OTHER_SOLVERS)
+    variants = dict(finished)
+    for index, name in enumerate(names):
         if name not in allowed:
-            raise OptionError(f"There is no other way to solve called `{name}`", hint=f"known: {', '.join(allowed)}")
-        if name not in made:
-            share = number / len(names)
-            watch(f"solving {LABELS.get(name, f'with keys every {name} frames')}", share)
-            keys = spacing if name in WAYS else int(name) / KEY_RATE_HZ
-            found = _solved(plan, problem, name, keys, _within(watch, share, 1.0 / len(names)))
-            made[name] = Variant(name=name, motions=found.motions, data=measure(prepared, found, keys))
-    return tuple(made[name] for name in names)
+            raise OptionError(f"There is no variant `{name}`", hint=f"known: {', '.join(allowed)}")
+        if name not in variants:
+            start = index / len(names)
+            watch(f"solving {SOLVER_LABELS.get(name, f'with keys every {name} frames')}", start)
+            key_spacing = spacing if name in OTHER_SOLVERS else int(name) / KEY_RATE_HZ
+            solved = _solve_variant(plan, problem, name, key_spacing, _sub_watch(watch, start, 1.0 / len(names)))
+            variants[name] = Variant(name=name, motions=solved.motions, data=measure(prepared, solved, key_spacing))
+    return tuple(variants[name] for name in names)
 
 
-def _solved(plan: Plan, problem: Problem, name: str, spacing: float, watch: Watch) -> Solution:
+def _solve_variant(plan: Plan, problem: Problem, name: str, spacing: float, watch: Watch) -> Solution:
     if name == "naive":
         copied = tuple(
-            naive(part.motion, part.target) if part.alignment is None and part.share is None else start
-            for part, start in zip(plan.assignments, plan.starts, strict=True)
+            naive(assignment.motion, assignment.target)
+            if assignment.alignment is None and assignment.share is None
+            else start
+            for assignment, start in zip(plan.assignments, plan.starts, strict=True)
         )
-        found = solution(problem, moved_bodies(problem, copied), solver=name, steps=0, seconds=0.0)
-        return replace(found, motions=copied)
-    return plan.solve(make_solver(name if name in WAYS else "spacetime", {}, spacing), watch)
+        solved = solution(problem, bodies_of_motions(problem, copied), solver=name, steps=0, seconds=0.0)
+        return replace(solved, motions=copied)
+    return plan.solve(make_solver(name if name in OTHER_SOLVERS else "spacetime", {}, spacing), watch)
 
 
 def variant_figures(data: Table) -> dict[str, float | None]:
-    """What variants are compared by."""
+    """The figures by which variants are compared."""
     smooth: dict[str, Any] = (data["smoothness"] or [{"jerk": None, "energy": {}}])[0]
     return {
         "unmet": float(len(data["unmet"])),
@@ -280,46 +283,46 @@ def variant_figures(data: Table) -> dict[str, float | None]:
     }
 
 
-def _within(watch: Watch, start: float, length: float) -> Watch:
-    """A watch that is told of a part of the work."""
+def _sub_watch(watch: Watch, start: float, length: float) -> Watch:
+    """A progress callback for one part of the work."""
     return lambda text, share: watch(text, start + length * share)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Performance(Work):
-    """A retarget, solved."""
+class Performance(SolveResult):
+    """A solved retarget."""
 
     tables: Table
-    """The document that it is of."""
+    """The solved document."""
     prepared: Prepared
     motions_made: tuple[Motion, ...]
-    """What the targets do, one motion for each actor."""
+    """Motions of the targets, one for each actor."""
     problem: Problem
     spacing: float
     """Seconds between keys."""
     seconds: float
-    """What solving took."""
+    """Duration of the solve."""
     solution: Solution | None = None
-    """All that the solver says; None while something is dragged."""
-    others: tuple[Variant, ...] = ()
+    """None during a drag."""
+    solved_variants: tuple[Variant, ...] = ()
     skins: tuple[Clip, ...] = ()
-    """The sources' own files, for their meshes."""
+    """Clips of the sources, for their meshes."""
     props: tuple[Prop, ...] = ()
     base: Performance | None = None
-    """While something is dragged: the finished solve that this one starts from."""
+    """During a drag: the finished solve that it started from."""
     span: tuple[int, int] | None = None
-    """The frames in which it differs from that; None for all."""
+    """During a drag: first frame that differs from `base`, and one past the last; None for all."""
     part: tuple[int, int] | None = None
-    """The frames in which it differs from what was shown before; None for all."""
+    """The same, compared with what was shown before; None for all."""
 
     @property
     def live(self) -> bool:
         return self.base is not None
 
     @cached
-    def held(self) -> tuple[Held, ...]:
-        """How well everything is met."""
-        return look(self.problem, self.motions_made, quickly=self.live)
+    def held(self) -> tuple[Violation, ...]:
+        """Violation of every constraint."""
+        return measure_violations(self.problem, self.motions_made, quickly=self.live)
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
@@ -327,53 +330,53 @@ class Performance(Work):
 
     @cached
     def data(self) -> Table:
-        """Everything worth knowing about the result."""
+        """All measurements of the result."""
         assert self.solution is not None
         return measure(self.prepared, self.solution, self.spacing)
 
     @cached
-    def performers(self) -> tuple[Performer, ...]:
-        cast = self.prepared.actors
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
+        actors = self.prepared.actors
         sources = [
-            source_performer(self.prepared, i, self.skins[i] if self.skins else None, self.contacts)
-            for i in range(len(cast))
+            source_body(self.prepared, i, self.skins[i] if self.skins else None, self.contacts)
+            for i in range(len(actors))
         ]
         sources[0] = replace(sources[0], props=self.props)
-        results = [self._result(i, each, self.motions_made[i], "result") for i, each in enumerate(cast)]
+        results = [self._result(i, actor, self.motions_made[i], "result") for i, actor in enumerate(actors)]
         variants = [
-            self._result(i, each, other.motions[i], f"variant:{other.name}")
-            for other in self.others
-            for i, each in enumerate(cast)
+            self._result(i, actor, variant.motions[i], f"variant:{variant.name}")
+            for variant in self.solved_variants
+            for i, actor in enumerate(actors)
         ]
         return (*sources, *results, *variants)
 
-    def _which(self, kind: str, loaded: ActorData) -> str:
-        return f"{kind}:{loaded.spec.name}" if len(self.prepared.actors) > 1 else kind
+    def _which(self, kind: str, actor: ActorData) -> str:
+        return f"{kind}:{actor.spec.name}" if len(self.prepared.actors) > 1 else kind
 
-    def _result(self, number: int, loaded: ActorData, motion: Motion, kind: str) -> Performer:
-        name = loaded.spec.name
-        whose = {name, ""} if number == 0 else {name}
+    def _result(self, index: int, actor: ActorData, motion: Motion, kind: str) -> ShownBody:
+        name = actor.spec.name
+        owners = {name, ""} if index == 0 else {name}
         props: tuple[Prop, ...] = ()
-        if number == 0 and self.props:
-            props = carried(self.props, self.contacts, self.problem, loaded.motion, motion)
-        return Performer(
-            which=self._which(kind, loaded),
-            label=result_label(loaded, several=len(self.prepared.actors) > 1),
+        if index == 0 and self.props:
+            props = carry_props(self.props, self.contacts, self.problem, actor.motion, motion)
+        return ShownBody(
+            which=self._which(kind, actor),
+            label=result_label(actor, several=len(self.prepared.actors) > 1),
             props=props,
             motion=motion,
-            meshes=loaded.clip.meshes if loaded.clip.skeleton.names == motion.skeleton.names else (),
-            skeleton=loaded.clip.skeleton,
-            standing=standing_points(self.problem, self.contacts, whose) if self.prepared.plan is not None else (),
+            meshes=actor.clip.meshes if actor.clip.skeleton.names == motion.skeleton.names else (),
+            skeleton=actor.clip.skeleton,
+            standing=standing_points(self.problem, self.contacts, owners) if self.prepared.plan is not None else (),
         )
 
     def motions(self, live: bool = False) -> list[Message]:
         if not (live and self.live):
             return super().motions()
-        results = [each for each in self.performers if each.which.partition(":")[0] == "result"]
-        return [each.message(part=self.part) for each in results]
+        results = [body for body in self.shown_bodies if body.which.partition(":")[0] == "result"]
+        return [body.message(part=self.part) for body in results]
 
-    def after(self, shown: Work) -> Performance:
-        """The same, knowing what is shown so far: only what differs from that has to be shown anew."""
+    def with_changed_part(self, shown: SolveResult) -> Performance:
+        """The same with `part` set to the frames that differ from what is shown now."""
         if self.span is None or not isinstance(shown, Performance) or (shown.base or shown) is not self.base:
             return self
         if shown.live and shown.span is None:
@@ -385,95 +388,95 @@ class Performance(Work):
 
     def result(self, seq: int | None = None) -> Table:
         recipe, motion = self.prepared.recipe, self.motions_made[0]
-        found = empty_result(seq, self._text(), self.seconds)
+        table = empty_result(seq, self._text(), self.seconds)
         tracks = make_tracks(
             self.held,
             self.contacts,
             recipe.constraints,
             motion.duration,
-            listed=self._listed,
+            listed=self._lists_contacts,
             first=self.prepared.actors[0].spec.name,
         )
-        found |= {"tracks": tracks, "keys": self._keys(), "variants": self._variants()}
+        table |= {"tracks": tracks, "keys": self._keys(), "variants": self._variants()}
         if self.solution is not None:
-            found |= {
+            table |= {
                 "conflicts": list(self.solution.conflicts),
                 "faults": list(self.data["faults"]),
                 "warnings": advice(self.data, recipe.options.plants),
             }
-        return found
+        return table
 
     @property
-    def _listed(self) -> bool:
-        """Whether the document lists its contacts, or they were found."""
+    def _lists_contacts(self) -> bool:
+        """Whether the document lists its contacts; else they were detected."""
         tables = self.tables["recipe"]
         return bool(tables.get("contact")) or tables.get("options", {}).get("contacts") == "listed"
 
     def _text(self) -> str:
         if self.solution is not None:
             return self.solution.result
-        missed = sum(not each.outcome.met for each in self.held)
+        missed = sum(not violation.outcome.met for violation in self.held)
         return f"{missed} of {len(self.held)} constraints are not met yet" if missed else "on the way"
 
     def _keys(self) -> list[float]:
         recipe, duration = self.prepared.recipe, self.motions_made[0].duration
-        given = recipe.solver_options.get("knots") or recipe.solver_options.get("keys")
-        if isinstance(given, tuple | list) and given:
-            return [float(each) for each in given]
+        times = recipe.solver_options.get("knots") or recipe.solver_options.get("keys")
+        if isinstance(times, tuple | list) and times:
+            return [float(time) for time in times]
         if not has_keys(recipe.solver):
             return []
         return [float(t) for t in np.arange(0.0, duration + 0.5 * self.spacing, self.spacing)]
 
     def _variants(self) -> list[Table]:
-        kept = self.base or self
-        if not kept.others:
+        finished = self.base or self
+        if not finished.solved_variants:
             return []
-        own = [("result", "the result", kept.data)] if kept.solution is not None else []
-        beside = [(f"variant:{each.name}", each.label, each.data) for each in kept.others]
+        result_row = [("result", "the result", finished.data)] if finished.solution is not None else []
+        variant_rows = [(f"variant:{v.name}", v.label, v.data) for v in finished.solved_variants]
         return [
             {"which": which, "label": label, "text": data["result"], "seconds": data["seconds"],
              "figures": variant_figures(data)}
-            for which, label, data in (*own, *beside)
+            for which, label, data in (*result_row, *variant_rows)
         ]  # fmt: skip
 
     def clip(self, which: str) -> Clip:
         kind, _, rest = which.partition(":")
-        performer, cast = self.performer(which), self.prepared.actors
+        body, actors = self.shown_body(which), self.prepared.actors
         name = rest.partition(":")[2] if kind == "variant" else rest
-        loaded = next((each for each in cast if len(cast) == 1 or each.spec.name == name), cast[0])
+        actor = next((candidate for candidate in actors if len(actors) == 1 or candidate.spec.name == name), actors[0])
         if kind != "source":
-            return clip_of(loaded, performer.motion)
-        own = self.skins[cast.index(loaded)] if self.skins else Clip.of(loaded.motion)
-        return replace(own, skeleton=loaded.motion.skeleton, motion=loaded.motion, notes=(), dropped=())
+            return clip_of(actor, body.motion)
+        source_clip = self.skins[actors.index(actor)] if self.skins else Clip.of(actor.motion)
+        return replace(source_clip, skeleton=actor.motion.skeleton, motion=actor.motion, notes=(), dropped=())
 
     def quality(self, which: str) -> Table:
-        performer, cast = self.performer(which), self.prepared.actors
+        body, actors = self.shown_body(which), self.prepared.actors
         name = which.rpartition(":")[2]
-        number = next((i for i, each in enumerate(cast) if len(cast) > 1 and each.spec.name == name), 0)
-        plan, loaded = self.prepared.plan, cast[number]
-        alignment = None if plan is None else plan.assignments[number].alignment
-        mine = [c for c in self.contacts if c.actor == loaded.spec.name or (not c.actor and number == 0)]
+        index = next((i for i, actor in enumerate(actors) if len(actors) > 1 and actor.spec.name == name), 0)
+        plan, actor = self.prepared.plan, actors[index]
+        alignment = None if plan is None else plan.assignments[index].alignment
+        contacts = [c for c in self.contacts if c.actor == actor.spec.name or (not c.actor and index == 0)]
         is_source = which.startswith("source")
         outcomes = () if self.solution is None or not which.startswith("result") else self.solution.outcomes
         return quality_table(
             which,
-            performer.motion,
-            source=None if is_source else loaded.motion,
+            body.motion,
+            source=None if is_source else actor.motion,
             correspondence=None if is_source or alignment is None else alignment.correspondence,
-            contacts=mine,
+            contacts=contacts,
             outcomes=outcomes,
         )
 
     def variants(self, names: Sequence[str], watch: Watch) -> Performance:
         plan = self.prepared.plan
         if plan is None:
-            raise OptionError("A body that features drive is solved in one way only")
-        known = {each.name: each for each in self.others}
-        made = solve_variants(self.prepared, plan, self.problem, self.spacing, names, known, watch)
-        return replace(self, others=made)
+            raise OptionError("A target driven by features has no variants")
+        finished = {variant.name: variant for variant in self.solved_variants}
+        variants = solve_variants(self.prepared, plan, self.problem, self.spacing, names, finished, watch)
+        return replace(self, solved_variants=variants)
 
 
-def perform(
+def solve_retarget(
     document: Table,
     prepared: Prepared,
     spacing: float,
@@ -482,60 +485,60 @@ def perform(
     skins: tuple[Clip, ...] = (),
     props: tuple[Prop, ...] = (),
 ) -> Performance:
-    """Solve a retarget in full."""
-    found = prepared.solve(spacing, watch).solution
+    """Solve a prepared retarget in full."""
+    solution = prepared.solve(spacing, watch).solution
     return Performance(
         tables=document,
         prepared=prepared,
-        motions_made=found.motions,
-        problem=found.problem,
+        motions_made=solution.motions,
+        problem=solution.problem,
         spacing=spacing,
-        seconds=found.seconds,
-        solution=found,
+        seconds=solution.seconds,
+        solution=solution,
         skins=skins,
         props=props,
     )
 
 
-def chosen_spacing(prepared: Prepared) -> float:
-    """Seconds between keys: as the recipe says, by the motion's own frequencies where it wants all."""
-    wanted = prepared.recipe.spacing
-    return prepared.spacing(AUTO if wanted == ALL else wanted)
+def choose_spacing(prepared: Prepared) -> float:
+    """Seconds between keys as the recipe says; automatic if it asks for all spacings."""
+    spacing = prepared.recipe.spacing
+    return prepared.spacing(AUTO if spacing == ALL else spacing)
 
 
-def source_performer(prepared: Prepared, number: int, skin: Clip | None, contacts: Sequence[Contact]) -> Performer:
-    """A source on the stage."""
-    loaded, several = prepared.actors[number], len(prepared.actors) > 1
-    name = loaded.spec.name
-    mine = [c for c in contacts if c.actor == name or (not c.actor and number == 0)]
-    fits = skin is not None and skin.skeleton.names == loaded.motion.skeleton.names
-    return Performer(
+def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Sequence[Contact]) -> ShownBody:
+    """A source as it is displayed."""
+    actor, several = prepared.actors[index], len(prepared.actors) > 1
+    name = actor.spec.name
+    actor_contacts = [c for c in contacts if c.actor == name or (not c.actor and index == 0)]
+    fits = skin is not None and skin.skeleton.names == actor.motion.skeleton.names
+    return ShownBody(
         which=f"source:{name}" if several else "source",
-        label=source_label(loaded, several=several),
-        motion=loaded.motion,
+        label=source_label(actor, several=several),
+        motion=actor.motion,
         meshes=skin.meshes if skin is not None and fits else (),
         skeleton=skin.skeleton if skin is not None and fits else None,
-        standing=standing_of(mine, loaded.motion),
+        standing=find_standing(actor_contacts, actor.motion),
     )
 
 
 def title(name: str) -> str:
-    """A file or sample as people call it."""
+    """Display name of a file or sample: without prefix and folders."""
     return name.removeprefix("sample:").rpartition("/")[2] or name
 
 
-def source_label(loaded: ActorData, *, several: bool) -> str:
-    """What a source's body is called: by its file, and where there are several by the actor too."""
-    name, found = loaded.spec.name, title(loaded.spec.source)
-    return f"{name}: {'source' if found == name else found}" if several else found
+def source_label(actor: ActorData, *, several: bool) -> str:
+    """Label of a source: its file, with the actor's name if there are several actors."""
+    name, file_title = actor.spec.name, title(actor.spec.source)
+    return f"{name}: {'source' if file_title == name else file_title}" if several else file_title
 
 
-def result_label(loaded: ActorData, *, several: bool) -> str:
-    """What a result's body is called: by the character's file, and where there are several by the actor too."""
-    if loaded.spec.target is not None:
-        found = title(loaded.spec.target)
-    elif several or loaded.spec.scale is None:
-        found = "result"
+def result_label(actor: ActorData, *, several: bool) -> str:
+    """Label of a result: the target's file, with the actor's name if there are several actors."""
+    if actor.spec.target is not None:
+        label = title(actor.spec.target)
+    elif several or actor.spec.scale is None:
+        label = "result"
     else:
-        found = f"{title(loaded.spec.source)}, other proportions"
-    return f"{loaded.spec.name}: {found}" if several else found
+        label = f"{title(actor.spec.source)}, other proportions"
+    return f"{actor.spec.name}: {label}" if several else label

@@ -1,4 +1,4 @@
-"""Retargets in the studio: from a document to what is shown, solved in full or while something is dragged."""
+"""Documents of mode retarget: solved in full, or fast during a drag."""
 
 from __future__ import annotations
 
@@ -21,252 +21,266 @@ from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, pr
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading, Recipe
 from understudy.solve.solvers.base import Watch
-from understudy.studio.bones import correspondence_of, correspondence_table, pair_tables, suggested
-from understudy.studio.cache import Cache, content
-from understudy.studio.document import tables_of
-from understudy.studio.live import SHOWN, WHOLE, Memory, Rehearsal, sketch, thinned, thinning, update
-from understudy.studio.performance import Performance, chosen_spacing, perform, result_label, source_label, stage_props
-from understudy.studio.scene import EMPTY, Table, Work, body_table, prop_tables
+from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
+from understudy.studio.cache import Cache, content_key
+from understudy.studio.document import recipe_tables
+from understudy.studio.live import (
+    MAX_WHOLE_MOTION_FPS,
+    DragBaseline,
+    DragState,
+    frame_step,
+    solve_whole,
+    solve_window,
+    thin_actor,
+)
+from understudy.studio.performance import (
+    Performance,
+    choose_spacing,
+    load_props,
+    result_label,
+    solve_retarget,
+    source_label,
+)
+from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
 
-ALONE = {
+INDEPENDENT_TABLES = {
     "actor": ("actors", ()),
     "contact": ("contacts", ("options", "detection")),
     "constraint": ("constraints", ("prop",)),
 }
-"""Tables of a recipe that can be read by themselves: what they become, and what else must be known for it."""
+"""Recipe tables that can be read alone: the recipe field, and the other tables needed for it."""
 
 
-class Retargets:
+class RetargetDocumentSolver:
     """Solves documents whose mode is retarget.
 
     Args:
-        shelf: What documents have in common.
+        cache: Shared by all documents of a session.
     """
 
-    def __init__(self, shelf: Cache) -> None:
-        self.shelf = shelf
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
         self._notes: tuple[str, tuple[str, ...]] = ("", ())
-        self._read: tuple[Table, Recipe | None] = ({}, None)
-        """The last tables of a recipe, and what they say."""
+        self._last_read: tuple[Table, Recipe | None] = ({}, None)
+        """The recipe tables read last, and the recipe they gave."""
 
     def view(self, document: Table, base: Path) -> Table:
-        """What the page is told of a document besides itself: bodies, props, floor, correspondence, notes."""
-        chosen = [actor for actor in document["recipe"].get("actor", []) if actor.get("source")]
-        if not chosen:
-            return dict(EMPTY)
-        recipe = self._recipe(document, base, chosen)
-        cast = [self._loading(recipe)(each, recipe.reading, base) for each in recipe.actors]
-        contacts = self._contacts(recipe, cast)
-        correspondence, said = self._matched(document, recipe, cast[0])
-        notes = [note for each in cast for note in each.notes] + said
-        if self._notes[0] == content(document["recipe"], document["pairs"]):
+        """The scene of a document: bodies, props, floor, correspondence, notes."""
+        actor_tables = [actor for actor in document["recipe"].get("actor", []) if actor.get("source")]
+        if not actor_tables:
+            return dict(EMPTY_SCENE)
+        recipe = self._recipe(document, base, actor_tables)
+        actors = [self._make_load(recipe)(spec, recipe.reading, base) for spec in recipe.actors]
+        contacts = self._find_contacts(recipe, actors)
+        correspondence, pair_notes = self._correspondence(document, recipe, actors[0])
+        notes = [note for actor in actors for note in actor.notes] + pair_notes
+        if self._notes[0] == content_key(document["recipe"], document["pairs"]):
             notes = list(self._notes[1])
         return {
-            "fps": cast[0].motion.fps,
-            "duration": cast[0].motion.duration,
-            "bodies": self._bodies(recipe, cast),
-            "props": prop_tables(stage_props(cast, recipe.props, base)),
-            "floor": float(find_floor(contacts, leg_length(cast[0].motion.skeleton)).height),
+            "fps": actors[0].motion.fps,
+            "duration": actors[0].motion.duration,
+            "bodies": self._bodies(recipe, actors),
+            "props": prop_tables(load_props(actors, recipe.props, base)),
+            "floor": float(find_floor(contacts, leg_length(actors[0].motion.skeleton)).height),
             "correspondence": correspondence,
             "notes": notes,
         }
 
-    def _bodies(self, recipe: Recipe, cast: Sequence[ActorData]) -> list[Table]:
-        several, found = len(cast) > 1, []
+    def _bodies(self, recipe: Recipe, actors: Sequence[ActorData]) -> list[Table]:
+        several, bodies = len(actors) > 1, []
         for kind in ("source", "result"):
-            for each, skin in zip(cast, self._skins(recipe, cast), strict=True):
-                which = f"{kind}:{each.spec.name}" if several else kind
-                skeleton, clip = (each.motion.skeleton, skin) if kind == "source" else (each.target, each.clip)
-                label = (source_label if kind == "source" else result_label)(each, several=several)
+            for actor, skin in zip(actors, self._skins(recipe, actors), strict=True):
+                which = f"{kind}:{actor.spec.name}" if several else kind
+                skeleton, clip = (actor.motion.skeleton, skin) if kind == "source" else (actor.target, actor.clip)
+                label = (source_label if kind == "source" else result_label)(actor, several=several)
                 fits = clip.skeleton.names == skeleton.names
                 body = body_table(which, label, skeleton, clip.meshes if fits else ())
-                found.append(body | {"file": self._counting(recipe, each)} if kind == "source" else body)
-        return found
+                bodies.append(body | {"file": self._file_frames(recipe, actor)} if kind == "source" else body)
+        return bodies
 
-    def _counting(self, recipe: Recipe, loaded: ActorData) -> Table:
-        """How a source's file counts its frames: the number of the first that is shown, and how many a second."""
-        fps, reading = loaded.motion.fps, recipe.reading
+    def _file_frames(self, recipe: Recipe, actor: ActorData) -> Table:
+        """The file's number of the first frame shown, and the file's frames per second."""
+        fps, reading = actor.motion.fps, recipe.reading
         if reading.fps is not None:
-            own = self.shelf.loaded(ActorSpec(source=loaded.spec.source), replace(reading, fps=None), recipe.folder)
-            fps = own.motion.fps
-        return {"first_frame": round(loaded.start * fps), "fps": fps}
+            spec = ActorSpec(source=actor.spec.source)
+            fps = self.cache.load_actor(spec, replace(reading, fps=None), recipe.folder).motion.fps
+        return {"first_frame": round(actor.start * fps), "fps": fps}
 
-    def _skins(self, recipe: Recipe, cast: Sequence[ActorData]) -> tuple[Clip, ...]:
-        """The sources' own files, where their formats have meshes; else without any."""
-        found = []
-        for each in cast:
-            own = each.spec.target is None or each.spec.target == each.spec.source
-            if own or each.spec.source.startswith(SAMPLE) or not format_of(each.spec.source.partition("#")[0]).meshes:
-                found.append(each.clip if own else Clip.of(each.motion.skeleton))
+    def _skins(self, recipe: Recipe, actors: Sequence[ActorData]) -> tuple[Clip, ...]:
+        """The clips with the meshes of the sources; without meshes if the format has none."""
+        skins = []
+        for actor in actors:
+            source, target = actor.spec.source, actor.spec.target
+            same_file = target is None or target == source
+            if same_file or source.startswith(SAMPLE) or not format_of(source.partition("#")[0]).meshes:
+                skins.append(actor.clip if same_file else Clip.of(actor.motion.skeleton))
             else:
-                found.append(self.shelf.loaded(ActorSpec(source=each.spec.source), recipe.reading, recipe.folder).clip)
-        return tuple(found)
+                skins.append(self.cache.load_actor(ActorSpec(source=source), recipe.reading, recipe.folder).clip)
+        return tuple(skins)
 
-    def _matched(self, document: Table, recipe: Recipe, first: ActorData) -> tuple[Table, list[str]]:
-        """The correspondence of the first actor, and what there is to say of it; bare where nothing corresponds."""
-        names = (f"{kind}:{first.spec.name}" if len(recipe.actors) > 1 else kind for kind in ("source", "result"))
-        source, target = names
-        own = document["pairs"] is not None or first.spec.map is not None
+    def _correspondence(self, document: Table, recipe: Recipe, first: ActorData) -> tuple[Table, list[str]]:
+        """The correspondence of the first actor, without pairs if none is found, and notes on it."""
+        suffix = f":{first.spec.name}" if len(recipe.actors) > 1 else ""
+        source, target = f"source{suffix}", f"result{suffix}"
+        chosen = document["pairs"] is not None or first.spec.map is not None
         try:
-            part, said = self._cast(document, recipe)(first, recipe.folder)
+            assignment, notes = self._make_assign(document, recipe)(first, recipe.folder)
         except (FieldError, CorrespondenceError) as error:
             if document["pairs"] is not None:
                 raise
             bare = {"source_left": list(first.motion.skeleton.names), "target_left": list(first.target.names)}
-            return {"source": source, "target": target, "pairs": [], "own": own, **bare}, [error.message]
-        found = same_names(first.motion.skeleton, first.target) if part.alignment is None else None
-        if part.alignment is not None:
-            found = part.alignment.correspondence
-        assert found is not None
-        return correspondence_table(found, source, target, own=own), said
+            return {"source": source, "target": target, "pairs": [], "own": chosen, **bare}, [error.message]
+        if assignment.alignment is None:
+            correspondence = same_names(first.motion.skeleton, first.target)
+        else:
+            correspondence = assignment.alignment.correspondence
+        return correspondence_table(correspondence, source, target, own=chosen), notes
 
     def solve(
-        self, document: Table, base: Path, *, watch: Watch, before: Work | None = None, live: bool = False
-    ) -> Work:
-        """Solve a document; while something is dragged quickly, from what was shown before."""
+        self, document: Table, base: Path, *, watch: Watch, before: SolveResult | None = None, live: bool = False
+    ) -> SolveResult:
+        """Solve a document; if `live`, fast and starting from `before`."""
         recipe = self._recipe(document, base, quickly=live)
         if live and isinstance(before, Performance):
-            return self._dragged(document, recipe, before, watch).after(before)
+            return self._solve_dragged(document, recipe, before, watch).with_changed_part(before)
         watch("reading", 0.0)
-        prepared = prepare(recipe, load=self._loading(recipe), assign=self._cast(document, recipe))
+        prepared = prepare(recipe, load=self._make_load(recipe), assign=self._make_assign(document, recipe))
         watch("solving", 0.1)
-        self._notes = content(document["recipe"], document["pairs"]), prepared.notes
-        return perform(
+        self._notes = content_key(document["recipe"], document["pairs"]), prepared.notes
+        return solve_retarget(
             document,
             prepared,
             self._spacing(prepared),
             watch,
             skins=self._skins(recipe, prepared.actors),
-            props=stage_props(prepared.actors, recipe.props, base),
+            props=load_props(prepared.actors, recipe.props, base),
         )
 
-    def _dragged(self, document: Table, recipe: Recipe, before: Performance, watch: Watch) -> Performance:
-        """A document on its way to be changed, solved quickly from the last finished one."""
+    def _solve_dragged(self, document: Table, recipe: Recipe, before: Performance, watch: Watch) -> Performance:
+        """Solve a document that is being dragged, starting from the last finished solve."""
         base = before.base or before
-        known = base.prepared
         if recipe.contacts is None:
-            recipe = replace(recipe, contacts=known.contacts)
+            recipe = replace(recipe, contacts=base.prepared.contacts)
         tables = document["recipe"], base.tables["recipe"]
-        differ = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
-        kept = document["pairs"] == base.tables["pairs"] and known.plan is not None and recipe.solver == "spacetime"
-        if not (kept and differ <= {"contact", "constraint"}):
-            prepared = self._quickly(document, recipe, WHOLE)
-            spacing = self._spacing(prepared) if "options" in differ else base.spacing
-            memory = self.shelf.keep(("memory", id(base)), Memory, base)
-            memory.begin(before)
-            return sketch(base, prepared, spacing, watch, memory)
-        rehearsal, memory = self.shelf.keep(("rehearsal", id(base)), lambda: self._rehearsal(base), base)
-        if "contact" not in differ:
-            made = (*rehearsal.made, *recipe.constraints, *rehearsal.limits)
-            prepared = replace(rehearsal.prepared, recipe=recipe, plan=replace(rehearsal.plan, constraints=made))
+        changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
+        same_pairs, has_plan = document["pairs"] == base.tables["pairs"], base.prepared.plan is not None
+        if not (same_pairs and has_plan and recipe.solver == "spacetime" and changed_keys <= {"contact", "constraint"}):
+            prepared = self._prepare_thinned(document, recipe, MAX_WHOLE_MOTION_FPS)
+            spacing = self._spacing(prepared) if "options" in changed_keys else base.spacing
+            drag = self.cache.get(("whole drag", id(base)), DragState, base)
+            drag.begin(before)
+            return solve_whole(base, prepared, spacing, watch, drag)
+        baseline, drag = self.cache.get(("window drag", id(base)), lambda: self._baseline(base), base)
+        if "contact" not in changed_keys:
+            constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
+            prepared = replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
         else:
             bare = replace(recipe, options=replace(recipe.options, limits=False))
-            prepared = self._quickly(document, bare, SHOWN)
+            prepared = self._prepare_thinned(document, bare, MAX_SHOWN_FPS)
             assert prepared.plan is not None
-            made = (*prepared.plan.constraints, *rehearsal.limits)
-            prepared = replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=made))
-        memory.begin(before)
-        planning = partial(self._quickly, document, most=SHOWN)
-        return update(rehearsal, base, prepared, watch, memory, planning)
+            constraints = (*prepared.plan.constraints, *baseline.limits)
+            prepared = replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
+        drag.begin(before)
+        prepare_shown = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
+        return solve_window(baseline, base, prepared, watch, drag, prepare_shown)
 
-    def _rehearsal(self, base: Performance) -> tuple[Rehearsal, Memory]:
-        """A finished solve at the rate that is shown."""
-        step = thinning(base.motions_made[0], SHOWN)
+    def _baseline(self, base: Performance) -> tuple[DragBaseline, DragState]:
+        """The finished solve at the displayed frame rate, and a new drag state."""
+        step = frame_step(base.motions_made[0], MAX_SHOWN_FPS)
         prepared = base.prepared
         if step > 1:
             recipe = replace(prepared.recipe, contacts=prepared.contacts)
-            prepared = self._quickly(base.tables, recipe, SHOWN)
+            prepared = self._prepare_thinned(base.tables, recipe, MAX_SHOWN_FPS)
         motions = tuple(motion[::step] for motion in base.motions_made)
-        return Rehearsal(prepared=prepared, motions=motions, spacing=base.spacing), Memory()
+        return DragBaseline(prepared=prepared, motions=motions, spacing=base.spacing), DragState()
 
-    def _quickly(self, document: Table, recipe: Recipe, most: float) -> Prepared:
-        """A recipe made ready at no more than so many frames a second."""
+    def _prepare_thinned(self, document: Table, recipe: Recipe, max_fps: float) -> Prepared:
+        """Prepare a recipe with motions of at most `max_fps` frames a second."""
+        load_whole = self._make_load(recipe)
 
-        known = self._loading(recipe)
+        def load_thinned(spec: ActorSpec, reading: Reading, folder: Path) -> ActorData:
+            whole = load_whole(spec, reading, folder)
+            return self.cache.get(("thinned", id(whole), max_fps), lambda: thin_actor(whole, max_fps), whole)
 
-        def loading(cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
-            whole = known(cast, reading, folder)
-            return self.shelf.keep(("thinned", id(whole), most), lambda: thinned(whole, most), whole)
-
-        return prepare(recipe, load=loading, assign=self._cast(document, recipe))
+        return prepare(recipe, load=load_thinned, assign=self._make_assign(document, recipe))
 
     def filled(self, document: Table, base: Path) -> Table:
-        """A document with its contacts found and listed."""
-        chosen = [actor for actor in document["recipe"].get("actor", []) if actor.get("source")]
-        if not chosen:
+        """The document with its contacts detected and listed."""
+        actor_tables = [actor for actor in document["recipe"].get("actor", []) if actor.get("source")]
+        if not actor_tables:
             return document
-        recipe = self._recipe(document, base, chosen)
-        cast = [self._loading(recipe)(each, recipe.reading, base) for each in recipe.actors]
-        found = self._contacts(replace(recipe, contacts=None), cast)
-        listed = tables_of(Recipe(actors=(), contacts=found))["contact"]
+        recipe = self._recipe(document, base, actor_tables)
+        actors = [self._make_load(recipe)(spec, recipe.reading, base) for spec in recipe.actors]
+        contacts = self._find_contacts(replace(recipe, contacts=None), actors)
+        listed = recipe_tables(Recipe(actors=(), contacts=contacts))["contact"]
         options = {**document["recipe"].get("options", {}), "contacts": "listed"}
         return {**document, "recipe": {**document["recipe"], "contact": listed, "options": options}}
 
-    def suggested(self, document: Table, base: Path) -> list[Table]:
-        """The bone pairs of the first actor that are found by themselves, as a document holds them."""
+    def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
+        """The suggested bone pairs of the first actor, as document tables."""
         recipe = self._recipe(document, base)
-        first = self._loading(recipe)(recipe.actors[0], recipe.reading, base)
-        return pair_tables(suggested(first.motion.skeleton, first.target, first.motion, first.target_motion))
+        first = self._make_load(recipe)(recipe.actors[0], recipe.reading, base)
+        return pair_tables(suggest_pairs(first.motion.skeleton, first.target, first.motion, first.target_motion))
 
     def _recipe(
         self, document: Table, base: Path, actors: list[Table] | None = None, *, quickly: bool = False
     ) -> Recipe:
-        """A document's recipe; quickly: of tables that are as they were nothing is read anew, files neither."""
+        """The recipe of a document; if `quickly`, unchanged tables are not read again, nor are their files."""
         tables = document["recipe"] if actors is None else {**document["recipe"], "actor": actors}
-        known, recipe = self._read
-        differ = {key for key in {*tables, *known} if tables.get(key) != known.get(key)}
-        same = recipe is not None and recipe.folder == base
-        if quickly and same and len(differ) < 2 and differ <= set(ALONE):
+        last_tables, recipe = self._last_read
+        changed_keys = {key for key in {*tables, *last_tables} if tables.get(key) != last_tables.get(key)}
+        same_folder = recipe is not None and recipe.folder == base
+        if quickly and same_folder and len(changed_keys) < 2 and changed_keys <= set(INDEPENDENT_TABLES):
             assert recipe is not None
-            for key in differ:
-                field, needed = ALONE[key]
-                part = recipe_from({each: tables[each] for each in (key, *needed) if each in tables}, base)
-                recipe = replace(recipe, **{field: getattr(part, field)})
+            for key in changed_keys:
+                field, needed = INDEPENDENT_TABLES[key]
+                partial_recipe = recipe_from({name: tables[name] for name in (key, *needed) if name in tables}, base)
+                recipe = replace(recipe, **{field: getattr(partial_recipe, field)})
         else:
             recipe = recipe_from(tables, base)
-        self._read = tables, recipe
+        self._last_read = tables, recipe
         return recipe
 
-    def _loading(self, recipe: Recipe) -> Load:
-        """How actors are loaded: what was read before is known, and a wrong reference frame is told with its place."""
+    def _make_load(self, recipe: Recipe) -> Load:
+        """A function that loads actors through the cache and reports a wrong reference frame with its document path."""
 
-        def loading(cast: ActorSpec, reading: Reading, folder: Path) -> ActorData:
+        def load_actor(spec: ActorSpec, reading: Reading, folder: Path) -> ActorData:
             try:
-                return self.shelf.loaded(cast, reading, folder)
+                return self.cache.load_actor(spec, reading, folder)
             except MotionError as error:
                 if "reference pose" not in error.message:
                     raise
-                number = next(i for i, actor in enumerate(recipe.actors) if actor is cast)
-                of_source = cast.source_reference is not None and error.message.startswith(f"{cast.source}:")
+                index = next(i for i, actor in enumerate(recipe.actors) if actor is spec)
+                of_source = spec.source_reference is not None and error.message.startswith(f"{spec.source}:")
                 key = "source_reference" if of_source else "target_reference"
-                raise FieldError(error.message, ("actor", number, key), hint=error.hint) from None
+                raise FieldError(error.message, ("actor", index, key), hint=error.hint) from None
 
-        return loading
+        return load_actor
 
-    def _cast(self, document: Table, recipe: Recipe) -> Assign:
-        """How actors are given their parts: the first by the document's own pairs, where it has any."""
+    def _make_assign(self, document: Table, recipe: Recipe) -> Assign:
+        """A function that assigns actors, the first one by the document's pairs if it has any."""
         pairs, first = document["pairs"], repr(recipe.actors[0])
 
-        def cast(loaded: ActorData, folder: Path) -> tuple[Assignment, list[str]]:
-            if pairs is None or repr(loaded.spec) != first:
-                return self.shelf.part(loaded, folder)
-            given = self.shelf.keep(
-                ("pairs", content(pairs), id(loaded)),
-                lambda: correspondence_of(pairs, loaded.motion.skeleton, loaded.target),
-                loaded,
+        def assign_actor(actor: ActorData, folder: Path) -> tuple[Assignment, list[str]]:
+            if pairs is None or repr(actor.spec) != first:
+                return self.cache.load_assignment(actor, folder)
+            correspondence = self.cache.get(
+                ("pairs", content_key(pairs), id(actor)),
+                lambda: read_correspondence(pairs, actor.motion.skeleton, actor.target),
+                actor,
             )
-            return self.shelf.part(loaded, folder, given)
+            return self.cache.load_assignment(actor, folder, correspondence)
 
-        return cast
+        return assign_actor
 
-    def _contacts(self, recipe: Recipe, cast: Sequence[ActorData]) -> tuple[Contact, ...]:
-        """The document's contacts, or those that are found."""
+    def _find_contacts(self, recipe: Recipe, actors: Sequence[ActorData]) -> tuple[Contact, ...]:
+        """The contacts of the document, detected if it lists none."""
         if recipe.contacts is not None:
             return recipe.contacts
-        key = ("contacts", recipe.options.detection, *(id(each) for each in cast))
-        return self.shelf.keep(key, lambda: find_contacts(cast, recipe.options), *cast)
+        key = ("contacts", recipe.options.detection, *(id(actor) for actor in actors))
+        return self.cache.get(key, lambda: find_contacts(actors, recipe.options), *actors)
 
     def _spacing(self, prepared: Prepared) -> float:
-        """Seconds between keys; the motions' own frequencies are looked at once."""
-        key = ("spacing", prepared.recipe.spacing, *(id(each.motion) for each in prepared.actors))
-        return self.shelf.keep(key, lambda: chosen_spacing(prepared), *prepared.actors)
+        """Seconds between keys; the frequency analysis is cached."""
+        key = ("spacing", prepared.recipe.spacing, *(id(actor.motion) for actor in prepared.actors))
+        return self.cache.get(key, lambda: choose_spacing(prepared), *prepared.actors)

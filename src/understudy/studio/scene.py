@@ -1,4 +1,4 @@
-"""What comes of a solve, whatever the mode: motions to show, figures to tell, clips to write."""
+"""The result of a solve in any mode: displayed bodies, result tables, meshes and clips."""
 
 from __future__ import annotations
 
@@ -25,239 +25,239 @@ from understudy.io import Clip
 from understudy.samples import Prop
 from understudy.solve.solvers.base import Watch
 
-SHOWN = 60.0
-"""Frames a second at most that are sent to be shown."""
+MAX_SHOWN_FPS = 60.0
+"""Most frames per second that are sent to the page."""
 
-CARRIERS = 4
-"""Joints that a vertex of a skin is sent with; the rest of its weights are given to these."""
+JOINTS_PER_VERTEX = 4
+"""Joints per vertex sent to the page; the weights of the others are distributed over these."""
 
 Message = tuple[dict[str, Any], dict[str, np.ndarray]]
 """A header and the arrays that go with it."""
 
 Standing = Sequence[tuple[Point, np.ndarray]]
-"""Points of a body that stand, and the frames (n,) in which they do."""
+"""Points of a body that stand, with the frames (n,) in which they do."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Performer:
-    """A character on the stage and what it does there."""
+class ShownBody:
+    """A character shown on the page, with its motion."""
 
     which: str
-    """What motions, meshes and overlays of it go by."""
+    """Its name in the protocol, such as `source` or `result:NAME`."""
     label: str
     motion: Motion
     meshes: tuple[Mesh, ...] = ()
     skeleton: Skeleton | None = None
-    """The one that the meshes were bound to, where the motion's own is of other lengths."""
+    """The skeleton that the meshes were bound to, if its lengths differ from the motion's."""
     standing: Standing = ()
     props: tuple[Prop, ...] = ()
-    """Things that move along with this motion."""
+    """Props that move with this motion."""
 
     @property
     def bound(self) -> Skeleton:
         """The skeleton that the meshes were bound to."""
         return self.motion.skeleton if self.skeleton is None else self.skeleton
 
-    def body(self) -> dict[str, Any]:
-        """The character as the page is told of it."""
+    def table(self) -> dict[str, Any]:
+        """The table that the page receives."""
         return body_table(self.which, self.label, self.motion.skeleton, self.meshes)
 
     def message(self, *, part: tuple[int, int] | None = None) -> Message:
-        """Its motion, thinned, with overlays; or the frames, counted among all there are, that lie in a part."""
+        """Its motion at the displayed frames, with overlays; with `part`, only the frames of that range."""
         frames = shown_frames(self.motion)
-        span = None
+        shown_span = None
         if part is not None:
             first, last = np.searchsorted(frames, part)
-            span, frames = [int(first), int(last)], frames[first:last]
+            shown_span, frames = [int(first), int(last)], frames[first:last]
         pose = fk(self.motion[frames]) if len(frames) else fk(self.motion[:1])
         arrays: dict[str, np.ndarray] = {
             "times": (frames / self.motion.fps).astype(np.float32),
             "positions": np.concatenate([pose.positions, pose.ends()], axis=1)[: len(frames)].astype(np.float32),
-            "rotations": turned(pose.rotations)[: len(frames)].astype(np.float32),
+            "rotations": xyzw(pose.rotations)[: len(frames)].astype(np.float32),
             "mass": centre_of_mass(pose)[: len(frames)].astype(np.float32),
         }
         if self.standing and part is None:
-            # Outlines have as many corners as they happen to have: a part of them could not be put in place.
-            arrays |= supports(pose, frames, self.standing)
-        arrays |= courses(self.props, frames)
-        return {"on": "motion", "which": self.which, "part": span}, arrays
+            # Outlines vary in their number of corners, so that the page cannot replace a part of them.
+            arrays |= support_outlines(pose, frames, self.standing)
+        arrays |= prop_courses(self.props, frames)
+        return {"on": "motion", "which": self.which, "part": shown_span}, arrays
 
 
 def body_table(which: str, label: str, skeleton: Skeleton, meshes: Sequence[Mesh] = ()) -> dict[str, Any]:
-    """A character as the page is told of it."""
-    parts = {joint: role for role, joint in roles(skeleton).items()}
-    skin = None
-    if skinned(meshes, skeleton):
-        # A body of other proportions has a skin of its own, which must not be taken for the old one.
-        made = crc32(skeleton.lengths.tobytes(), sum(mesh.num_vertices for mesh in meshes))
-        skin = f"mesh/{quote(which, safe='')}?v={made:08x}"
+    """A character as the page receives it."""
+    role_of_joint = {joint: role for role, joint in roles(skeleton).items()}
+    mesh_url = None
+    if has_skin(meshes, skeleton):
+        # The address changes with the proportions, so that browsers do not show a cached skin.
+        version = crc32(skeleton.lengths.tobytes(), sum(mesh.num_vertices for mesh in meshes))
+        mesh_url = f"mesh/{quote(which, safe='')}?v={version:08x}"
     return {
         "which": which,
         "label": label,
         "joints": [
-            {"name": name, "parent": int(parent), "role": parts.get(number)}
-            for number, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents, strict=True))
+            {"name": name, "parent": int(parent), "role": role_of_joint.get(index)}
+            for index, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents, strict=True))
         ],
         "ends": [{"name": end.name, "joint": skeleton.index[end.joint]} for end in skeleton.ends],
-        "mesh": skin,
+        "mesh": mesh_url,
         "height": float(height(skeleton)),
     }
 
 
 def shown_frames(motion: Motion) -> np.ndarray:
-    """(N,) the frames of a motion that are shown: every so many, the last always."""
-    step = max(int(np.ceil(motion.fps / SHOWN - 1e-3)), 1)
+    """(N,) the displayed frames of a motion: every n-th, and always the last."""
+    step = max(int(np.ceil(motion.fps / MAX_SHOWN_FPS - 1e-3)), 1)
     frames = np.arange(0, motion.num_frames, step)
     return frames if frames[-1] == motion.num_frames - 1 else np.append(frames, motion.num_frames - 1)
 
 
-def turned(rotations: Array) -> Array:
-    """(..., 4) quaternions with their real part last, as the page has them."""
+def xyzw(rotations: Array) -> Array:
+    """(..., 4) quaternions in the page's order x, y, z, w."""
     return np.roll(rotations, -1, axis=-1)
 
 
-def standing_of(contacts: Sequence[Contact], motion: Motion) -> list[tuple[Point, np.ndarray]]:
-    """The points that stand on the floor and when, from contacts."""
-    found = []
+def find_standing(contacts: Sequence[Contact], motion: Motion) -> list[tuple[Point, np.ndarray]]:
+    """The points that stand on the floor, with their frames, from contacts."""
+    points = []
     for contact in contacts:
         frames = contact.frames(motion.fps, motion.num_frames)
         if contact.on == "floor" and contact.place is not None and len(frames):
-            found.append((contact.point, frames))
-    return found
+            points.append((contact.point, frames))
+    return points
 
 
-def supports(pose: Pose, frames: np.ndarray, standing: Standing) -> dict[str, np.ndarray]:
-    """The outline of what a body stands on at each of some frames (N,), of which the pose is."""
+def support_outlines(pose: Pose, frames: np.ndarray, standing: Standing) -> dict[str, np.ndarray]:
+    """The support polygons of a pose at frames (N,): all corners, and where those of each frame start."""
     points = list({point.name: point for point, _ in standing}.values())
-    column = {point.name: number for number, point in enumerate(points)}
-    held = np.zeros((len(frames), len(points)), bool)
-    for point, when in standing:
-        held[np.isin(frames, when), column[point.name]] = True
-    places = pose.points(points)
-    corners = [outline(places[number][row]) for number, row in enumerate(held)]
+    column_of = {point.name: index for index, point in enumerate(points)}
+    is_standing = np.zeros((len(frames), len(points)), bool)
+    for point, standing_frames in standing:
+        is_standing[np.isin(frames, standing_frames), column_of[point.name]] = True
+    positions = pose.points(points)
+    corners = [convex_outline(positions[index][row]) for index, row in enumerate(is_standing)]
     return {
         "support": np.concatenate([*corners, np.zeros((0, 3))]).astype(np.float32),
-        "support_from": np.cumsum([0, *(len(each) for each in corners)]).astype(np.uint32),
+        "support_from": np.cumsum([0, *(len(polygon) for polygon in corners)]).astype(np.uint32),
     }
 
 
-def outline(places: Array) -> Array:
-    """(K, 3) the corners, in order, of the space between places (N, 3) seen from above; all of one or two places."""
-    if len(places) < 3:
-        return places
-    order = np.lexsort((places[:, 2], places[:, 0]))
-    chains = []
-    for row in (order, order[::-1]):
+def convex_outline(points: Array) -> Array:
+    """(K, 3) corners of the convex hull of points (N, 3) seen from above, in order."""
+    if len(points) < 3:
+        return points
+    order = np.lexsort((points[:, 2], points[:, 0]))
+    corners = []
+    for direction in (order, order[::-1]):
         chain: list[int] = []
-        for number in row:
-            while len(chain) > 1 and _left(places[chain[-2]], places[chain[-1]], places[number]) <= 1e-12:
+        for index in direction:
+            while len(chain) > 1 and _signed_area(points[chain[-2]], points[chain[-1]], points[index]) <= 1e-12:
                 chain.pop()
-            chain.append(int(number))
-        chains += chain[:-1]
-    return places[chains] if chains else places[:1]
+            chain.append(int(index))
+        corners += chain[:-1]
+    return points[corners] if corners else points[:1]
 
 
-def _left(a: Array, b: Array, c: Array) -> float:
-    """How far to the left of the way from a to b a third place lies, seen from below."""
+def _signed_area(a: Array, b: Array, c: Array) -> float:
+    """Twice the signed area of the triangle a, b, c in the horizontal plane."""
     return float((b[0] - a[0]) * (c[2] - a[2]) - (b[2] - a[2]) * (c[0] - a[0]))
 
 
-def moves(prop: Prop) -> bool:
-    """Whether a thing is elsewhere at other times."""
+def is_moving(prop: Prop) -> bool:
+    """Whether a prop moves over time."""
     return prop.positions.ndim == 3
 
 
 def prop_tables(props: Sequence[Prop]) -> list[dict[str, Any]]:
-    """Things as the page is told of them, where they are at first."""
-    found = []
+    """Props as the page receives them, at the first frame."""
+    tables = []
     for prop in props:
-        places, turns = prop.positions, turned(prop.rotations)
-        if moves(prop):
-            places, turns = places[0], turns[0]
+        positions, rotations = prop.positions, xyzw(prop.rotations)
+        if is_moving(prop):
+            positions, rotations = positions[0], rotations[0]
         boxes = [
-            {"size": size.tolist(), "position": place.tolist(), "rotation": turn.tolist()}
-            for size, place, turn in zip(prop.sizes, places, turns, strict=True)
+            {"size": size.tolist(), "position": position.tolist(), "rotation": rotation.tolist()}
+            for size, position, rotation in zip(prop.sizes, positions, rotations, strict=True)
         ]
-        found.append({"name": prop.name, "boxes": boxes, "moves": moves(prop)})
-    return found
+        tables.append({"name": prop.name, "boxes": boxes, "moves": is_moving(prop)})
+    return tables
 
 
-def courses(props: Sequence[Prop], frames: np.ndarray) -> dict[str, np.ndarray]:
-    """The places and rotations (N, B, 7) of all boxes of things that move, at some frames."""
-    going = [prop for prop in props if moves(prop)]
-    if not going:
+def prop_courses(props: Sequence[Prop], frames: np.ndarray) -> dict[str, np.ndarray]:
+    """Positions and rotations (N, B, 7) of all boxes of moving props, at some frames."""
+    moving = [prop for prop in props if is_moving(prop)]
+    if not moving:
         return {}
-    parts = []
-    for prop in going:
-        at = np.minimum(frames, len(prop.positions) - 1)
-        parts.append(np.concatenate([prop.positions[at], turned(prop.rotations[at])], axis=-1))
-    return {"props": np.concatenate(parts, axis=1).astype(np.float32)}
+    courses = []
+    for prop in moving:
+        prop_frames = np.minimum(frames, len(prop.positions) - 1)
+        courses.append(np.concatenate([prop.positions[prop_frames], xyzw(prop.rotations[prop_frames])], axis=-1))
+    return {"props": np.concatenate(courses, axis=1).astype(np.float32)}
 
 
-def skinned(meshes: Sequence[Mesh], skeleton: Skeleton) -> bool:
-    """Whether any of the surfaces is one of this skeleton's and has something to show."""
+def has_skin(meshes: Sequence[Mesh], skeleton: Skeleton) -> bool:
+    """Whether any mesh fits the skeleton and has triangles."""
     return any(mesh.num_joints == skeleton.num_joints and len(mesh.triangles) for mesh in meshes)
 
 
 def skin_message(which: str, meshes: Sequence[Mesh], skeleton: Skeleton, bound: Skeleton) -> Message | None:
-    """The skins of a character as one, on a skeleton that may be of other lengths than the one it was bound to."""
-    mine = [mesh for mesh in meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
-    if not mine:
+    """All meshes of a character as one, for a skeleton whose lengths may differ from the bound one."""
+    skins = [mesh for mesh in meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
+    if not skins:
         return None
-    counts = np.cumsum([0, *(mesh.num_vertices for mesh in mine)])
-    joints, weights = zip(*(_carriers(mesh) for mesh in mine), strict=True)
-    vertices = np.concatenate([mesh.vertices for mesh in mine])
-    faces = np.concatenate([mesh.triangles + start for mesh, start in zip(mine, counts[:-1], strict=True)])
-    # The page has one set of bind matrices: skins bound otherwise are first taken to where the first would have them.
-    for mesh, first, last in zip(mine[1:], counts[1:-1], counts[2:], strict=True):
-        vertices[first:last] = _rebound(mesh, mine[0])
+    starts = np.cumsum([0, *(mesh.num_vertices for mesh in skins)])
+    joints, weights = zip(*(_strongest_joints(mesh) for mesh in skins), strict=True)
+    vertices = np.concatenate([mesh.vertices for mesh in skins])
+    faces = np.concatenate([mesh.triangles + start for mesh, start in zip(skins, starts[:-1], strict=True)])
+    # The page has one set of bind matrices: meshes bound otherwise are first converted to those of the first.
+    for mesh, first, last in zip(skins[1:], starts[1:-1], starts[2:], strict=True):
+        vertices[first:last] = _rebind(mesh, skins[0])
     arrays: dict[str, np.ndarray] = {
         "positions": vertices.astype(np.float32),
-        "normals": normals(vertices, faces).astype(np.float32),
+        "normals": vertex_normals(vertices, faces).astype(np.float32),
         "faces": faces.astype(np.uint32),
         "joints": np.concatenate(joints).astype(np.uint16),
         "weights": np.concatenate(weights).astype(np.float32),
-        "bind": stretched(mine[0].joint_from_mesh, skeleton, bound).transpose(0, 2, 1).astype(np.float32),
+        "bind": stretch_binds(skins[0].joint_from_mesh, skeleton, bound).transpose(0, 2, 1).astype(np.float32),
     }
     return {"on": "mesh", "which": which}, arrays
 
 
-def stretched(binds: Array, skeleton: Skeleton, bound: Skeleton) -> Array:
-    """(J, 4, 4) bind matrices that let a skin grow with bones longer or shorter than those it was bound to."""
+def stretch_binds(binds: Array, skeleton: Skeleton, bound: Skeleton) -> Array:
+    """(J, 4, 4) bind matrices that scale a skin with the bone lengths."""
     ratios = np.ones(skeleton.num_joints)
     for joint, children in enumerate(skeleton.children):
         bones = list(children) or [joint]
         length = float(bound.lengths[bones].sum())
         if length > 1e-9:
             ratios[joint] = float(skeleton.lengths[bones].sum()) / length
-    grown = binds.copy()
-    grown[:, :3] *= ratios[:, None, None]
-    return grown
+    stretched = binds.copy()
+    stretched[:, :3] *= ratios[:, None, None]
+    return stretched
 
 
-def normals(vertices: Array, faces: np.ndarray) -> Array:
-    """(V, 3) unit vectors away from a surface, by the areas of the faces around each vertex."""
+def vertex_normals(vertices: Array, faces: np.ndarray) -> Array:
+    """(V, 3) unit normals, weighted by the areas of the faces around each vertex."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
-    across = np.cross(b - a, c - a)
-    out = np.zeros_like(vertices)
+    face_normals = np.cross(b - a, c - a)
+    normals = np.zeros_like(vertices)
     for k in range(3):
-        np.add.at(out, faces[:, k], across)
-    size = np.linalg.norm(out, axis=-1, keepdims=True)
-    return np.where(size > 1e-12, out / np.maximum(size, 1e-12), np.array([0.0, 1.0, 0.0]))
+        np.add.at(normals, faces[:, k], face_normals)
+    length = np.linalg.norm(normals, axis=-1, keepdims=True)
+    return np.where(length > 1e-12, normals / np.maximum(length, 1e-12), np.array([0.0, 1.0, 0.0]))
 
 
-def _carriers(mesh: Mesh) -> tuple[np.ndarray, Array]:
-    """(V, 4) the joints that carry each vertex most, and their weights, which sum to one."""
-    order = np.argsort(-mesh.weights, axis=1)[:, :CARRIERS]
+def _strongest_joints(mesh: Mesh) -> tuple[np.ndarray, Array]:
+    """(V, 4) the joints with the largest weights of each vertex, and these weights, which sum to one."""
+    order = np.argsort(-mesh.weights, axis=1)[:, :JOINTS_PER_VERTEX]
     joints, weights = np.take_along_axis(mesh.joints, order, 1), np.take_along_axis(mesh.weights, order, 1)
-    short = CARRIERS - joints.shape[1]
+    short = JOINTS_PER_VERTEX - joints.shape[1]
     if short > 0:
         joints, weights = np.pad(joints, ((0, 0), (0, short))), np.pad(weights, ((0, 0), (0, short)))
     return joints, weights / weights.sum(axis=1, keepdims=True)
 
 
-def _rebound(mesh: Mesh, like: Mesh) -> Array:
-    """(V, 3) a skin's vertices as they would be had it been bound with another's matrices."""
+def _rebind(mesh: Mesh, like: Mesh) -> Array:
+    """(V, 3) vertices of a mesh converted to the bind matrices of another."""
     change = np.linalg.inv(like.joint_from_mesh) @ mesh.joint_from_mesh
     points = np.concatenate([mesh.vertices, np.ones((mesh.num_vertices, 1))], axis=1)
     moved = np.einsum("vkab,vb->vka", change[mesh.joints], points)
@@ -266,59 +266,59 @@ def _rebound(mesh: Mesh, like: Mesh) -> Array:
 
 Table = dict[str, Any]
 
-EMPTY: Table = {
+EMPTY_SCENE: Table = {
     "fps": 30.0, "duration": 0.0, "bodies": [], "props": [], "floor": 0.0, "correspondence": None, "notes": [],
 }  # fmt: skip
-"""What the page is told of where nothing is chosen."""
+"""The scene of a document in which nothing is chosen."""
 
 
-class Work(ABC):
-    """A finished solve of a document."""
+class SolveResult(ABC):
+    """The result of solving a document."""
 
     @property
     @abstractmethod
-    def performers(self) -> tuple[Performer, ...]:
-        """Everybody on the stage: sources first, then the results."""
+    def shown_bodies(self) -> tuple[ShownBody, ...]:
+        """All displayed bodies: sources first, then results."""
 
     @abstractmethod
     def result(self, seq: int | None = None) -> Table:
-        """What came of it, as the page is told; the drag that it answers, if it does."""
+        """The result table for the page; `seq` is the number of the drag update that it answers."""
 
     @abstractmethod
     def clip(self, which: str) -> Clip:
-        """A motion as it is written to a file."""
+        """The clip that is written to a file for a body."""
 
     @abstractmethod
     def quality(self, which: str) -> Table:
-        """A result measured."""
+        """The measurements of a body's motion."""
 
-    def variants(self, names: Sequence[str], watch: Watch) -> Work:
-        """The same work with other ways to solve it beside the result."""
-        raise OptionError("Only a retarget can be solved in other ways", hint="choose the mode `retarget`")
+    def variants(self, names: Sequence[str], watch: Watch) -> SolveResult:
+        """The same result with variants solved beside it."""
+        raise OptionError("Only a retarget has variants", hint="choose the mode `retarget`")
 
     def motions(self, live: bool = False) -> list[Message]:
-        """Every motion to be shown; while something is dragged only those that may have changed."""
-        return [performer.message() for performer in self.performers]
+        """Messages for all displayed motions; with `live`, only for those that a drag changes."""
+        return [body.message() for body in self.shown_bodies]
 
     def mesh(self, which: str) -> Message | None:
-        """The skin of a character; None for a stick body."""
-        performer = self.performer(which)
-        return skin_message(which, performer.meshes, performer.motion.skeleton, performer.bound)
+        """The skin of a body; None if it has none."""
+        body = self.shown_body(which)
+        return skin_message(which, body.meshes, body.motion.skeleton, body.bound)
 
-    def performer(self, which: str) -> Performer:
-        """Somebody on the stage, by what motions go by."""
-        found = {performer.which: performer for performer in self.performers}
-        if which not in found:
-            raise UnknownNameError(f"Nobody on the stage is called `{which}`; {nearest_names(which, found)}")
-        return found[which]
+    def shown_body(self, which: str) -> ShownBody:
+        """The displayed body of this name."""
+        by_name = {body.which: body for body in self.shown_bodies}
+        if which not in by_name:
+            raise UnknownNameError(f"No body is called `{which}`; {nearest_names(which, by_name)}")
+        return by_name[which]
 
     def bodies(self) -> list[Table]:
-        """Everybody's body, variants apart: they are shown on the result's."""
-        return [each.body() for each in self.performers if not each.which.startswith("variant:")]
+        """Tables of all bodies except variants, which are shown on the result's body."""
+        return [body.table() for body in self.shown_bodies if not body.which.startswith("variant:")]
 
 
 def empty_result(seq: int | None, text: str, seconds: float) -> Table:
-    """A result of which nothing is known yet but a sentence."""
+    """A result table with only a sentence and a duration."""
     return {
         "seq": seq,
         "text": text,

@@ -1,4 +1,4 @@
-"""The server: the page, the websocket it talks through, uploads, downloads and skins, on this machine alone."""
+"""The HTTP server: page, websocket, uploads, downloads and skins, on this machine only."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.io import formats
 from understudy.studio.commands import answer
-from understudy.studio.messages import RequestError, pack, trouble
+from understudy.studio.messages import RequestError, error_table, pack
+from understudy.studio.publisher import Page
 from understudy.studio.session import Session
-from understudy.studio.show import Page
 
 Scope = MutableMapping[str, Any]
 
@@ -40,89 +40,89 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-NAMES = ("127.0.0.1", "localhost", "[::1]")
-"""What this machine is called in addresses that reach it alone."""
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+"""Host names that reach only this machine."""
 
-OPEN = "/assets/"
-"""What may be fetched without a token: files of the page, the same for everybody."""
+PUBLIC_PREFIX = "/assets/"
+"""Paths served without a token: static files of the page."""
 
 REFUSALS = {
-    400: "The request is not addressed to this studio.\n",
-    403: "This address lacks the token. Open the one that `understudy studio` printed when it started.\n",
+    400: "The request has another host or origin than this studio.\n",
+    403: "The address has no valid token. Open the one that `understudy studio` printed when it started.\n",
 }
 
 
 class Guard:
-    """Refuses requests from elsewhere, and adds to every answer what keeps the page to itself.
+    """ASGI middleware that refuses requests from other origins or without the token, and adds security headers.
 
     Args:
-        app: What answers those that are let through.
-        port: Where the studio listens.
-        token: What a page must show: in its address, a cookie or a header.
+        app: Handles the accepted requests.
+        port: Port of the studio.
+        token: Required in the address, a cookie or a header.
     """
 
     def __init__(self, app: App, *, port: int, token: str) -> None:
         self.app, self.port, self.token = app, port, token
-        self.hosts = tuple(f"{name}:{port}" for name in NAMES)
+        self.hosts = tuple(f"{name}:{port}" for name in LOCAL_HOSTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        status = self.refusal(scope)
+        status = self.refusal_status(scope)
         if status and scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": REFUSALS[status].strip()[:120]})
         elif status:
-            await _answer(status, self._guarded(send))
+            await _send_refusal(status, self._add_headers(send))
         else:
-            await self.app(scope, receive, self._guarded(send, lasting=_is_open(scope["path"])))
+            await self.app(scope, receive, self._add_headers(send, cacheable=_is_public(scope["path"])))
 
-    def refusal(self, scope: Scope) -> int:
-        """The status that a request is refused with; 0 for one that is let through."""
+    def refusal_status(self, scope: Scope) -> int:
+        """The HTTP status of a refused request; 0 if it is accepted."""
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        # A name that somebody else's server resolves to this machine must not get in.
+        # DNS rebinding: a foreign name that resolves to this machine is refused.
         if headers.get("host", "").lower() not in self.hosts:
             return 400
         origin = headers.get("origin")
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if origin is None and scope["type"] == "websocket":
-            # Browsers always say where a websocket comes from; programs need not, but then show the token themselves.
-            return 0 if self._shown(scope, {**headers, "cookie": ""}) else 403
+            # Browsers always send an origin with websockets; programs need not, but must send the token explicitly.
+            return 0 if self._has_token(scope, {**headers, "cookie": ""}) else 403
         if origin is not None and changes and origin.lower() not in {f"http://{host}" for host in self.hosts}:
             return 400
-        if _is_open(scope["path"]) and not changes:
+        if _is_public(scope["path"]) and not changes:
             return 0
-        return 0 if self._shown(scope, headers) else 403
+        return 0 if self._has_token(scope, headers) else 403
 
-    def _shown(self, scope: Scope, headers: dict[str, str]) -> bool:
+    def _has_token(self, scope: Scope, headers: dict[str, str]) -> bool:
         """Whether the token is in the address, a header or a cookie."""
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
-        given.append(headers.get("x-understudy-token", ""))
+        tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        tokens.append(headers.get("x-understudy-token", ""))
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             cookie = None
         if cookie is not None:
-            given.append(cookie.value)
-        return any(hmac.compare_digest(each.encode(), self.token.encode()) for each in given)
+            tokens.append(cookie.value)
+        return any(hmac.compare_digest(token.encode(), self.token.encode()) for token in tokens)
 
     @property
     def cookie(self) -> str:
-        """The cookie's name: browsers send cookies to every port of a host, so that each studio has its own."""
+        """Name of the cookie; it has the port, because browsers send cookies to all ports of a host."""
         return f"understudy_studio_{self.port}"
 
-    def _guarded(self, send: Send, *, lasting: bool = False) -> Send:
-        async def guarded(message: MutableMapping[str, Any]) -> None:
+    def _add_headers(self, send: Send, *, cacheable: bool = False) -> Send:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                lasts = lasting and message["status"] == 200
-                message = {**message, "headers": [*message.get("headers", []), *self._headers(lasts)]}
+                cache_it = cacheable and message["status"] == 200
+                message = {**message, "headers": [*message.get("headers", []), *self._headers(cache_it)]}
             await send(message)
 
-        return guarded
+        return send_with_headers
 
-    def _headers(self, lasting: bool) -> list[tuple[bytes, bytes]]:
-        # Policies know no addresses in brackets; `self` stands for those too where browsers have sockets in it.
+    def _headers(self, cacheable: bool) -> list[tuple[bytes, bytes]]:
+        # Policies do not allow addresses in brackets; `self` covers them in browsers that apply it to websockets.
         sockets = " ".join(f"ws://{host}" for host in self.hosts if not host.startswith("["))
         policy = (
             f"default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self' {sockets}; "
@@ -136,106 +136,107 @@ class Guard:
             "cross-origin-opener-policy": "same-origin",
             "cross-origin-resource-policy": "same-origin",
             "permissions-policy": "camera=(), microphone=(), geolocation=()",
-            # The page's own files are named by what is in them; nothing else may be found in a cache.
-            "cache-control": "max-age=31536000, immutable" if lasting else "no-store",
+            # Names of the page's static files contain a hash; nothing else may be cached.
+            "cache-control": "max-age=31536000, immutable" if cacheable else "no-store",
         }
         return [(key.encode(), value.encode()) for key, value in headers.items()]
 
 
-def _is_open(path: str) -> bool:
-    return path.startswith(OPEN) and ".." not in path.split("/")
+def _is_public(path: str) -> bool:
+    return path.startswith(PUBLIC_PREFIX) and ".." not in path.split("/")
 
 
 def new_token() -> str:
-    """A token that cannot be guessed."""
+    """A random token."""
     return secrets.token_urlsafe(24)
 
 
-async def _answer(status: int, send: Send) -> None:
+async def _send_refusal(status: int, send: Send) -> None:
     body = REFUSALS[status].encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-LARGEST = 256 << 20
-"""Bytes of a file at most."""
+MAX_UPLOAD_BYTES = 256 << 20
+"""Larger uploads are refused."""
 
-BESIDES = (".toml", ".json", ".csv", ".bin")
-"""Endings of files that go with motions and characters: recipes and maps, contacts, paths of props, buffers."""
+COMPANION_SUFFIXES = (".toml", ".json", ".csv", ".bin")
+"""Suffixes of accepted files besides motions and characters: recipes, maps, contacts, prop paths, buffers."""
 
 
 class TooLargeError(FileError):
-    """A file that is larger than what is taken."""
+    """An upload that is too large."""
 
 
 def upload_name(name: str) -> str:
-    """The name that a file is kept by: without folders, of plain letters, with an ending that the studio knows."""
-    plain = re.sub(r"[^\w .()+-]", "_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
-    suffix = Path(plain).suffix.lower()
-    known = dict.fromkeys([*(s for found in formats().values() for s in found.suffixes if found.read), *BESIDES])
-    if suffix not in known:
-        raise FileError(plain or "?", None, f"the studio takes no such files; known: {', '.join(known)}")
-    return Path(plain).stem[:100] + suffix
+    """A safe file name: without folders, with plain characters and a known suffix."""
+    safe_name = re.sub(r"[^\w .()+-]", "_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    suffix = Path(safe_name).suffix.lower()
+    readable = [s for file_format in formats().values() for s in file_format.suffixes if file_format.read]
+    suffixes = dict.fromkeys([*readable, *COMPANION_SUFFIXES])
+    if suffix not in suffixes:
+        raise FileError(safe_name or "?", None, f"files of this kind are not accepted; known: {', '.join(suffixes)}")
+    return Path(safe_name).stem[:100] + suffix
 
 
-async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, largest: int) -> Path:
-    """Take a file in; one of the same name and other content gets a number, the same file is the same file.
+async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, max_bytes: int) -> Path:
+    """Save an upload; a number is added to its name if another file with other content has it.
 
     Args:
-        chunks: What it holds.
+        chunks: Its content.
         name: As `upload_name` gives it.
-        folder: Where it goes.
-        largest: Bytes at most.
+        folder: Target folder.
+        max_bytes: Largest accepted size.
     """
     size = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
+        handle, part_path = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
         try:
             with os.fdopen(handle, "wb") as stream:
                 async for chunk in chunks:
                     size += len(chunk)
-                    if size > largest:
-                        problem = f"is larger than the {largest / (1 << 20):g} MB that the studio takes"
+                    if size > max_bytes:
+                        problem = f"is larger than {max_bytes / (1 << 20):g} MB, the largest accepted size"
                         raise TooLargeError(name, None, problem, hint="put it into an open folder instead")
                     stream.write(chunk)
-            return await asyncio.to_thread(_settle, Path(part), folder / name)
+            return await asyncio.to_thread(_keep_upload, Path(part_path), folder / name)
         finally:
-            Path(part).unlink(missing_ok=True)
+            Path(part_path).unlink(missing_ok=True)
     except OSError as error:
-        raise FileError(name, None, f"cannot be kept: {error.strerror}") from None
+        raise FileError(name, None, f"cannot be saved: {error.strerror}") from None
 
 
-def _settle(part: Path, path: Path) -> Path:
-    number, found = 2, path
-    while found.exists():
-        if filecmp.cmp(part, found, shallow=False):
-            return found
-        found, number = path.with_name(f"{path.stem}-{number}{path.suffix}"), number + 1
-    os.replace(part, found)
-    return found
+def _keep_upload(part_path: Path, path: Path) -> Path:
+    suffix_number, target = 2, path
+    while target.exists():
+        if filecmp.cmp(part_path, target, shallow=False):
+            return target
+        target, suffix_number = path.with_name(f"{path.stem}-{suffix_number}{path.suffix}"), suffix_number + 1
+    os.replace(part_path, target)
+    return target
 
 
-MESSAGE = 16 << 20
-"""Bytes of a websocket message from which on the connection is cut; smaller ones that are too large are answered."""
+MAX_WEBSOCKET_MESSAGE_BYTES = 16 << 20
+"""A larger websocket message closes the connection; a smaller one over the request limit gets an error reply."""
 
-AT_ONCE = 64
-"""Requests of one page that are worked on at the same time."""
+MAX_CONCURRENT_REQUESTS = 64
+"""Most requests of one page that run at the same time."""
 
 
-def make_app(session: Session, page: Path, *, port: int, token: str, largest: int = LARGEST) -> Guard:
+def make_app(session: Session, page: Path, *, port: int, token: str, largest: int = MAX_UPLOAD_BYTES) -> Guard:
     """The studio as an ASGI application.
 
     Args:
-        session: What it serves.
+        session: The session to serve.
         page: The folder with the built page.
-        port: Where it will be reached.
-        token: What pages must show.
-        largest: Bytes of an uploaded file at most.
+        port: Port of the server.
+        token: Required from pages.
+        largest: Largest accepted upload in bytes.
     """
     mimetypes.add_type("text/javascript", ".js")
-    doors = _Doors(session, page, largest)
+    endpoints = _Endpoints(session, page, largest)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -246,21 +247,21 @@ def make_app(session: Session, page: Path, *, port: int, token: str, largest: in
             await session.stop()
 
     routes = [
-        Route("/", doors.index),
-        Route("/upload", doors.upload, methods=["PUT"]),
-        Route("/mesh/{which:path}", doors.mesh),
-        Route("/download/{place}/{name}", doors.download),
-        WebSocketRoute("/live", doors.live),
+        Route("/", endpoints.index),
+        Route("/upload", endpoints.upload, methods=["PUT"]),
+        Route("/mesh/{which:path}", endpoints.mesh),
+        Route("/download/{place}/{name}", endpoints.download),
+        WebSocketRoute("/live", endpoints.live),
         Mount("/", StaticFiles(directory=page)),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     guard = Guard(app, port=port, token=token)
-    doors.cookie = (guard.cookie, token)
+    endpoints.cookie = (guard.cookie, token)
     return guard
 
 
-class _Doors:
-    """What answers at each address."""
+class _Endpoints:
+    """The request handlers."""
 
     def __init__(self, session: Session, page: Path, largest: int) -> None:
         self.session, self.page, self.largest = session, page, largest
@@ -269,7 +270,7 @@ class _Doors:
     async def index(self, request: Request) -> Response:
         if "token" not in request.query_params:
             return FileResponse(self.page / "index.html")
-        # The token goes into a cookie and out of the address, where it would be seen and kept.
+        # The token moves from the address, where it would be visible, into a cookie.
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(*self.cookie, httponly=True, samesite="strict", path="/")
         return response
@@ -277,99 +278,97 @@ class _Doors:
     async def mesh(self, request: Request) -> Response:
         which = request.path_params["which"]
         try:
-            work = await self.session.work()
-            found = await asyncio.to_thread(work.mesh, which)
+            solve_result = await self.session.finished_result()
+            message = await asyncio.to_thread(solve_result.mesh, which)
         except UnderstudyError as error:
-            return JSONResponse({"error": trouble(error)}, status_code=404)
-        if found is None:
-            missing = trouble(RequestError(f"`{which}` has no skin"))
-            return JSONResponse({"error": missing}, status_code=404)
-        return Response(pack(*found), media_type="application/octet-stream")
+            return JSONResponse({"error": error_table(error)}, status_code=404)
+        if message is None:
+            return JSONResponse({"error": error_table(RequestError(f"`{which}` has no skin"))}, status_code=404)
+        return Response(pack(*message), media_type="application/octet-stream")
 
     async def download(self, request: Request) -> Response:
         path = self.session.downloads.find(request.path_params["place"], request.path_params["name"])
         if path is None:
-            error = RequestError("This download is gone", hint="ask for it again")
-            return JSONResponse({"error": trouble(error)}, status_code=404)
+            error = RequestError("This download does not exist any more", hint="request it again")
+            return JSONResponse({"error": error_table(error)}, status_code=404)
         return FileResponse(path, filename=path.name, content_disposition_type="attachment")
 
     async def upload(self, request: Request) -> Response:
-        """A file from the page, taken only when all of it has come."""
+        """Receive a file; it is kept only if it arrived completely."""
         name = request.query_params.get("name", "")
         try:
-            plain = upload_name(name)
-            kept = await receive(request.stream(), plain, self.session.folders.uploads, self.largest)
+            safe_name = upload_name(name)
+            path = await receive(request.stream(), safe_name, self.session.folders.uploads, self.largest)
         except UnderstudyError as error:
             status = 413 if isinstance(error, TooLargeError) else 400
-            return JSONResponse({"error": trouble(error)}, status_code=status)
-        return JSONResponse({"name": self.session.folders.called(kept)})
+            return JSONResponse({"error": error_table(error)}, status_code=status)
+        return JSONResponse({"name": self.session.folders.name_of(path)})
 
     async def live(self, connection: WebSocket) -> None:
-        """The websocket of one page: requests in, answers and events out."""
+        """The websocket of one page: receives requests, sends replies and events."""
         await connection.accept()
 
         async def send(message: str | bytes) -> None:
             await (connection.send_bytes(message) if isinstance(message, bytes) else connection.send_text(message))
 
         page = Page(send)
-        room = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         tasks: set[asyncio.Task[None]] = set()
 
         def done(task: asyncio.Task[None]) -> None:
             tasks.discard(task)
-            room.release()
+            slots.release()
 
-        sending = asyncio.create_task(_sending(page, connection))
+        sending = asyncio.create_task(_send_queue(page, connection))
         try:
             while not page.closed:
                 message = await connection.receive()
                 if message["type"] == "websocket.disconnect":
                     break
-                await room.acquire()
-                # Each by itself, so that one that takes long does not hold up the others; they begin in their order.
+                await slots.acquire()
+                # Each request is a task, so that a slow one does not delay the others; they start in order.
                 task = asyncio.create_task(answer(self.session, page, message.get("text") or ""))
                 tasks.add(task)
                 task.add_done_callback(done)
         finally:
-            self.session.leave(page)
+            self.session.remove_page(page)
             sending.cancel()
 
 
-async def _sending(page: Page, connection: WebSocket) -> None:
-    """Send what a page is told; one that cannot be reached any more is given up."""
-    gone = (WebSocketDisconnect, RuntimeError, OSError)
-    with suppress(*gone):
+async def _send_queue(page: Page, connection: WebSocket) -> None:
+    """Send a page's queue; close the page if it disconnected."""
+    disconnected = (WebSocketDisconnect, RuntimeError, OSError)
+    with suppress(*disconnected):
         await page.run()
     page.close()
-    with suppress(*gone):
+    with suppress(*disconnected):
         await connection.close()
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on this machine's own address; port 0 takes any that is free."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    """A listening socket on localhost; port 0 takes any free port."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if os.name == "posix":
-            # A studio that ended a moment ago must not keep the port from the next one.
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(("127.0.0.1", port))
-        found.listen(128)
+            # Without this the port stays blocked for a while after a studio ended.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+        listening.listen(128)
     except (OSError, OverflowError) as error:
-        found.close()
-        said = getattr(error, "strerror", None) or str(error)
-        raise UnderstudyError(
-            f"Port {port} cannot be listened on: {said}", hint="leave --port out, and a free one is taken"
-        ) from None
-    return found
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "without --port a free one is used"
+        raise UnderstudyError(f"Cannot listen on port {port}: {reason}", hint=hint) from None
+    return listening
 
 
 def serve(app: Guard, listening: socket.socket, started: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or a signal to end.
+    """Serve until Ctrl-C or a termination signal.
 
     Args:
-        app: What `make_app` gave.
-        listening: Where requests come in.
-        started: Called when the first can be answered.
+        app: From `make_app`.
+        listening: From `listen`.
+        started: Called when the server accepts requests.
     """
     import uvicorn
 
@@ -385,12 +384,12 @@ def serve(app: Guard, listening: socket.socket, started: Callable[[], None]) -> 
 
 
 def settings() -> dict[str, Any]:
-    """How requests are taken: quietly, without compressing what never leaves the machine."""
+    """Settings of uvicorn: quiet, and without compression, since all traffic is local."""
     return {
         "log_level": "error",
         "access_log": False,
         "ws": "websockets-sansio",
-        "ws_max_size": MESSAGE,
+        "ws_max_size": MAX_WEBSOCKET_MESSAGE_BYTES,
         "ws_per_message_deflate": False,
         "timeout_graceful_shutdown": 2,
         "server_header": False,

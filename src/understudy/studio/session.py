@@ -1,4 +1,4 @@
-"""A session: one document, the pages that look at it, and its keeping."""
+"""A session: one document, the pages that show it, and the file it is saved in."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from typing import Any
 
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import open_to_write
-from understudy.studio.document import Document, History, changed, fresh, is_ready
+from understudy.studio.document import Document, History, apply_changes, fresh, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
 from understudy.studio.forms import formats, forms
 from understudy.studio.messages import RequestError, json_text
-from understudy.studio.scene import Work
-from understudy.studio.show import Page, Show
+from understudy.studio.publisher import Page, Publisher
+from understudy.studio.scene import SolveResult
 from understudy.studio.solve_thread import Request
 from understudy.studio.workshop import Workshop
 
-FILE = "session.json"
+SESSION_FILE = "session.json"
 
-FORMAT = 1
-"""Grows when older studios could not read what is kept."""
+SESSION_FORMAT = 1
+"""Version of the session file; it grows when older studios cannot read the new file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Kept:
-    """What is kept of a session."""
+class SavedSession:
+    """The part of a session that is saved to disk."""
 
     history: History
     view: dict[str, Any] = field(default_factory=dict)
-    """What the page asked to be remembered."""
+    """View settings of the page, such as camera and selection."""
     opened: list[list[Any]] = field(default_factory=list)
-    """The files that the command line named, each with when it was changed last."""
+    """The files named on the command line, each with its time of last change."""
     base: str = ""
-    """The folder that files are named from; empty for a session that is new."""
+    """The folder that file names are relative to; empty for a new session."""
 
 
 class Keeper:
-    """The folder of a session.
+    """The folder in which a session is saved.
 
     Args:
-        folder: Made if it is not there.
+        folder: Created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise FileError(str(folder), None, f"no session can be kept there: {error.strerror}") from None
+            raise FileError(str(folder), None, f"cannot save a session there: {error.strerror}") from None
         self.folder = folder.resolve()
-        self.path = self.folder / FILE
+        self.path = self.folder / SESSION_FILE
         self._lock: int | None = None
 
     def claim(self) -> None:
-        """Refuse a folder that another studio is using; released by `close`, and by the system after a crash."""
+        """Lock the folder, or refuse it if another studio uses it; `close` or the end of the process unlocks it."""
         try:
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             _lock(self._lock)
@@ -75,59 +75,60 @@ class Keeper:
             ) from None
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    def load(self) -> tuple[Kept, str]:
-        """What is kept, and a sentence where it could not be read.
+    def load(self) -> tuple[SavedSession, str]:
+        """Read the saved session; also returns a notice if the file could not be read, else an empty text.
 
-        What is damaged is set aside under another name, never thrown away.
+        A damaged file is renamed, never deleted.
         """
         try:
-            return _kept(json.loads(self.path.read_text("utf-8"))), ""
+            return _saved(json.loads(self.path.read_text("utf-8"))), ""
         except FileNotFoundError:
-            return Kept(history=History(fresh())), ""
+            return SavedSession(history=History(fresh())), ""
         except (OSError, ValueError, LookupError, TypeError, RecursionError, UnderstudyError) as error:
             aside = self._set_aside()
-            said = error.message if isinstance(error, UnderstudyError) else f"{type(error).__name__}: {error}"
-            notice = f"The kept session could not be read ({said}); it is now `{aside}`, and a fresh one is begun"
-            return Kept(history=History(fresh())), notice
+            reason = error.message if isinstance(error, UnderstudyError) else f"{type(error).__name__}: {error}"
+            notice = f"The saved session could not be read ({reason}); it was renamed to `{aside}`, a new one begins"
+            return SavedSession(history=History(fresh())), notice
 
     def _set_aside(self) -> str:
         number = 1
-        while (aside := self.path.with_name(f"{FILE}.damaged-{number}")).exists():
+        while (aside := self.path.with_name(f"{SESSION_FILE}.damaged-{number}")).exists():
             number += 1
         try:
             os.replace(self.path, aside)
         except OSError as error:
-            raise FileError(str(self.path), None, f"cannot be read nor set aside: {error.strerror}") from None
+            raise FileError(str(self.path), None, f"can neither be read nor renamed: {error.strerror}") from None
         return str(aside)
 
-    def save(self, kept: Kept) -> None:
-        """Write everything; the old file stays until the new one is whole."""
-        table = {"format": FORMAT, **kept.history.table(), "view": kept.view, "opened": kept.opened, "base": kept.base}
+    def save(self, saved: SavedSession) -> None:
+        """Write the session; the old file stays until the new one is complete."""
+        table = {"format": SESSION_FORMAT, **saved.history.table()}
+        table |= {"view": saved.view, "opened": saved.opened, "base": saved.base}
         with open_to_write(self.path) as stream:
             stream.write(json_text(table).encode())
 
 
-def _kept(table: dict[str, Any]) -> Kept:
-    """What a file holds; raises where it is damaged."""
-    if table["format"] > FORMAT:
-        raise ValueError(f"it is of format {table['format']}, of a newer studio; this one knows {FORMAT}")
+def _saved(table: dict[str, Any]) -> SavedSession:
+    """Check and convert the content of a session file; raises if it is damaged."""
+    if table["format"] > SESSION_FORMAT:
+        raise ValueError(f"its format is {table['format']}, from a newer studio; this one reads up to {SESSION_FORMAT}")
     for key, shape in (("view", dict), ("opened", list), ("base", str)):
         if not isinstance(table[key], shape):
-            raise ValueError(f"`{key}` is no {shape.__name__}")
+            raise ValueError(f"`{key}` is not a {shape.__name__}")
     history = History.from_table(table)
-    return Kept(history=history, view=table["view"], opened=table["opened"], base=table["base"])
+    return SavedSession(history=history, view=table["view"], opened=table["opened"], base=table["base"])
 
 
-def default_folder(where: Path) -> Path:
-    """The folder of the session that belongs to a working directory, below the user's state folder."""
-    where = where.resolve()
-    digest = hashlib.sha256(str(where).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    name = re.sub(r"[^\w-]", "_", where.name)[:40]
+def default_folder(directory: Path) -> Path:
+    """The session folder of a working directory, below the user's state folder."""
+    directory = directory.resolve()
+    digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    name = re.sub(r"[^\w-]", "_", directory.name)[:40]
     return _state_folder() / "understudy" / "studio" / f"{name}-{digest}"
 
 
@@ -150,101 +151,107 @@ def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-PATIENCE = 2.0
-"""Seconds that computing waits for slow pages to take what they were told."""
+MAX_PAGE_WAIT_SECONDS = 2.0
+"""How long the next solve waits for slow pages to receive what was sent."""
 
-SOON = 0.5
-"""Seconds after which what a page asked to be remembered is written."""
+VIEW_SAVE_DELAY_SECONDS = 0.5
+"""Delay before view settings are written to disk."""
 
 
 class Session:
-    """Everything that the server knows.
+    """The state of the server: document, history, pages and the latest solve.
 
     Args:
-        keeper: Where it is kept.
-        kept: What was kept of it.
+        store: The folder in which it is saved.
+        saved: What was read from that folder.
         folders: The open folders.
-        workshop: What computes.
-        notices: What the first page is to be told, a sentence each.
+        document_solver: Solves documents.
+        notices: Sentences that the first page shows; empty ones are skipped.
     """
 
     def __init__(
-        self, keeper: Keeper, kept: Kept, folders: Folders, workshop: Workshop, notices: Iterable[str] = ()
+        self,
+        store: Keeper,
+        saved: SavedSession,
+        folders: Folders,
+        document_solver: Workshop,
+        notices: Iterable[str] = (),
     ) -> None:
-        self.keeper, self.folders, self.workshop = keeper, folders, workshop
-        self.history, self.view, self.opened = kept.history, kept.view, kept.opened
+        self.store, self.folders, self.document_solver = store, folders, document_solver
+        self.history, self.view, self.opened = saved.history, saved.view, saved.opened
         self.notices = [sentence for sentence in notices if sentence]
-        self.downloads = Downloads(keeper.folder / "downloads")
-        # A page that comes back after a restart must see the version grow.
+        self.downloads = Downloads(store.folder / "downloads")
+        # A page that reconnects after a restart must see a larger version.
         self.version = time.time_ns() // 1_000_000
         self.pages: set[Page] = set()
-        self.dragger: Page | None = None
-        self.show = Show(workshop, folders.base, self.tell, self.tell_state)
-        self.changing = asyncio.Lock()
-        """Held by whoever changes the document, so that changes are made in the order they were asked for."""
+        self.dragging_page: Page | None = None
+        self.publisher = Publisher(document_solver, folders.base, self.send, self.send_state)
+        self.change_lock = asyncio.Lock()
+        """Held while the document is changed, so that changes are applied in the order of their requests."""
         self._saving = asyncio.Lock()
-        self._view_kept = True
+        self._view_saved = True
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def document(self) -> Document:
-        """What is edited."""
+        """The document as it is now."""
         return self.history.document
 
-    # --------------------------------------------------------------------------------------- beginning and end
+    # ------------------------------------------------------------------------------------------ start and stop
 
-    def begin(self, label: str, document: Document, opened: list[list[Any]]) -> None:
-        """Take a document before anything is served.
+    def set_first_document(self, label: str, document: Document, opened: list[list[Any]]) -> None:
+        """Set the first document, before the server starts.
 
         Args:
-            label: What was done.
-            document: What came of it.
-            opened: The files that were named for it, and when each was changed.
+            label: Name of this step in the undo history.
+            document: The new document.
+            opened: The files named on the command line, each with its time of last change.
         """
         self.folders.check(document)
         self.history.push(label, document)
         self.opened = opened
-        self.keeper.save(self._kept())
+        self.store.save(self._saved())
 
     def start(self) -> None:
-        """Begin to compute."""
-        self._spawn(self.show.bench.run(self.show.perform, self._ready))
+        """Start solving."""
+        self._spawn(self.publisher.solve_thread.run(self.publisher.run_request, self._ready))
         self._solve()
 
     async def stop(self) -> None:
-        """Write what is not written yet, and end."""
-        self.show.bench.close()
+        """Stop solving, save, and unlock the folder."""
+        self.publisher.solve_thread.close()
         for task in self._tasks:
             task.cancel()
         await self.save()
-        self.keeper.close()
+        self.store.close()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def save(self) -> None:
-        """Write everything down; a full disk is told, and the session goes on."""
+        """Save the session; pages are told of an error, such as a full disk, and the session continues."""
         async with self._saving:
             try:
-                await asyncio.to_thread(self.keeper.save, self._kept())
+                await asyncio.to_thread(self.store.save, self._saved())
             except UnderstudyError as error:
-                self.show.trouble(error)
+                self.publisher.report(error)
 
-    def _kept(self) -> Kept:
-        return Kept(history=self.history.copy(), view=self.view, opened=self.opened, base=str(self.folders.base))
+    def _saved(self) -> SavedSession:
+        history, base = self.history.copy(), str(self.folders.base)
+        return SavedSession(history=history, view=self.view, opened=self.opened, base=base)
 
     # --------------------------------------------------------------------------------------------------- pages
 
-    def tell(self, message: str | bytes) -> None:
-        """Tell all pages something."""
+    def send(self, message: str | bytes) -> None:
+        """Send a message to all pages."""
         for page in self.pages:
-            page.tell(message)
+            page.send(message)
 
-    def tell_state(self) -> None:
-        """Tell all pages everything but motions."""
-        self.tell(self._state())
+    def send_state(self) -> None:
+        """Send the state, which is everything except motions, to all pages."""
+        self.send(self._state())
 
     def _state(self) -> str:
         state = {
@@ -253,113 +260,114 @@ class Session:
             "undo": self.history.undo_label,
             "redo": self.history.redo_label,
             "view": self.view,
-            **self.show.scene,
+            **self.publisher.scene,
             "forms": forms(),
             "formats": formats(),
-            "folders": [*map(str, self.folders.listed), str(self.keeper.folder)],
+            "folders": [*map(str, self.folders.listed), str(self.store.folder)],
         }
         return json_text({"on": "state", "state": state})
 
-    def greet(self, page: Page) -> None:
-        """Tell a page everything there is."""
-        page.tell(self._state())
-        for message in self.show.messages():
-            page.tell(message)
+    def send_everything(self, page: Page) -> None:
+        """Send the state, all motions and the latest result to one page."""
+        page.send(self._state())
+        for message in self.publisher.current_messages():
+            page.send(message)
         for sentence in self.notices:
-            page.tell(json_text({"on": "trouble", "trouble": {"message": sentence, "hint": ""}}))
+            page.send(json_text({"on": "trouble", "trouble": {"message": sentence, "hint": ""}}))
         self.notices = []
 
-    def leave(self, page: Page) -> None:
-        """A page is gone; what it was dragging is forgotten."""
+    def remove_page(self, page: Page) -> None:
+        """Remove a page that disconnected, and cancel its drag."""
         self.pages.discard(page)
         page.close()
-        if self.dragger is page:
+        if self.dragging_page is page:
             self.release()
 
     # ------------------------------------------------------------------------------------------------- changes
 
     async def commit(self, label: str, document: Document) -> None:
-        """Take a new document: a step of undo, shown, solved and saved."""
+        """Replace the document: add an undo step, show, solve and save."""
         self.folders.check(document)
         if self.history.push(label, document):
-            await self._moved()
+            await self._document_changed()
         else:
             self.release()
 
-    async def make(self, label: str, function: Callable[[Document], Document]) -> None:
-        """Take a document that has to be computed; what is solved meanwhile makes way."""
+    async def commit_computed(self, label: str, function: Callable[[Document], Document]) -> None:
+        """Compute a new document in the solve thread, pausing the current solve, and commit it."""
         before = self.document
-        await self.commit(label, await self.show.bench.do(lambda: function(before)))
+        await self.commit(label, await self.publisher.solve_thread.interrupt_with(lambda: function(before)))
 
     async def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         if self.history.undo():
-            await self._moved()
+            await self._document_changed()
 
     async def redo(self) -> None:
-        """Do again what was taken back."""
+        """Redo the last change that was undone."""
         if self.history.redo():
-            await self._moved()
+            await self._document_changed()
 
-    async def _moved(self) -> None:
+    async def _document_changed(self) -> None:
         self.version += 1
-        self.dragger = None
-        self.tell_state()
+        self.dragging_page = None
+        self.send_state()
         self._solve()
         await self.save()
 
     def drag(self, page: Page, seq: int, changes: Any) -> None:
-        """Show what a change would give, without making it."""
-        document = changed(self.document, changes)
+        """Solve and show a change without committing it."""
+        document = apply_changes(self.document, changes)
         self.folders.check(document)
         if is_ready(document):
-            self.dragger = page
-            self.show.bench.want(Request(document=document, version=self.version, seq=seq))
+            self.dragging_page = page
+            self.publisher.solve_thread.submit(Request(document=document, version=self.version, seq=seq))
 
     def release(self) -> None:
-        """Forget a drag: the pages get what was solved before it."""
-        if self.dragger is None:
+        """Cancel a drag; pages show the last finished solve again."""
+        if self.dragging_page is None:
             return
-        self.dragger = None
-        if self.show.version == self.version:
-            self.show.bench.forget()
-            self.show.restore()
+        self.dragging_page = None
+        if self.publisher.version == self.version:
+            self.publisher.solve_thread.cancel()
+            self.publisher.restore()
         else:
             self._solve()
 
     def remember(self, view: dict[str, Any]) -> None:
-        """Keep what a page shows; written soon, and not with every turn of the camera."""
+        """Keep the view settings of a page; they are written after a delay, not with every camera move."""
         self.view = view
-        if self._view_kept:
-            self._view_kept = False
+        if self._view_saved:
+            self._view_saved = False
             self._spawn(self._save_soon())
 
     async def _save_soon(self) -> None:
-        await asyncio.sleep(SOON)
-        self._view_kept = True
+        await asyncio.sleep(VIEW_SAVE_DELAY_SECONDS)
+        self._view_saved = True
         await self.save()
 
-    # ----------------------------------------------------------------------------------------------- computing
+    # ------------------------------------------------------------------------------------------------- solving
 
     def _solve(self) -> None:
-        self.show.bench.want(Request(document=self.document, version=self.version))
+        self.publisher.solve_thread.submit(Request(document=self.document, version=self.version))
 
-    async def work(self) -> Work:
-        """What was solved of the document as it is; waits for it."""
-        while self.dragger is None and self.show.version != self.version and self.show.bench.busy:
-            await self.show.bench.settled()
-        if self.show.work is None or self.show.version != self.version:
-            raise RequestError("There is no result yet", hint="choose what is to be solved, or mend what is wrong")
-        return self.show.work
+    async def finished_result(self) -> SolveResult:
+        """The finished solve of the current document; waits until there is one."""
+        publisher = self.publisher
+        while self.dragging_page is None and publisher.version != self.version and publisher.solve_thread.busy:
+            await publisher.solve_thread.wait_until_idle()
+        if publisher.solve_result is None or publisher.version != self.version:
+            raise RequestError("There is no result yet", hint="choose what to solve, or fix the error shown")
+        return publisher.solve_result
 
     async def add_variants(self, names: tuple[str, ...]) -> None:
-        """Have the document solved in other ways too."""
-        await self.work()
-        self.show.bench.want(Request(document=self.document, version=self.version, variants=names))
+        """Solve the document with other solvers or key spacings too."""
+        await self.finished_result()
+        self.publisher.solve_thread.submit(Request(document=self.document, version=self.version, variants=names))
 
     async def _ready(self) -> None:
-        """Wait for pages to take what they were told: answers would only pile up behind one another."""
+        """Wait until the pages received what was sent, so that results do not queue up."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(MAX_PAGE_WAIT_SECONDS):
                 for page in list(self.pages):
-                    await page.told()
+                    await page.wait_until_sent()

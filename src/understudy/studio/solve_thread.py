@@ -1,4 +1,4 @@
-"""One thread that computes: always the newest wish, never a queue of stale ones."""
+"""One thread that solves: it always takes the newest request and drops older ones."""
 
 from __future__ import annotations
 
@@ -15,78 +15,78 @@ Value = TypeVar("Value")
 
 
 class SolveStoppedError(Exception):
-    """Work that is not wanted any more; nobody is to see it."""
+    """Raised inside a solve whose result is not wanted any more."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Request:
-    """Something to be computed that the next such wish makes pointless."""
+    """A document to solve; the next request replaces it."""
 
     document: Document
     version: int
     seq: int | None = None
-    """The drag that it answers; None for a finished change."""
+    """Number of the drag update that it answers; None for a finished change."""
     variants: tuple[str, ...] | None = None
-    """Other ways to solve beside the result."""
+    """Names of variants to solve beside the result."""
     _stop: threading.Event = field(default_factory=threading.Event)
-    _over: threading.Event = field(default_factory=threading.Event)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
 
     @property
     def live(self) -> bool:
-        """Whether somebody is dragging and waits for it."""
+        """Whether it answers a drag."""
         return self.seq is not None
 
     @property
-    def over(self) -> bool:
-        """Whether nobody wants it any more."""
-        return self._over.is_set()
+    def cancelled(self) -> bool:
+        """Whether it was stopped for good."""
+        return self._cancelled.is_set()
 
     def pause(self) -> None:
-        """Have it make way at the next opportunity, to be taken up again."""
+        """Interrupt it at its next check; it is resumed later."""
         self._stop.set()
 
     def stop(self) -> None:
-        """Have it end at the next opportunity."""
-        self._over.set()
+        """End it for good at its next check."""
+        self._cancelled.set()
         self._stop.set()
 
     def check(self) -> None:
-        """Raise if it is to end."""
+        """Raise SolveStoppedError if it was paused or stopped."""
         if self._stop.is_set():
             raise SolveStoppedError
 
-    def again(self) -> Request:
-        """The same wish, to be taken up again."""
+    def resumed(self) -> Request:
+        """A copy that is not paused."""
         return replace(self, _stop=threading.Event())
 
 
 class SolveThread:
-    """The thread that computes, with the wish that comes next."""
+    """The thread that solves, with the current and the next request."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="studio-bench")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="studio-solve")
         self._next: Request | None = None
         self._current: Request | None = None
-        self._wanted = asyncio.Event()
+        self._pending = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def want(self, wish: Request) -> None:
-        """Have something computed next; what was to come next is forgotten.
+    def submit(self, request: Request) -> None:
+        """Set the next request; one that has not started yet is dropped.
 
-        A finished change ends what is being computed. A drag only ends what is not an answer to a drag: ending those
-        too would mean that while somebody drags nothing is ever seen.
+        A finished change stops the current request. A drag update stops it only if it is not a drag update itself:
+        otherwise no update would ever finish while the user drags.
         """
-        self._next = wish
-        if self._current is not None and not (wish.live and self._current.live):
+        self._next = request
+        if self._current is not None and not (request.live and self._current.live):
             self._current.stop()
         self._idle.clear()
-        self._wanted.set()
+        self._pending.set()
 
-    def forget(self) -> None:
-        """Want nothing any more; what is being computed ends."""
+    def cancel(self) -> None:
+        """Drop the next request and stop the current one."""
         self._next = None
-        self._wanted.clear()
+        self._pending.clear()
         if self._current is not None:
             self._current.stop()
         else:
@@ -94,50 +94,50 @@ class SolveThread:
 
     @property
     def busy(self) -> bool:
-        """Whether something is computed or waits to be."""
+        """Whether a request runs or waits."""
         return not self._idle.is_set()
 
-    async def settled(self) -> None:
-        """Wait until nothing is being computed."""
+    async def wait_until_idle(self) -> None:
+        """Wait until no request runs or waits."""
         await self._idle.wait()
 
-    async def do(self, function: Callable[[], Value]) -> Value:
-        """Something that must be done: what is being computed makes way, and is taken up again afterwards."""
+    async def interrupt_with(self, function: Callable[[], Value]) -> Value:
+        """Run a function in the thread, pausing the current request, which is resumed afterwards."""
         if self._current is not None:
             self._current.pause()
-        return await self.inside(function)
+        return await self.run_in_thread(function)
 
-    async def inside(self, function: Callable[[], Value]) -> Value:
+    async def run_in_thread(self, function: Callable[[], Value]) -> Value:
         """Run a function in the thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     async def run(self, perform: Callable[[Request], Awaitable[None]], ready: Callable[[], Awaitable[None]]) -> None:
-        """Fulfil wishes, for ever.
+        """Run requests until cancelled.
 
         Args:
-            perform: What fulfils one; it deals with its errors but for `SolveStoppedError`.
-            ready: Returns when the next answer can be taken; the wish that is newest then is fulfilled.
+            perform: Runs one request; handles all its errors except `SolveStoppedError`.
+            ready: Returns when the next result can be sent; the request that is newest then is run.
         """
         while True:
-            await self._wanted.wait()
+            await self._pending.wait()
             await ready()
-            self._wanted.clear()
-            wish, self._next = self._next, None
-            if wish is None:
+            self._pending.clear()
+            request, self._next = self._next, None
+            if request is None:
                 continue
-            self._current = wish
+            self._current = request
             try:
-                await perform(wish)
+                await perform(request)
             except SolveStoppedError:
-                if self._next is None and not wish.over:
-                    self._next = wish.again()
+                if self._next is None and not request.cancelled:
+                    self._next = request.resumed()
             self._current = None
             if self._next is not None:
-                self._wanted.set()
+                self._pending.set()
             else:
                 self._idle.set()
 
     def close(self) -> None:
-        """End what is being computed, and the thread."""
-        self.forget()
+        """Stop the current request and the thread."""
+        self.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
