@@ -1,4 +1,4 @@
-"""Recipes: what is written reads back the same, and what cannot be used is refused with its line."""
+"""Recipes: a written recipe reads back the same, and wrong input is refused with its line."""
 
 from __future__ import annotations
 
@@ -134,7 +134,10 @@ def test_every_example_of_the_written_recipe_is_toml(recipe: Callable[[str], Rec
     text = recipe_text(Recipe(actors=(ActorSpec(source="a.bvh", target="b.bvh"),), contacts=()))
     uncommented = re.sub(r"(?m)^#(?=[a-z_\[])", "", text)
     table = tomllib.loads(uncommented)
-    assert {each["kind"] for each in table["constraint"]} == set(kinds())
+    examples = {example["kind"]: example for example in table["constraint"]}
+    assert set(examples) == set(kinds())
+    assert examples["place"]["spot"] == {"point": "..."}
+    assert examples["function"]["points"] == [{"point": "..."}]
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
@@ -263,16 +266,16 @@ def test_a_function_that_cannot_be_used_is_refused(
         (WALK + "[detection]\nspeed = nan\n", ":5: detection, speed: expected a number, got nan"),
         (WALK + '[solver]\nname = "lmul"\n', ":5: solver, name: There is no solver `lmul`; nearest: `lmult`"),
         (WALK + "[solver]\nmargn = 1\n", ":5: solver, margn: there is no key `margn`; nearest: `margin`"),
-        (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the key spacing is said in [options]"),
+        (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the spacing of keys goes into [options]"),
         (WALK + '[reading]\nframes = "3-4"\n', ":4: reading: Expected frames as A:B, such as 10:50, 10: or :50; got"),
         (WALK + "[reading]\nfps = -3.0\n", ":4: reading: Expected frames per second above zero, got -3"),
-        (WALK + '\n[actor]\nsource = "a"\n', ":5: no TOML: Cannot declare"),
+        (WALK + '\n[actor]\nsource = "a"\n', ":5: is not valid TOML: Cannot declare"),
         ('[actor]\nsource = "a"\n', ":1: expected a list of `actor` tables"),
         ('[[actor]]\ntarget = "b"\n', ":1: actor 1: `source` is missing"),
         (WALK + "morph = [2, 1]\n", ":1: actor 1: A morph must end after it starts; got 2 to 1 s"),
         (WALK + "morph = [1]\n", ":4: actor 1, morph: expected 2 entries, got 1"),
-        (WALK + '[[actor]]\nsource = "a"\n', ":4: two actors are called ``; each needs a name of its own"),
-        ('source = "a"\n' + WALK, ":1: `source` stands alone, and there are [[actor]] entries too"),
+        (WALK + '[[actor]]\nsource = "a"\n', ":4: two actors are called ``; every actor needs a different name"),
+        ('source = "a"\n' + WALK, ":1: `source` is given outside the [[actor]] entries; put it into one of them"),
         (WALK + '[[contact]]\npoint = "a"\nstart = 0\n', ":4: contact 1: `end` is missing"),
         (WALK + '[[contact]]\npoint = "a"\nstart = 2\nend = 1\n', ":4: A contact must end after it starts; got 2.0"),
         (
@@ -281,7 +284,7 @@ def test_a_function_that_cannot_be_used_is_refused(
         ),
         (
             WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nplace = [1, 2]\n',
-            ":8: contact 1, place: expected three finite numbers, metres; got [1.0, 2.0]",
+            ":8: contact 1, place: expected three finite numbers in metres, got [1.0, 2.0]",
         ),
         (
             WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nother = { pont = "b" }\n',
@@ -311,9 +314,9 @@ def test_a_function_that_cannot_be_used_is_refused(
             WALK + '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "bix"\n',
             ":7: constraint 1, prop: there is no prop `bix`; there are none",
         ),
-        (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, where it stays, or the file"),
+        (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, for a prop that does not"),
         (WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n', "b.csv: there is no such file"),
-        ("source = [\n", ":1: no TOML: Invalid value"),
+        ("source = [\n", ":1: is not valid TOML: Invalid value"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_its_line(text: str, said: str, recipe: Callable[[str], Recipe]) -> None:
@@ -431,12 +434,12 @@ def test_a_constraint_takes_its_path_from_a_prop(tmp_path: Path, recipe: Callabl
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("t,x\n", ":1: expected the columns time,x,y,z, and perhaps qw,qx,qy,qz"),
+        ("t,x\n", ":1: expected the columns time,x,y,z, and optionally qw,qx,qy,qz"),
         ("", ":1: expected the columns time,x,y,z"),
         ("time,x,y,z\n0,1,2,a\n", ":2: expected numbers, got `0,1,2,a`"),
         ("time,x,y,z\n0,1,2,3\n1,1,2\n", ":3: expected 4 finite numbers, got 3"),
         ("time,x,y,z\n0,1,2,nan\n", ":2: expected 4 finite numbers, got 4"),
-        ("time,x,y,z\n1,1,2,3\n1,1,2,3\n", "expected at least one row, and times that rise"),
+        ("time,x,y,z\n1,1,2,3\n1,1,2,3\n", "expected at least one row, and increasing times"),
     ],
 )
 def test_a_path_that_cannot_be_read(text: str, said: str, tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:

@@ -38,7 +38,7 @@ def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:
         ({"actor": [{"source": "a", "scale": "x"}]}, ("actor", 0, "scale"), "expected a number"),
         ({"actor": [{"source": "a"}, {"source": "b"}]}, ("actor", 1), "two actors are called"),
         ({"actor": 3}, ("actor",), "expected a list of `actor` tables"),
-        ({"source": "a", "actor": [{"source": "a"}]}, ("source",), "stands alone"),
+        ({"source": "a", "actor": [{"source": "a"}]}, ("source",), "is given outside the [[actor]] entries"),
         ({"nope": 3}, ("nope",), "there is no key `nope`"),
     ],
 )
