@@ -81,7 +81,7 @@ def test_failures_are_printed_and_the_exit_code_is_1(clips: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("{clips}",), 2, "Say who is to perform it"),
+        (("{clips}",), 2, "Expected a TARGET file"),
         (("{clips}", "sample:child", "--engine", "ray"), 2, "There is no engine `ray`"),
         (("{clips}", "sample:child", "--workers", "0"), 2, "Expected one worker or more, got 0"),
         (("{clips}", "sample:child", "--format", "docx"), 2, "Results cannot be written as `docx`"),

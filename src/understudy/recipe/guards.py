@@ -83,8 +83,9 @@ def _limit_failure(transition: Transition, blend: Motion, first: Motion, second:
     """How a joint exceeds its limits during a blend; empty if none does, or if the body changes and has no limits."""
     if transition.meta is not None:
         return ""
-    joined = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("root", "rotations")}
-    limits, _ = joint_limits(replace(first, **joined))
+    root = np.concatenate([first.root, second.root])
+    rotations = np.concatenate([first.rotations, second.rotations])
+    limits, _ = joint_limits(replace(first, root=root, rotations=rotations))
     return off_limits(Comparison(result=blend), limits)
 
 
