@@ -99,7 +99,7 @@ def _parse_scene(text: str, path: Path, name: str) -> tuple[Array, Array, Array 
         names = [prop.get("name") for prop in data["props"]]
         raise FileError(str(path), None, f"holds no prop `{name}`; it has {names or 'none'}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileError(str(path), None, f"holds no props as `samples` writes them: {error}") from None
+        raise FileError(str(path), None, f"holds no props in the form that `samples` writes: {error}") from None
     if positions.ndim != 3:
         raise FileError(str(path), None, f"prop `{name}` does not move", hint="give its positions in the recipe")
     return np.arange(len(positions)) / fps, positions[:, 0], rotations[:, 0]
