@@ -1,4 +1,4 @@
-"""`understudy analogy` as a user meets it: files, reports, poses, pairs, exit codes and errors."""
+"""`understudy analogy` on the command line: files, reports, poses, pairs, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def test_samples_in_motion_out(tmp_path: Path) -> None:
     assert "LeftHindPad steps with" in result.stdout
     assert "after cleaning 0.0" in result.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
-    made = motion_of(out)
-    assert made.num_frames == samples.motion("march").motion.num_frames
-    assert set(made.skeleton.names) == set(samples.character("dog").names)
-    assert made.root[-1, 2] - made.root[0, 2] > 1.0
-    paws = fk(made).points(["LeftHindPaw", "RightForePaw"])[..., 1]
+    motion = motion_of(out)
+    assert motion.num_frames == samples.motion("march").motion.num_frames
+    assert set(motion.skeleton.names) == set(samples.character("dog").names)
+    assert motion.root[-1, 2] - motion.root[0, 2] > 1.0
+    paws = fk(motion).points(["LeftHindPaw", "RightForePaw"])[..., 1]
     assert paws.max() - paws.min() > 0.12
 
 
-def test_json_says_everything_and_nothing_else_is_on_stdout(clips: Path, tmp_path: Path) -> None:
+def test_json_is_the_only_output_on_stdout(clips: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.txt"
     result = done(
         clips / "walk.bvh", clips / "dog_walk.bvh", clips / "march.bvh", "-o", tmp_path / "out.bvh", "--json",
@@ -75,25 +75,25 @@ def test_json_says_everything_and_nothing_else_is_on_stdout(clips: Path, tmp_pat
     assert "markers matched" in report.read_text()
 
 
-def test_a_pose_at_a_frame_is_had(clips: Path, tmp_path: Path) -> None:
+def test_a_pose_at_a_frame_is_reached(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bvh"
     dog = motion_of(clips / "dog_walk.bvh")
     low = dog[17:18]
     write(low, tmp_path / "pose.bvh")
-    for given, frame in ((f"12={tmp_path / 'pose.bvh'}", 12), (f"30={clips / 'dog_walk.bvh'}@17", 30)):
+    for pose, frame in ((f"12={tmp_path / 'pose.bvh'}", 12), (f"30={clips / 'dog_walk.bvh'}@17", 30)):
         result = done(
-            clips / "walk.bvh", clips / "dog_walk.bvh", clips / "march.bvh", "-o", out, "--pose", given, "--no-clean",
+            clips / "walk.bvh", clips / "dog_walk.bvh", clips / "march.bvh", "-o", out, "--pose", pose, "--no-clean",
             "--json",
         )  # fmt: skip
         assert json.loads(result.stdout)["measures"]["pose_error"] < np.radians(0.1)
-        made = motion_of(out)
-        joints = [made.skeleton.index[name] for name in ("LeftShin", "RightForearm", "Neck")]
+        motion = motion_of(out)
+        joints = [motion.skeleton.index[name] for name in ("LeftShin", "RightForearm", "Neck")]
         assert np.allclose(
-            np.abs(np.sum(made.rotations[frame, joints] * dog.rotations[17, joints], -1)), 1.0, atol=1e-5
+            np.abs(np.sum(motion.rotations[frame, joints] * dog.rotations[17, joints], -1)), 1.0, atol=1e-5
         )
 
 
-def test_pairs_stand_in_for_an_example(clips: Path, tmp_path: Path) -> None:
+def test_pairs_replace_an_example(clips: Path, tmp_path: Path) -> None:
     sets = {
         "Left": ("LeftLeg1", "RightLeg2", "LeftLeg3", "RightLeg4"),
         "Right": ("RightLeg1", "LeftLeg2", "RightLeg3", "LeftLeg4"),
@@ -124,7 +124,7 @@ def test_timing_can_be_changed(clips: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "messages"),
     [
         (("walk.bvh", "dog_walk.bvh", "march.bvh", "--b-frames", "0:60"), 1, ("different length", "--any-length")),
         (
@@ -139,7 +139,7 @@ def test_timing_can_be_changed(clips: Path, tmp_path: Path) -> None:
         ),
         (("walk.bvh", "spider.bvh", "march.bvh"), 2, ("B has no example motion", "--markers FILE")),
         (("walk.bvh", "dog_walk.bvh", "march.bvh", "--pose", "3"), 2, ("expected FRAME=FILE",)),
-        (("walk.bvh", "dog_walk.bvh", "march.bvh", "--pose", "3=walk.bvh"), 1, ("a pose must be of B's own joints",)),
+        (("walk.bvh", "dog_walk.bvh", "march.bvh", "--pose", "3=walk.bvh"), 1, ("a pose must have B's joints",)),
         (("walk.bvh", "dog_walk.bvh", "march.bvh", "--pose", "3=dog_walk.bvh@500"), 1, ("there is no frame 500",)),
         (("walk.bvh", "dog_walk.bvh", "march.bvh", "--components", "3", "--energy", "0.9"), 2, ("not both",)),
         (("dog_walk.bvh", "walk.bvh", "march.bvh"), 2, ("must be by one body",)),
@@ -147,19 +147,19 @@ def test_timing_can_be_changed(clips: Path, tmp_path: Path) -> None:
         (("walk.bvh", "dog_walk.bvh", "march.bvh", "--travel", "far"), 2, ("Expected travel",)),
     ],
 )
-def test_wrong_use_is_said(
+def test_wrong_use_is_refused(
     clips: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
     code: int,
-    said: tuple[str, ...],
+    messages: tuple[str, ...],
 ) -> None:
     monkeypatch.chdir(clips)
     result = run(*arguments, "-o", tmp_path / "out.bvh")
     assert result.exit_code == code, result.output
-    for sentence in said:
-        assert sentence in result.stderr
+    for message in messages:
+        assert message in result.stderr
     assert not (tmp_path / "out.bvh").exists()
 
 

@@ -1,4 +1,4 @@
-"""Batches as real processes, and everything that goes wrong: in the end every good clip is there once, to the byte."""
+"""Batches as real processes with faults injected: in the end every good clip has exactly the undisturbed result."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ ROOT base
 MOTION
 """
 GOOD = 48
-OWN = {"rows.jsonl", "table.csv", "index.html"}
+REPORT_FILES = {"rows.jsonl", "table.csv", "index.html"}
 
 
 def bvh(turn: int, frames: int = 4) -> str:
-    """A small motion, another for each number."""
+    """A small motion, different for each number."""
     lines = "".join(f"{0.1 * k} 0 0 {k} 0 0 {10 * k + turn} 0 0\n" for k in range(frames))
     return f"{HEAD}Frames: {frames}\nFrame Time: 0.033333\n{lines}"
 
@@ -59,8 +59,8 @@ STARTED: list[subprocess.Popen[str]] = []
 
 
 @pytest.fixture(autouse=True)
-def _nothing_goes_on() -> Iterator[None]:
-    """Ends what a failed test has left running."""
+def _kill_processes() -> Iterator[None]:
+    """Kill the processes that a failed test left running."""
     yield
     while STARTED:
         process = STARTED.pop()
@@ -76,7 +76,7 @@ def start(source: Path, output: Path, *options: object) -> subprocess.Popen[str]
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
-            # Tests that a shell has put into the background hand on that they ignore being interrupted.
+            # A shell starts background jobs with SIGINT ignored, which child processes inherit.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     )
@@ -84,9 +84,9 @@ def start(source: Path, output: Path, *options: object) -> subprocess.Popen[str]
 
 
 def finish(process: subprocess.Popen[str], code: int = 0) -> str:
-    said, complaints = process.communicate(timeout=120)
-    assert process.returncode == code, said + complaints
-    return said + complaints
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == code, stdout + stderr
+    return stdout + stderr
 
 
 def run(source: Path, output: Path, *options: object, code: int = 0) -> str:
@@ -94,27 +94,27 @@ def run(source: Path, output: Path, *options: object, code: int = 0) -> str:
 
 
 def rows_of(output: Path) -> dict[str, dict[str, object]]:
-    """The rows by clip, of which there must be one each."""
-    found = [json.loads(line) for line in (output / "rows.jsonl").read_text().splitlines()]
-    assert len({row["clip"] for row in found}) == len(found)
-    return {row["clip"]: row for row in found}
+    """The rows by clip; no clip may have two."""
+    rows = [json.loads(line) for line in (output / "rows.jsonl").read_text().splitlines()]
+    assert len({row["clip"] for row in rows}) == len(rows)
+    return {row["clip"]: row for row in rows}
 
 
-def timeless(rows: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
-    """Rows without what differs from run to run: the times."""
+def without_times(rows: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+    """Rows without the times, which differ from run to run."""
     return {
         clip: {key: value for key, value in row.items() if not key.startswith("seconds")} for clip, row in rows.items()
     }
 
 
 def files_of(output: Path) -> dict[str, bytes]:
-    """Everything that is in an output's folder but the files about the whole."""
-    found = {}
+    """All result files of an output folder."""
+    files = {}
     for path in output.rglob("*"):
         name = path.relative_to(output).as_posix()
-        if path.is_file() and name not in OWN and not name.startswith(".batch/"):
-            found[name] = path.read_bytes()
-    return found
+        if path.is_file() and name not in REPORT_FILES and not name.startswith(".batch/"):
+            files[name] = path.read_bytes()
+    return files
 
 
 def lines_of(output: Path) -> int:
@@ -123,22 +123,22 @@ def lines_of(output: Path) -> int:
 
 
 def wait_for(reached: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60.0) -> bool:
-    """Wait until something is reached; false where the process ended before."""
-    until = time.monotonic() + seconds
+    """Wait for a condition; false if the process ended before."""
+    deadline = time.monotonic() + seconds
     while not reached():
         if process.poll() is not None:
             return False
-        assert time.monotonic() < until, "it was not reached in time"
+        assert time.monotonic() < deadline, "the condition was not reached in time"
         time.sleep(0.005)
     return True
 
 
 def children(process: int) -> list[int]:
-    """The processes that one has started, in any of its threads."""
-    found: list[int] = []
+    """The child processes of a process."""
+    pids: list[int] = []
     for task in Path(f"/proc/{process}/task").glob("*/children"):
-        found += [int(word) for word in task.read_text().split()]
-    return found
+        pids += [int(word) for word in task.read_text().split()]
+    return pids
 
 
 def alive(process: int) -> bool:
@@ -156,30 +156,30 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("undisturbed") / "out"
-    said = run(library, output)
-    assert f"{GOOD} clips: {GOOD} done, 0 failed" in said
+    text = run(library, output)
+    assert f"{GOOD} clips: {GOOD} done, 0 failed" in text
     return output
 
 
 def check_same(output: Path, undisturbed: Path) -> None:
-    """Every good clip is there once, whole, with the same row, and nothing besides."""
+    """Check that the output has exactly the files and rows of an undisturbed run."""
     assert files_of(output) == files_of(undisturbed)
-    assert timeless(rows_of(output)) == timeless(rows_of(undisturbed))
+    assert without_times(rows_of(output)) == without_times(rows_of(undisturbed))
     assert not (output / ".batch" / "scraps").exists()
 
 
-def test_results_lie_as_the_sources_do(library: Path, undisturbed: Path) -> None:
+def test_results_keep_the_sub_folders_of_their_sources(library: Path, undisturbed: Path) -> None:
     assert set(files_of(undisturbed)) == {path.relative_to(library).as_posix() for path in library.rglob("*.bvh")}
     rows = rows_of(undisturbed)
     assert all(row["status"] == "done" and row["reason"] == "" for row in rows.values())
 
 
-def test_one_worker_makes_what_two_make(library: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_one_worker_gives_the_results_of_two(library: Path, undisturbed: Path, tmp_path: Path) -> None:
     run(library, tmp_path / "out", "--workers", 1)
     check_same(tmp_path / "out", undisturbed)
 
 
-def test_a_worker_that_is_killed_costs_nothing(library: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced(library: Path, undisturbed: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     process = start(library, output)
     assert wait_for(lambda: lines_of(output) >= 3, process)
@@ -189,23 +189,23 @@ def test_a_worker_that_is_killed_costs_nothing(library: Path, undisturbed: Path,
     check_same(output, undisturbed)
 
 
-def test_a_run_stopped_once_and_killed_five_times_goes_on(library: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_a_run_stopped_once_and_killed_five_times_continues(library: Path, undisturbed: Path, tmp_path: Path) -> None:
     output, rng = tmp_path / "out", random.Random(5)
     kept: dict[str, dict[str, object]] = {}
     for number in range(6):
         more = lines_of(output) + rng.randint(1, 3)
         process = start(library, output)
-        assert wait_for(lambda more=more: lines_of(output) >= more, process), "nothing was left to be killed"  # type: ignore[misc]
+        assert wait_for(lambda more=more: lines_of(output) >= more, process), "the run finished before it was killed"  # type: ignore[misc]
         time.sleep(rng.uniform(0.0, 0.05))
         workers = children(process.pid)
         process.send_signal(signal.SIGKILL if number else signal.SIGINT)
         process.communicate()
         assert process.returncode == (-signal.SIGKILL if number else 130)
-        assert wait_for_end(workers), "a worker went on alone"
+        assert wait_for_end(workers), "a worker outlived its run"
         for line in (output / "rows.jsonl").read_bytes().split(b"\n")[:-1]:
             if line:
                 row = json.loads(line)
-                assert kept.setdefault(row["clip"], row) == row, "a clip that was done was done again"
+                assert kept.setdefault(row["clip"], row) == row, "a finished clip was processed again"
     assert 5 <= len(kept) < GOOD
     run(library, output)
     check_same(output, undisturbed)
@@ -214,9 +214,9 @@ def test_a_run_stopped_once_and_killed_five_times_goes_on(library: Path, undistu
 
 
 def wait_for_end(processes: list[int], seconds: float = 10.0) -> bool:
-    until = time.monotonic() + seconds
-    while any(alive(each) for each in processes):
-        if time.monotonic() > until:
+    deadline = time.monotonic() + seconds
+    while any(alive(pid) for pid in processes):
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True
@@ -225,34 +225,36 @@ def wait_for_end(processes: list[int], seconds: float = 10.0) -> bool:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 160 kB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place)]
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        mount = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         pytest.skip("there is no `mount` here")
-    if done.returncode:
-        pytest.skip(f"only an administrator can make a small disk: {done.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    if mount.returncode:
+        pytest.skip(f"only an administrator can make a small disk: {mount.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_stops_the_run_and_spoils_nothing(library: Path, undisturbed: Path, small_disk: Path) -> None:
+def test_a_full_disk_stops_the_run_and_damages_no_file(library: Path, undisturbed: Path, small_disk: Path) -> None:
     output = small_disk / "out"
-    said = run(library, output, code=1)
-    assert "No space left on device" in said
-    assert "hint: what is done is kept: run it again to go on" in said
+    text = run(library, output, code=1)
+    assert "No space left on device" in text
+    assert "hint: finished results are kept: run it again to continue" in text
     good = files_of(undisturbed)
-    made = files_of(output)
-    assert 0 < len(made) < GOOD
-    assert all(good[name] == data for name, data in made.items()), "half a file was left"
+    written = files_of(output)
+    assert 0 < len(written) < GOOD
+    assert all(good[name] == data for name, data in written.items()), "half a file was left"
     subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
     run(library, output)
     check_same(output, undisturbed)
 
 
-def test_broken_endless_and_huge_clips_fail_alone(library: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_broken_hanging_and_huge_clips_fail_without_affecting_others(
+    library: Path, undisturbed: Path, tmp_path: Path
+) -> None:
     source, output = tmp_path / "in", tmp_path / "out"
     shutil.copytree(library, source)
     (source / "cut_off.bvh").write_text(bvh(1)[:-40])
@@ -262,8 +264,8 @@ def test_broken_endless_and_huge_clips_fail_alone(library: Path, undisturbed: Pa
     os.mkfifo(source / "hangs.bvh")
     # A file of 280 kB that needs hundreds of megabytes.
     write(rest_motion(character("can"), fps=120.0, num_frames=2_000_000), source / "huge.npz")
-    said = run(source, output, "--timeout", 8, "--memory", 220, code=1)
-    assert "6 failed" in said
+    text = run(source, output, "--timeout", 8, "--memory", 220, code=1)
+    assert "6 failed" in text
     rows = rows_of(output)
     reasons = {clip: str(row["reason"]) for clip, row in rows.items() if row["status"] == "failed"}
     assert set(reasons) == {"cut_off.bvh", "empty.bvh", "folder.bvh", "gone.bvh", "hangs.bvh", "huge.npz"}
@@ -271,23 +273,23 @@ def test_broken_endless_and_huge_clips_fail_alone(library: Path, undisturbed: Pa
     assert reasons["empty.bvh"].startswith("empty.bvh")
     assert reasons["folder.bvh"] == "folder.bvh: is a folder, not a file"
     assert reasons["gone.bvh"] == "gone.bvh: there is no such file"
-    assert reasons["hangs.bvh"] == "took longer than 8 s, and was given up"
-    assert reasons["huge.npz"] == "needs more than 220 MB of memory, and was given up"
+    assert reasons["hangs.bvh"] == "took longer than 8 s and was stopped"
+    assert reasons["huge.npz"] == "needs more than 220 MB of memory and was stopped"
     assert files_of(output) == files_of(undisturbed)
-    good = timeless(rows_of(undisturbed))
-    assert {clip: row for clip, row in timeless(rows).items() if clip in good} == good
+    good = without_times(rows_of(undisturbed))
+    assert {clip: row for clip, row in without_times(rows).items() if clip in good} == good
 
 
 def test_two_runs_do_not_share_a_folder(library: Path, undisturbed: Path, tmp_path: Path) -> None:
     source, output = tmp_path / "in", tmp_path / "out"
     shutil.copytree(library, source)
-    # Nobody will ever write into this pipe: the first run stays where it is.
+    # Nothing is ever written into this pipe, so the first run hangs.
     os.mkfifo(source / "hangs.bvh")
     first = start(source, output)
     assert wait_for(lambda: lines_of(output) > 0, first)
-    said = run(source, output, "--scale", 0.5, code=1)
-    assert f"another run, process {first.pid} of " in said
-    assert "hint: let it finish, or name another folder with -o" in said
+    text = run(source, output, "--scale", 0.5, code=1)
+    assert f"another run, process {first.pid} of " in text
+    assert "hint: let it finish, or name another folder with -o" in text
     first.kill()
     first.communicate()
     (source / "hangs.bvh").unlink()
@@ -296,7 +298,7 @@ def test_two_runs_do_not_share_a_folder(library: Path, undisturbed: Path, tmp_pa
 
 
 def memory_of(process: int) -> int:
-    """Kilobytes that a process holds."""
+    """Resident memory of a process in kilobytes."""
     try:
         text = Path(f"/proc/{process}/status").read_text()
     except FileNotFoundError:
@@ -317,6 +319,6 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     warm = [entry for entry in seen if 100 <= entry[0] < count]
     half = len(warm) // 2
     assert half >= 3
-    for which, most in ((1, 1500), (2, 3000)):
-        before, after = (max(entry[which] for entry in part) for part in (warm[:half], warm[half:]))
-        assert after - before < most, f"from {before} to {after} kB over {count - 100} clips"
+    for column, max_growth in ((1, 1500), (2, 3000)):
+        before, after = (max(entry[column] for entry in part) for part in (warm[:half], warm[half:]))
+        assert after - before < max_growth, f"from {before} to {after} kB over {count - 100} clips"

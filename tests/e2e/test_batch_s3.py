@@ -1,4 +1,4 @@
-"""A library in a store: the batch's workers read and write over S3's own protocol, spoken by a small server here."""
+"""A library in a store: the workers read and write through the S3 protocol of a small local server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from understudy.batch import batch
-from understudy.batch import journal as batch_journal
+from understudy.batch import lock as batch_lock
 from understudy.io import write
 from understudy.samples import character, motion
 
@@ -24,13 +24,13 @@ DAY = "Sun, 15 Nov 2020 12:00:00 GMT"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """As much of S3 as is needed to put, get, list, copy and delete objects whole."""
+    """The part of S3 that puts, gets, lists and deletes whole objects."""
 
     protocol_version = "HTTP/1.1"
     objects: dict[str, bytes]
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
@@ -41,37 +41,37 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def asked(self) -> tuple[str, dict[str, list[str]]]:
+    def key_and_query(self) -> tuple[str, dict[str, list[str]]]:
         parts = urlsplit(self.path)
         return unquote(parts.path).lstrip("/"), parse_qs(parts.query, keep_blank_values=True)
 
-    def sent(self) -> bytes:
+    def request_body(self) -> bytes:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if "aws-chunked" not in self.headers.get("Content-Encoding", ""):
             return data
-        whole = b""
+        body = b""
         while data:
             head, _, data = data.partition(b"\r\n")
             size = int(head.split(b";")[0], 16)
-            whole, data = whole + data[:size], data[size + 2 :] if size else b""
-        return whole
+            body, data = body + data[:size], data[size + 2 :] if size else b""
+        return body
 
     def do_PUT(self) -> None:
-        key, data = self.asked()[0], self.sent()
+        key, data = self.key_and_query()[0], self.request_body()
         self.objects[key] = data
         self.answer(200, ETag=f'"{hashlib.md5(data).hexdigest()}"')
 
     def do_GET(self) -> None:
-        key, query = self.asked()
+        key, query = self.key_and_query()
         if "list-type" in query:
             self.list(key.rstrip("/"), query["prefix"][0], query.get("delimiter", [""])[0])
         elif key not in self.objects:
             self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
         else:
             data = self.objects[key]
-            found = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-            if found:
-                first, last = int(found[1]), int(found[2] or len(data) - 1)
+            match = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+            if match:
+                first, last = int(match[1]), int(match[2] or len(data) - 1)
                 piece = data[first : last + 1]
                 self.answer(206, piece, Content_Range=f"bytes {first}-{first + len(piece) - 1}/{len(data)}")
             else:
@@ -80,11 +80,11 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def do_DELETE(self) -> None:
-        self.objects.pop(self.asked()[0], None)
+        self.objects.pop(self.key_and_query()[0], None)
         self.answer(200)
 
     def do_POST(self) -> None:
-        bucket, data = self.asked()[0].rstrip("/"), self.sent().decode()
+        bucket, data = self.key_and_query()[0].rstrip("/"), self.request_body().decode()
         for key in re.findall(r"<Key>(.*?)</Key>", data):
             self.objects.pop(f"{bucket}/{key}", None)
         self.answer(200, b"<DeleteResult/>")
@@ -99,8 +99,10 @@ class Handler(BaseHTTPRequestHandler):
             if delimiter and delimiter in rest:
                 folders.add(prefix + rest.split(delimiter)[0] + delimiter)
             else:
-                about = f"<Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>x</ETag>"
-                contents.append(f"<Contents>{about}<LastModified>2020-11-15T12:00:00.000Z</LastModified></Contents>")
+                attributes = f"<Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>x</ETag>"
+                contents.append(
+                    f"<Contents>{attributes}<LastModified>2020-11-15T12:00:00.000Z</LastModified></Contents>"
+                )
         inner = "".join(contents)
         inner += "".join(
             f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in sorted(folders)
@@ -111,9 +113,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
-    """The objects of a store that this process and its workers reach at s3://."""
-    held: dict[str, bytes] = {}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Held", (Handler,), {"objects": held}))
+    """The objects of a store that this process and its workers access as s3://."""
+    stored: dict[str, bytes] = {}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("StoreHandler", (Handler,), {"objects": stored}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     settings = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
@@ -123,8 +125,8 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(batch_journal, "BEAT", 0.5)
-    yield held
+    monkeypatch.setattr(batch_lock, "HEARTBEAT_SECONDS", 0.5)
+    yield stored
     server.shutdown()
     server.server_close()
 
@@ -144,17 +146,17 @@ def test_a_library_in_a_store(objects: dict[str, bytes], tmp_path: Path) -> None
         "broken.bvh": "failed",
     }
     assert rows["broken.bvh"]["reason"].startswith("broken.bvh:")
-    made = sorted(key for key in objects if key.startswith("lib/out/"))
-    assert made == [
+    keys = sorted(key for key in objects if key.startswith("lib/out/"))
+    assert keys == [
         f"lib/out/{name}"
         for name in (".batch/pictures.jsonl", "a/walk.bvh", "b.bvh", "index.html", "rows.jsonl", "table.csv")
     ]
     lines = [json.loads(line) for line in objects["lib/out/rows.jsonl"].splitlines()]
     assert lines == [rows["a/walk.bvh"], rows["b.bvh"], rows["broken.bvh"]]
-    here = tmp_path / "here"
-    (here / "a").mkdir(parents=True)
-    (here / "a" / "walk.bvh").write_bytes(clip)
-    (local,) = batch(here, tmp_path / "child.bvh", tmp_path / "out", engine="inline")
+    folder = tmp_path / "in"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a" / "walk.bvh").write_bytes(clip)
+    (local,) = batch(folder, tmp_path / "child.bvh", tmp_path / "out", engine="inline")
     assert objects["lib/out/a/walk.bvh"] == (tmp_path / "out" / "a" / "walk.bvh").read_bytes()
     assert local["key"] == rows["a/walk.bvh"]["key"]
     notes = json.dumps(rows["a/walk.bvh"]["notes"])

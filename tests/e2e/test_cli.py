@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit codes, files, and what is not imported."""
+"""The command line: output, exit codes, files, and modules that must not be imported."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_broken_pipe_is_quiet(walk: Path) -> None:
         (["picture", "FILE", "-o", "PICTURE"], ("scipy", "matplotlib.pyplot")),
     ],
 )
-def test_what_is_slow_to_import_is_not(
+def test_slow_modules_are_not_imported(
     arguments: list[str], absent: tuple[str, ...], walk: Path, tmp_path: Path
 ) -> None:
     places = {"FILE": str(walk), "OUT": str(tmp_path / "out.bvh"), "PICTURE": str(tmp_path / "out.png")}
@@ -156,21 +156,21 @@ def test_what_is_slow_to_import_is_not(
         "    assert not end.code, end.code\n"
         f"print([name for name in {absent!r} if name in sys.modules], file=sys.stderr)"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, *(places.get(argument, argument) for argument in arguments)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
         timeout=120,
     )
-    assert found.returncode == 0, found.stderr
-    assert found.stderr.splitlines()[-1] == "[]"
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.splitlines()[-1] == "[]"
 
 
 # info
 
 
-def test_info_tells_what_is_in_a_file(walk: Path) -> None:
+def test_info_shows_the_content_of_a_file(walk: Path) -> None:
     result = run("info", walk)
     assert result.exit_code == 0
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines()[:7] if not line.startswith("rest"))
@@ -235,7 +235,7 @@ def test_info_prints_on_terminals_without_lines(walk: Path) -> None:
 # convert
 
 
-def test_convert_keeps_everything_it_is_not_told_to_change(walk: Path, tmp_path: Path) -> None:
+def test_convert_changes_nothing_else(walk: Path, tmp_path: Path) -> None:
     out = tmp_path / "same.bvh"
     result = run("convert", walk, out)
     assert result.exit_code == 0
@@ -262,9 +262,9 @@ def test_convert_changes_unit_and_up_of_the_output(walk: Path, tmp_path: Path) -
     assert before is not None
     assert after is not None
     assert fk(after).positions == pytest.approx(fk(before).positions, abs=1e-6)
-    told = read(out, unit="m", up="Y").motion
-    assert told is not None
-    assert np.ptp(told.root[:, 2]) == pytest.approx(np.ptp(before.root[:, 1]), abs=1e-6)
+    converted = read(out, unit="m", up="Y").motion
+    assert converted is not None
+    assert np.ptp(converted.root[:, 2]) == pytest.approx(np.ptp(before.root[:, 1]), abs=1e-6)
 
 
 def test_convert_drops_a_reference_frame(walk: Path, tmp_path: Path) -> None:
@@ -400,8 +400,8 @@ def test_scenes_of_several_actors_become_several_files(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("*.bvh")} == {f"pair_{actor}.bvh" for actor in actors}
 
 
-def test_samples_refuses_with_words(tmp_path: Path) -> None:
-    assert "Say where to write with -o" in run("samples", "walk").stderr
+def test_samples_refuses_wrong_use(tmp_path: Path) -> None:
+    assert "Expected -o FILE_OR_DIR" in run("samples", "walk").stderr
     unknown = run("samples", "wlak", "-o", tmp_path)
     assert unknown.exit_code == 2
     assert unknown.stderr.startswith("error: There is no sample `wlak`; nearest: `walk`")
@@ -468,7 +468,7 @@ def test_picture_marks_contacts_of_a_file(walk: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", ":1: no JSON: "),
+        ("{", ":1: is not valid JSON: "),
         ("[]", ": holds no contacts: "),
         ('{"contacts": [{"point": "toe", "joint": "foot"}]}', ": holds no contacts: a contact has no `offset`"),
         (
@@ -477,7 +477,7 @@ def test_picture_marks_contacts_of_a_file(walk: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_broken_contacts_are_said(text: str, message: str, walk: Path, tmp_path: Path) -> None:
+def test_broken_contacts_are_refused(text: str, message: str, walk: Path, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text(text)
     result = run("picture", walk, "-o", tmp_path / "a.svg", "--contacts", file)
@@ -485,7 +485,7 @@ def test_broken_contacts_are_said(text: str, message: str, walk: Path, tmp_path:
     assert result.stderr.startswith(f"error: {file}{message}")
 
 
-def test_picture_refuses_with_words(walk: Path, tmp_path: Path) -> None:
+def test_picture_refuses_wrong_use(walk: Path, tmp_path: Path) -> None:
     cases = {
         ("-o", str(tmp_path / "a.bmp")): "Pictures are written as .png or .svg",
         ("-o", str(tmp_path / "a.png"), "--views", "back"): "Expected views among side, front, top; got `back`",

@@ -1,4 +1,4 @@
-"""`evaluate` as a user meets it: the table, JSON, exit codes, files of other programs, and errors."""
+"""`evaluate` on the command line: the table, JSON, exit codes, files of other programs, and errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_clean_file_is_good_in_every_row(clips: Path) -> None:
     assert result.stderr == ""
 
 
-def test_defects_stand_in_their_rows(clips: Path) -> None:
+def test_defects_are_in_their_rows(clips: Path) -> None:
     sunk = done("evaluate", clips / "sunk.bvh", "--source", clips / "walk.bvh")
     assert row(sunk.stdout, "floor").startswith("floor bad the body sinks 2")
     assert sunk.stdout.rstrip().endswith("verdict: bad")
@@ -75,21 +75,21 @@ def test_defects_stand_in_their_rows(clips: Path) -> None:
     assert "bad the body sinks 2" in row(alone.stdout, "floor")
 
 
-def test_what_is_of_no_use_exits_with_one(clips: Path) -> None:
-    for name, said in (
+def test_unusable_motions_exit_with_one(clips: Path) -> None:
+    for name, message in (
         ("frozen", "the result stands still while the source moves"),
         ("mirrored", "the result is mirrored: its left does what the source's right does"),
     ):
         result = run("evaluate", clips / f"{name}.bvh", "--source", clips / "walk.bvh")
         assert result.exit_code == 1
-        assert f"failed: {said}" in result.stderr
-        assert "failed: of no use" in result.stdout
+        assert f"failed: {message}" in result.stderr
+        assert "failed: unusable" in result.stdout
     alone = run("evaluate", clips / "frozen.bvh", "--json")
     assert alone.exit_code == 1
     assert json.loads(alone.stdout)["failures"] == ["the result stands still: nothing in it moves"]
 
 
-def test_numbers_that_are_none_exit_with_one(clips: Path, tmp_path: Path) -> None:
+def test_nan_exits_with_one(clips: Path, tmp_path: Path) -> None:
     text = (clips / "walk.bvh").read_text().splitlines()
     first = next(i for i, line in enumerate(text) if line.startswith("Frame Time")) + 5
     text[first] = " ".join(["nan", *text[first].split()[1:]])
@@ -116,14 +116,14 @@ def test_another_structure_with_a_map(clips: Path, tmp_path: Path) -> None:
     done("retarget", "sample:walk", "sample:other", "-o", tmp_path / "other.bvh")
     done("map", "sample:walk", tmp_path / "other.bvh", "-o", tmp_path / "map.toml")
     by_map = done("evaluate", tmp_path / "other.bvh", "--source", "sample:walk", "--map", tmp_path / "map.toml")
-    found = done("evaluate", tmp_path / "other.bvh", "--source", clips / "walk.bvh")
-    for result in (by_map, found):
+    suggested = done("evaluate", tmp_path / "other.bvh", "--source", clips / "walk.bvh")
+    for result in (by_map, suggested):
         for title in ("contacts kept", "floor", "foot skate", "similarity"):
             assert row(result.stdout, title).startswith(f"{title} good"), row(result.stdout, title)
 
 
 def test_wrong_use(clips: Path, tmp_path: Path) -> None:
-    for arguments, said in (
+    for arguments, message in (
         (["evaluate"], "RESULT"),
         (["evaluate", clips / "walk.bvh", "--map", "map.toml"], "need --source"),
         (["evaluate", clips / "walk.bvh", "--source-unit", "cm"], "need --source"),
@@ -132,7 +132,7 @@ def test_wrong_use(clips: Path, tmp_path: Path) -> None:
     ):
         result = run(*arguments)
         assert result.exit_code == 2, (arguments, result.stderr)
-        assert said in result.stderr
+        assert message in result.stderr
     missing = run("evaluate", clips / "none.bvh")
     assert missing.exit_code == 1
     assert "there is no such file" in missing.stderr
@@ -147,10 +147,10 @@ def test_help_ends_in_an_example() -> None:
     assert result.stdout.rstrip().rpartition("\n\n")[2].strip().startswith("Example: understudy evaluate ")
 
 
-def test_help_needs_no_numbers() -> None:
+def test_help_does_not_import_numpy() -> None:
     code = (
         "import sys\nfrom understudy.app.cli import cli\n"
         "try:\n    cli(['evaluate', '--help'])\nexcept SystemExit:\n    pass\nassert 'numpy' not in sys.modules"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -65,8 +65,8 @@ def test_convert_takes_the_animation_that_is_named(how: str, hero: Path, tmp_pat
     walk = samples.motion("walk").motion
     clip = read(tmp_path / "walk.bvh", unit="cm")
     assert clip.motion is not None
-    mine = [clip.skeleton.joint(name) for name in walk.skeleton.names]
-    assert np.abs(fk(clip.motion).positions[:, mine] - fk(walk).positions[:15]).max() < 1e-5
+    joints = [clip.skeleton.joint(name) for name in walk.skeleton.names]
+    assert np.abs(fk(clip.motion).positions[:, joints] - fk(walk).positions[:15]).max() < 1e-5
 
 
 def test_a_motion_is_retargeted_into_the_characters_own_file(hero: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`map` as a user meets it: the table, JSON, the file that is edited and given, and errors."""
+"""`understudy map` on the command line: the table, JSON, the map file, and errors."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_table_has_every_pair_and_what_is_left() -> None:
+def test_the_table_lists_all_pairs_and_unmatched_bones() -> None:
     result = done("map", "sample:walk", "sample:other")
     assert "source     sample:walk: 22 bones, names: MotionBuilder" in result.stdout
     assert "target     sample:other: 27 bones, names: Unreal" in result.stdout
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
     assert rows["LeftArm"].split()[:3] == ["LeftArm", "upperarm_l", "0.95"]
     assert "LowerBack, Spine, Spine1" in result.stdout
-    left = result.stdout.partition("in no pair, of the target:")[2]
+    left = result.stdout.partition("unmatched bones of the target:")[2]
     assert left.split() == ["root,", "lowerarm_twist_01_l,", "lowerarm_twist_01_r"]
-    assert "in no pair, of the source: none" in result.stdout
+    assert "unmatched bones of the source: none" in result.stdout
     assert result.stderr == ""
 
 
-def test_doubtful_pairs_are_pointed_at() -> None:
+def test_doubtful_pairs_are_reported() -> None:
     result = done("map", "sample:shark", "sample:adult")
     assert "below 0.6" in result.stderr
-    assert "least sure is TailFin -> LeftUpLeg, RightUpLeg (0.40)" in result.stderr
+    assert "the lowest is TailFin -> LeftUpLeg, RightUpLeg (0.40)" in result.stderr
     assert "below 0.6" not in result.stdout
 
 
@@ -79,12 +79,12 @@ def test_files_and_samples_mix(clips: Path) -> None:
     data = json.loads(done("map", clips / "walk.bvh", clips / "dog_walk.bvh", "--json").stdout)
     same = json.loads(done("map", "sample:walk", "sample:dog_walk", "--json").stdout)
     assert data["pairs"] == same["pairs"]
-    found = json.loads(done("map", "sample:dance/follow", clips / "walk.bvh", "--json", "--target-unit", "cm").stdout)
-    assert found["pairs"][0]["confidence"] == 1.0
+    data = json.loads(done("map", "sample:dance/follow", clips / "walk.bvh", "--json", "--target-unit", "cm").stdout)
+    assert data["pairs"][0]["confidence"] == 1.0
 
 
 def test_wrong_use(clips: Path, tmp_path: Path) -> None:
-    for arguments, said in (
+    for arguments, message in (
         (["map", "sample:walk"], "TARGET"),
         (["map", "sample:wlak", "sample:dog"], "There is no sample `wlak`; nearest: `walk`"),
         (["map", "sample:walk", "sample:dog", "-o", tmp_path / "map.txt"], "written as .toml"),
@@ -92,7 +92,7 @@ def test_wrong_use(clips: Path, tmp_path: Path) -> None:
     ):
         result = run(*arguments)
         assert result.exit_code == 2, arguments
-        assert said in result.stderr
+        assert message in result.stderr
     missing = run("map", clips / "none.bvh", "sample:dog")
     assert missing.exit_code == 1
     assert "there is no such file" in missing.stderr
@@ -123,10 +123,10 @@ def test_help_ends_in_an_example() -> None:
     assert "..." not in next(line for line in listed.splitlines() if line.startswith("  map "))
 
 
-def test_help_needs_no_numbers() -> None:
+def test_help_does_not_import_numpy() -> None:
     code = (
         "import sys\nfrom understudy.app.cli import cli\n"
         "try:\n    cli(['map', '--help'])\nexcept SystemExit:\n    pass\nassert 'numpy' not in sys.modules"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

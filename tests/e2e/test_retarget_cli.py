@@ -1,4 +1,4 @@
-"""`retarget`, `morph`, `recipe` and `demo` as a user meets them: results, figures, files, exit codes and errors."""
+"""`retarget`, `morph`, `recipe` and `demo` on the command line: results, figures, files, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_frames_and_rate(clips: Path, tmp_path: Path) -> None:
     assert (result.num_frames, round(result.fps, 3)) == (59, 60.0)
 
 
-def test_a_reference_pose_is_left_out_and_said(clips: Path, tmp_path: Path) -> None:
+def test_a_reference_pose_is_dropped_and_reported(clips: Path, tmp_path: Path) -> None:
     walk = motion_of(clips / "walk.bvh")
     first = rest_motion(walk.skeleton)
     both = replace(
@@ -204,7 +204,7 @@ def test_a_reference_pose_is_left_out_and_said(clips: Path, tmp_path: Path) -> N
     assert motion_of(tmp_path / "a.bvh").num_frames == walk.num_frames + 1
 
 
-def test_the_unit_that_was_guessed_is_said(clips: Path, tmp_path: Path) -> None:
+def test_a_guessed_unit_is_reported(clips: Path, tmp_path: Path) -> None:
     result = done("retarget", clips / "walk.bvh", "--scale", 0.8, "-o", tmp_path / "a.bvh", "--frames", ":20")
     assert "walk.bvh: unit cm: the body measures" in result.stderr
     result = done(
@@ -229,7 +229,7 @@ def test_a_recipe_run_unchanged_gives_the_same_file(options: tuple[str, ...], cl
     assert (tmp_path / "plain.bvh").read_bytes() == (tmp_path / "recipe.bvh").read_bytes()
 
 
-def test_what_is_given_besides_a_recipe_counts(clips: Path, tmp_path: Path) -> None:
+def test_options_change_a_recipe(clips: Path, tmp_path: Path) -> None:
     done("recipe", clips / "walk.bvh", "--scale", 0.8, "-o", tmp_path / "r.toml", "--unit", "cm")
     result = done(
         "retarget", clips / "walk.bvh", "--scale", 0.5, "--recipe", tmp_path / "r.toml", "-o", tmp_path / "a.bvh",
@@ -274,7 +274,7 @@ def test_a_dance_with_one_or_both_adapted(who: str, files: list[str], clips: Pat
 
 
 def hand(motion: Motion, entry: dict[str, object], size: float) -> np.ndarray:
-    """(F, 3) where the point of an entry is on a body that many times as large."""
+    """(F, 3) positions of the point of an entry on a scaled body."""
     from understudy.figure.skeleton import Point
 
     point = Point(name="p", joint=str(entry["joint"]), offset=size * np.array(entry["offset"], float))
@@ -367,7 +367,7 @@ def test_a_body_that_grows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("-o", "a.amc"), "A body that changes is written as BVH, not as `a.amc`."),
         (("-o", "a.bvh", "--from", "9s"), "The change begins at 9 s, and the motion ends at 5 s."),
@@ -375,10 +375,10 @@ def test_a_body_that_grows(tmp_path: Path) -> None:
         (("-o", "a.bvh", "--from", "1.5"), "expected a frame such as 30, or seconds such as 1.5s; got `1.5`"),
     ],
 )
-def test_morphs_that_cannot_be(arguments: tuple[str, ...], said: str) -> None:
+def test_morphs_that_cannot_be(arguments: tuple[str, ...], message: str) -> None:
     result = run("morph", "sample:walk", "sample:giant", *arguments)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 # demo
@@ -401,7 +401,7 @@ def test_the_demo_retargets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("sample:walk", "sample:dog", "--map", "gone.toml"), 1, "gone.toml: "),
         (
@@ -418,8 +418,8 @@ def test_the_demo_retargets(tmp_path: Path) -> None:
             "sample:child: is a character without motion; there is nothing to perform",
         ),
         (("sample:dance/leed", "sample:child"), 2, "Sample `dance` has no actor `leed`; nearest: `lead`"),
-        (("sample:walk",), 2, "Say who is to perform it: a TARGET file, or --scale such as 0.6 or legs=1.3."),
-        ((), 2, "Say whose motion: SOURCE and TARGET, SOURCE and --scale, or --recipe FILE."),
+        (("sample:walk",), 2, "Expected a TARGET file, or --scale such as 0.6 or legs=1.3."),
+        ((), 2, "Expected SOURCE and TARGET, SOURCE and --scale, or --recipe FILE."),
         (("gone.bvh", "--scale", "1"), 1, "gone.bvh: there is no such file"),
         (("sample:walk", "--scale", "lags=2"), 2, "Scale `lags` names neither a part of the body nor a joint"),
         (("sample:walk", "--scale", "0"), 2, "Expected a scale above zero, got all = 0"),
@@ -433,12 +433,12 @@ def test_the_demo_retargets(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_retargeted(
-    arguments: tuple[str, ...], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("retarget", *arguments, "-o", "out.bvh")
     assert result.exit_code == code
-    assert said in result.stderr
+    assert message in result.stderr
     assert not (tmp_path / "out.bvh").exists()
 
 
@@ -464,7 +464,7 @@ def test_a_recipe_is_not_written_over_a_motion(clips: Path) -> None:
     assert (clips / "walk.bvh").read_bytes() == before
 
 
-def test_a_format_that_is_none(tmp_path: Path) -> None:
+def test_an_unknown_format(tmp_path: Path) -> None:
     result = run("retarget", "sample:walk", "--scale", "1", "-o", tmp_path / "a.xyz")
     assert result.exit_code == 1
     assert "no format ends in `.xyz`" in result.stderr
@@ -483,7 +483,7 @@ def with_recipe(tmp_path: Path) -> Callable[..., Result]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             '[[constraint]]\nkind = "place"\nspot = "LeftHnd"\ntarget = [0, 1, 0]\n',
@@ -500,10 +500,10 @@ def with_recipe(tmp_path: Path) -> Callable[..., Result]:
         ("[optoins]\n", "r.toml:5: optoins: there is no key `optoins`; nearest: `options`"),
     ],
 )
-def test_recipes_that_cannot_be(text: str, said: str, with_recipe: Callable[..., Result], tmp_path: Path) -> None:
+def test_wrong_recipes(text: str, message: str, with_recipe: Callable[..., Result], tmp_path: Path) -> None:
     result = with_recipe(text)
     assert result.exit_code in (1, 2)
-    assert said in result.stderr
+    assert message in result.stderr
     assert not (tmp_path / "out.bvh").exists()
 
 
@@ -515,7 +515,7 @@ def test_contradictory_targets_give_the_best_with_the_reason(
     result = with_recipe(text)
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert {each["name"] for each in data["unmet"]} <= {"here", "there"}
+    assert {outcome["name"] for outcome in data["unmet"]} <= {"here", "there"}
     assert data["asked"]["unmet"] >= 1
     assert "constraints of the recipe are not met" in result.stderr
     assert data["contacts"]["worst"] < 1e-3, "what can be met still is"
@@ -531,7 +531,7 @@ def test_an_unreachable_target_gives_the_best_with_the_reason(
     result = with_recipe('[[constraint]]\nkind = "place"\nspot = "LeftHand"\ntarget = [0, 9, 0]\ninstants = [1.0]\n')
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert "place LeftHand" in {each["name"] for each in data["unmet"]}
+    assert "place LeftHand" in {outcome["name"] for outcome in data["unmet"]}
     assert "out of reach or against others" in result.stderr
     assert np.all(np.isfinite(motion_of(tmp_path / "out.bvh").rotations))
 
@@ -599,10 +599,10 @@ def test_a_result_that_stands_still_fails(tmp_path: Path, monkeypatch: pytest.Mo
     solve = Prepared.solve
 
     def stop(self: Prepared, *arguments: object) -> Retargeted:
-        found = solve(self, *arguments)  # type: ignore[arg-type]
-        count = found.motion.num_frames
-        still = found.motion[np.zeros(count, int)]
-        return replace(found, solution=replace(found.solution, motions=(still,)))
+        result = solve(self, *arguments)  # type: ignore[arg-type]
+        count = result.motion.num_frames
+        still = result.motion[np.zeros(count, int)]
+        return replace(result, solution=replace(result.solution, motions=(still,)))
 
     monkeypatch.setattr(Prepared, "solve", stop)
     result = run("retarget", "sample:walk", "--scale", 0.8, "-o", tmp_path / "a.bvh", "--frames", ":40")
@@ -637,11 +637,11 @@ class Screen:
     def flush(self) -> None: ...
 
 
-def test_progress_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr(progress_module.sys, "stderr", screen)
-    monkeypatch.setattr(progress_module, "AFTER", 0.02)
-    monkeypatch.setattr(progress_module, "EVERY", 0.01)
+    monkeypatch.setattr(progress_module, "PROGRESS_DELAY_SECONDS", 0.02)
+    monkeypatch.setattr(progress_module, "PROGRESS_UPDATE_SECONDS", 0.01)
     with Progress() as progress:
         progress("keys every 67 ms", 0.5)
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Robots and learning formats as a user meets them: `retarget`, `convert` and `info` on a robot of our own."""
+"""Robots and learning formats on the command line: `retarget`, `convert` and `info` on a robot of our own."""
 
 from __future__ import annotations
 
@@ -43,14 +43,18 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_walk_becomes_arrays_that_pipelines_take(walk: Path) -> None:
-    with np.load(walk, allow_pickle=False) as found:
-        frames = len(found["root_position"])
-        assert float(found["fps"]) == 30.0
-        assert found["root_quaternion"].shape == (frames, 4)
-        assert found["joint_values"].shape == (frames, 23)
-        assert str(found["quaternion_order"]) == "wxyz"
-        names = found["joint_names"].tolist()
-        height, turn, values = found["root_position"][:, 2], found["root_quaternion"], found["joint_values"]
+    with np.load(walk, allow_pickle=False) as trajectory:
+        frames = len(trajectory["root_position"])
+        assert float(trajectory["fps"]) == 30.0
+        assert trajectory["root_quaternion"].shape == (frames, 4)
+        assert trajectory["joint_values"].shape == (frames, 23)
+        assert str(trajectory["quaternion_order"]) == "wxyz"
+        names = trajectory["joint_names"].tolist()
+        height, turn, values = (
+            trajectory["root_position"][:, 2],
+            trajectory["root_quaternion"],
+            trajectory["joint_values"],
+        )
     assert names[:2] == ["left_hip_yaw_joint", "left_hip_roll_joint"]
     assert 0.6 < height.min() < height.max() < 0.85, "it walks upright, Z up"
     # The sample walks along our Z, which is -Y of the robot's world; a robot faces along its own X.
@@ -67,8 +71,8 @@ def test_a_walk_becomes_arrays_that_pipelines_take(walk: Path) -> None:
 
 def test_every_joint_stays_inside_its_range(walk: Path) -> None:
     robot = read(walk.with_name("stickbot.xml"))
-    with np.load(walk) as found:
-        for name, values in zip(found["joint_names"].tolist(), found["joint_values"].T, strict=True):
+    with np.load(walk) as trajectory:
+        for name, values in zip(trajectory["joint_names"].tolist(), trajectory["joint_values"].T, strict=True):
             low, high = robot.skeleton.limits[robot.skeleton.index[name], 0]
             assert low - np.radians(0.1) < values.min(), name
             assert values.max() < high + np.radians(0.1), name
@@ -77,8 +81,8 @@ def test_every_joint_stays_inside_its_range(walk: Path) -> None:
 def test_nothing_leaps_and_nothing_sinks(walk: Path) -> None:
     clip = read(walk)
     assert clip.motion is not None
-    with np.load(walk) as found:
-        assert np.degrees(np.abs(np.diff(found["joint_values"], axis=0)).max()) < 20.0
+    with np.load(walk) as trajectory:
+        assert np.degrees(np.abs(np.diff(trajectory["joint_values"], axis=0)).max()) < 20.0
     soles = [end for end in clip.skeleton.ends if "sole" in end.name]
     assert len(soles) == 8
     heights = fk(clip.motion).points(soles)[..., 1]
@@ -90,10 +94,10 @@ def test_npz_and_csv_hold_the_same(walk: Path, tmp_path: Path) -> None:
     robot = walk.with_name("stickbot.xml")
     done("convert", walk, tmp_path / "walk.csv")
     back = read(tmp_path / "walk.csv", skeleton=robot).motion
-    wanted = read(walk).motion
+    expected = read(walk).motion
     assert back is not None
-    assert wanted is not None
-    np.testing.assert_allclose(fk(back).positions, fk(wanted).positions, atol=1e-12)
+    assert expected is not None
+    np.testing.assert_allclose(fk(back).positions, fk(expected).positions, atol=1e-12)
 
 
 def test_info_shows_robots_and_trajectories(walk: Path) -> None:
@@ -108,11 +112,11 @@ def test_info_shows_robots_and_trajectories(walk: Path) -> None:
 def test_a_trajectory_becomes_a_bvh(walk: Path, tmp_path: Path) -> None:
     result = done("convert", walk, tmp_path / "walk.bvh")
     assert "BVH has no limits" in result.stderr
-    found, wanted = read(tmp_path / "walk.bvh").motion, read(walk).motion
-    assert found is not None
-    assert wanted is not None
-    mine = [found.skeleton.index[name] for name in wanted.skeleton.names]
-    np.testing.assert_allclose(fk(found).positions[:, mine], fk(wanted).positions, atol=1e-5)
+    motion, expected = read(tmp_path / "walk.bvh").motion, read(walk).motion
+    assert motion is not None
+    assert expected is not None
+    joints = [motion.skeleton.index[name] for name in expected.skeleton.names]
+    np.testing.assert_allclose(fk(motion).positions[:, joints], fk(expected).positions, atol=1e-5)
 
 
 def test_a_trajectory_without_its_robot_says_how_to_name_it(walk: Path, tmp_path: Path) -> None:
@@ -151,7 +155,7 @@ def test_a_motion_goes_to_npz_and_back(tmp_path: Path) -> None:
     done("samples", "walk", "-o", tmp_path / "walk.bvh")
     done("convert", tmp_path / "walk.bvh", tmp_path / "walk.npz")
     done("convert", tmp_path / "walk.npz", tmp_path / "again.bvh")
-    found, wanted = read(tmp_path / "again.bvh").motion, read(tmp_path / "walk.bvh").motion
-    assert found is not None
-    assert wanted is not None
-    np.testing.assert_allclose(fk(found).positions, fk(wanted).positions, atol=1e-5)
+    motion, expected = read(tmp_path / "again.bvh").motion, read(tmp_path / "walk.bvh").motion
+    assert motion is not None
+    assert expected is not None
+    np.testing.assert_allclose(fk(motion).positions, fk(expected).positions, atol=1e-5)

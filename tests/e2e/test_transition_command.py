@@ -1,4 +1,4 @@
-"""`understudy transition` as a user meets it: files, figures, exit codes and errors."""
+"""`understudy transition` on the command line: files, figures, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def done(*arguments: str | Path | float) -> Result:
 
 
 def motion_of(path: Path) -> Motion:
-    found = read(path, unit="cm", up="Y").motion
-    assert found is not None
-    return found
+    motion = read(path, unit="cm", up="Y").motion
+    assert motion is not None
+    return motion
 
 
 @pytest.fixture(scope="module")
@@ -41,26 +41,26 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     return out, done("transition", "sample:walk", "sample:dog_walk", "-o", out, "--seconds", 1.2)
 
 
-def test_it_says_what_was_matched_and_how_well_it_went(written: tuple[Path, Result]) -> None:
+def test_the_match_and_the_quality_are_printed(written: tuple[Path, Result]) -> None:
     lines = written[1].stdout.splitlines()
     assert lines[0].startswith(str(written[0]))
     assert "of both bodies" in lines[1]
-    assert "each only one way" in lines[1]
+    assert "monotonically" in lines[1]
     assert "stance of LeftUpLeg" in lines[2]
     assert lines[3].startswith("blend")
     assert "kept over the blend, worst 0.0" in lines[5]
-    assert "of the motions' own worst" in lines[6]
+    assert "of the largest in the motions" in lines[6]
 
 
 def test_the_file_holds_the_body_as_it_changes(written: tuple[Path, Result]) -> None:
-    """Read back, every joint is where the library has it, to what BVH's digits hold."""
+    """Every joint that is read back is where the library has it, within the digits of BVH."""
     walk, dog = samples.motion("walk"), samples.motion("dog_walk")
-    found = transition(walk.motion, dog.motion, seconds=1.2, contacts=(walk.contacts, dog.contacts))
+    expected = transition(walk.motion, dog.motion, seconds=1.2, contacts=(walk.contacts, dog.contacts))
     back = motion_of(written[0])
-    assert back.num_frames == found.motion.num_frames
+    assert back.num_frames == expected.motion.num_frames
     assert back.offsets is not None
-    numbers = [back.skeleton.index[name] for name in found.motion.skeleton.names]
-    gap = np.abs(fk(back).positions[:, numbers] - fk(found.motion).positions)
+    numbers = [back.skeleton.index[name] for name in expected.motion.skeleton.names]
+    gap = np.abs(fk(back).positions[:, numbers] - fk(expected.motion).positions)
     assert gap.max() < 1e-4
 
 
@@ -74,14 +74,14 @@ def test_json_holds_everything(tmp_path: Path) -> None:
     assert data["body"]["relapse"] < 1e-9
     assert data["body"]["shared"] > 10
     assert data["worst_step"] == pytest.approx(
-        max(each["blend"] / each["motions"] for each in data["steps"].values()), rel=1e-6
+        max(step["blend"] / step["motions"] for step in data["steps"].values()), rel=1e-6
     )
     first, second = np.array(data["match"]["frames"]).T
     assert np.all(np.diff(first) > 0.0)
     assert np.all(np.diff(second) > 0.0)
 
 
-def test_one_body_is_written_in_its_own_files_way(tmp_path: Path) -> None:
+def test_one_body_keeps_the_conventions_of_its_file(tmp_path: Path) -> None:
     for name in ("walk", "run"):
         write(samples.motion(name).motion, tmp_path / f"{name}.bvh")
     result = done(
@@ -106,9 +106,9 @@ def test_a_map_is_taken_from_a_file(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["body"]["shared"] == 3
 
 
-def test_a_quick_blend_is_warned_of(tmp_path: Path) -> None:
+def test_a_quick_blend_gets_a_warning(tmp_path: Path) -> None:
     result = done("transition", "sample:walk", "sample:dog_walk", "-o", tmp_path / "out.bvh", "--seconds", 0.2)
-    assert "give it a longer --seconds" in result.stderr
+    assert "a longer --seconds may help" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_a_quick_blend_is_warned_of(tmp_path: Path) -> None:
         (("sample:adult", "sample:walk"), 1, "is a character without motion"),
     ],
 )
-def test_wrong_use_is_said(tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_wrong_use_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
     result = run("transition", *arguments, "-o", tmp_path / "out.bvh")
     assert result.exit_code == code, result.stderr
     assert words in result.stderr
     assert not (tmp_path / "out.bvh").exists()
 
 
-def test_a_folder_that_is_not_there_is_said_before_the_work(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_refused_before_the_work(tmp_path: Path) -> None:
     result = run("transition", "sample:walk", "sample:run", "-o", tmp_path / "none" / "out.bvh")
     assert result.exit_code == 1
     assert "there is no folder" in result.stderr

@@ -1,4 +1,4 @@
-"""`video` as a user meets it: files and samples in, a film out, what it prints, and errors."""
+"""`video` on the command line: files and samples in, a film out, what it prints, and errors."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_a_file_and_a_sample_side_by_side(clip: Path, tmp_path: Path) -> None:
 def test_an_mp4_as_json(clip: Path, tmp_path: Path) -> None:
     pytest.importorskip("imageio_ffmpeg")
     output = tmp_path / "walk.mp4"
-    found = json.loads(done("video", clip, "-o", output, *SMALL, "--speed", "0.5", "--json").stdout)
-    assert found["file"] == str(output)
-    assert (found["frames"], found["fps"], found["size"]) == (61, 30.0, [160, 90])
-    assert found["seconds"] > 0.0
+    data = json.loads(done("video", clip, "-o", output, *SMALL, "--speed", "0.5", "--json").stdout)
+    assert data["file"] == str(output)
+    assert (data["frames"], data["fps"], data["size"]) == (61, 30.0, [160, 90])
+    assert data["seconds"] > 0.0
     assert output.read_bytes()[4:8] == b"ftyp"
 
 
@@ -66,13 +66,13 @@ def test_each_actor_of_a_sample_has_a_panel(tmp_path: Path) -> None:
     assert "Expected 2 labels, one for each motion; got 1" in wrong.stderr
 
 
-def test_errors_are_told_in_words(clip: Path, tmp_path: Path) -> None:
+def test_wrong_use_is_refused(clip: Path, tmp_path: Path) -> None:
     wrong = run("video", clip, "-o", tmp_path / "a.avi")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "Videos are written as .mp4 or .gif" in wrong.stderr
     wrong = run("video", clip, "-o", tmp_path / "a.gif", "--size", "big")
     assert wrong.exit_code == 2
-    assert "expected dots across and down, such as 960x540; got `big`" in wrong.stderr
+    assert "expected width and height in pixels, such as 960x540; got `big`" in wrong.stderr
     wrong = run("video", tmp_path / "none.bvh", "-o", tmp_path / "a.gif")
     assert wrong.exit_code == 1
     assert "there is no such file" in wrong.stderr

@@ -1,4 +1,4 @@
-"""Batches from Python: rows, what is done again and what is not, results that are no use, and what is refused."""
+"""Batches from Python: rows, what a second run repeats, rejected results, and refused options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, OptionError, UnknownNameError
 from understudy.batch import batch
 from understudy.batch import clip_job as batch_clip_job
-from understudy.batch.clip_job import PARTS
+from understudy.batch.clip_job import PHASES
 from understudy.batch.engines import engines
 from understudy.batch.model import StopError
 from understudy.batch.run import BatchStoppedError
@@ -58,19 +58,19 @@ def run(source: Path, tmp_path: Path) -> Run:
     return run
 
 
-def test_every_motion_comes_out_in_its_folder(run: Run, tmp_path: Path) -> None:
+def test_results_keep_the_sub_folders_of_their_sources(run: Run, tmp_path: Path) -> None:
     rows = sorted(run(), key=lambda row: row["clip"])
     assert [row["clip"] for row in rows] == ["a/walk.bvh", "b/deep/walk.bvh"]
     for row in rows:
         assert (row["status"], row["reason"], row["output"]) == ("done", "", row["clip"])
-        found = read(tmp_path / "out" / row["output"]).motion
-        assert found is not None
-        assert found.skeleton.names == samples.character("child").names
-        assert (found.num_frames, row["frames"]) == (30, 30)
+        motion = read(tmp_path / "out" / row["output"]).motion
+        assert motion is not None
+        assert motion.skeleton.names == samples.character("child").names
+        assert (motion.num_frames, row["frames"]) == (30, 30)
         assert row["foot_skate.verdict"] == "good"
         assert row["version_understudy"]
-        parts = sum(row[f"seconds_{part}"] for part in PARTS)
-        assert 0.0 < parts <= row["seconds"]
+        phases = sum(row[f"seconds_{phase}"] for phase in PHASES)
+        assert 0.0 < phases <= row["seconds"]
     with open(tmp_path / "out" / "table.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [line["clip"] for line in table] == ["a/walk.bvh", "b/deep/walk.bvh"]
@@ -79,7 +79,7 @@ def test_every_motion_comes_out_in_its_folder(run: Run, tmp_path: Path) -> None:
     assert [json.loads(line) for line in lines] == rows
 
 
-def test_what_is_done_is_not_done_again(run: Run, tmp_path: Path) -> None:
+def test_a_second_run_repeats_nothing(run: Run, tmp_path: Path) -> None:
     before = run()
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.bvh")}
     assert run() == before
@@ -90,7 +90,7 @@ def seconds(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {row["clip"]: row["seconds"] for row in rows}
 
 
-def test_what_has_changed_is_done_again(run: Run, source: Path, tmp_path: Path) -> None:
+def test_changed_clips_are_processed_again(run: Run, source: Path, tmp_path: Path) -> None:
     before = seconds(run())
     (source / "a" / "walk.bvh").write_bytes((source / "b" / "deep" / "walk.bvh").read_bytes())
     changed = seconds(run())
@@ -104,7 +104,7 @@ def test_what_has_changed_is_done_again(run: Run, source: Path, tmp_path: Path) 
     assert read(tmp_path / "out" / "a" / "walk.bvh").motion is not None
 
 
-def test_a_result_of_another_ending_takes_the_old_ones_place(run: Run, tmp_path: Path) -> None:
+def test_a_result_in_another_format_replaces_the_old_one(run: Run, tmp_path: Path) -> None:
     run()
     run(format="npz")
     assert sorted(path.name for path in (tmp_path / "out").rglob("walk.*")) == ["walk.npz", "walk.npz"]
@@ -131,7 +131,9 @@ def frozen(prepared: Prepared, result: Retargeted) -> Retargeted:
     return replace(result, solution=replace(result.solution, motions=(motion,)))
 
 
-def test_a_result_that_is_no_use_is_kept_aside(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_result_goes_to_the_folder_of_failed_ones(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run()
     solve = Prepared.solve
     monkeypatch.setattr(Prepared, "solve", lambda self, *given: frozen(self, solve(self, *given)))
@@ -140,14 +142,14 @@ def test_a_result_that_is_no_use_is_kept_aside(run: Run, tmp_path: Path, monkeyp
         assert "still" in row["reason"]
         assert row["output"] == f"failed/{row['clip']}"
         assert (tmp_path / "out" / row["output"]).is_file()
-        # What an earlier run made for other options must not pass for this one's result.
+        # The result of an earlier run with other options must not be taken for this one.
         assert not (tmp_path / "out" / row["clip"]).exists()
     monkeypatch.undo()
     assert {row["status"] for row in run()} == {"done"}
     assert not list((tmp_path / "out" / "failed").rglob("*.bvh"))
 
 
-def test_a_fault_of_ours_fails_its_clip_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_fails_only_its_clip(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     solve = Prepared.solve
 
     def broken(self: Prepared, *given: Any) -> Retargeted:
@@ -159,20 +161,20 @@ def test_a_fault_of_ours_fails_its_clip_alone(run: Run, monkeypatch: pytest.Monk
     rows = {row["clip"]: row for row in run()}
     assert rows["a/walk.bvh"]["status"] == "done"
     reason = rows["b/deep/walk.bvh"]["reason"]
-    assert reason.startswith("a fault of understudy itself: ZeroDivisionError: nothing to divide by (")
+    assert reason.startswith("a bug in understudy: ZeroDivisionError: nothing to divide by (")
 
 
-def test_an_output_that_cannot_be_written_stops_it_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_output_stops_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise StopError("out: cannot be written: No space left on device")
 
-    monkeypatch.setattr(batch_clip_job, "_written", full)
+    monkeypatch.setattr(batch_clip_job, "_write_result", full)
     with pytest.raises(BatchStoppedError, match="No space left on device") as caught:
         run()
-    assert caught.value.hint == "what is done is kept: run it again to go on"
+    assert caught.value.hint == "finished results are kept: run it again to continue"
 
 
-def test_stopping_early_keeps_what_is_done(source: Path, tmp_path: Path, run: Run) -> None:
+def test_stopping_early_keeps_finished_results(source: Path, tmp_path: Path, run: Run) -> None:
     first: list[Any] = []
 
     def stop(row: Any) -> None:
@@ -188,14 +190,14 @@ def test_stopping_early_keeps_what_is_done(source: Path, tmp_path: Path, run: Ru
 def test_every_animation_of_a_file_is_a_clip(source: Path, tmp_path: Path) -> None:
     shutil.rmtree(source)
     source.mkdir()
-    several(source / "hero.glb", {"Walk": 20, "Run / fast": 10})
-    made = batch(source, scale=0.9, output=tmp_path / "out", engine="inline", format="bvh")
-    rows = {row["clip"]: row for row in made}
+    write_animations(source / "hero.glb", {"Walk": 20, "Run / fast": 10})
+    result = batch(source, scale=0.9, output=tmp_path / "out", engine="inline", format="bvh")
+    rows = {row["clip"]: row for row in result}
     assert {clip: row["frames"] for clip, row in rows.items()} == {"hero.glb#Walk": 20, "hero.glb#Run / fast": 10}
     assert {row["output"] for row in rows.values()} == {"hero_Walk.bvh", "hero_Run_fast.bvh"}
 
 
-def several(path: Path, lengths: dict[str, int]) -> None:
+def write_animations(path: Path, lengths: dict[str, int]) -> None:
     """Write a file with several animations."""
     walk = samples.motion("walk").motion
     for name, length in reversed(lengths.items()):
@@ -221,32 +223,34 @@ def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
         batch("memory://lib/in", "sample:child", "memory://lib/out")
 
 
-def test_the_target_s_skin_is_measured_if_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_skin_option_measures_with_the_target_s_skin(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from understudy import metrics
 
     write(samples.character("child"), tmp_path / "child.glb")
-    given = []
+    num_meshes = []
 
-    def watched(*motions: Any, meshes: Any = (), **more: Any) -> Any:
-        given.append(len(meshes))
+    def recorded(*motions: Any, meshes: Any = (), **more: Any) -> Any:
+        num_meshes.append(len(meshes))
         return evaluate(*motions, meshes=meshes, **more)
 
     evaluate = metrics.evaluate
-    monkeypatch.setattr(metrics, "evaluate", watched)
+    monkeypatch.setattr(metrics, "evaluate", recorded)
     target = str(tmp_path / "child.glb")
     assert {row["output"] for row in run(target)} == {"a/walk.glb", "b/deep/walk.glb"}
-    assert given == [0, 0]
+    assert num_meshes == [0, 0]
     run(target, skin=True)
-    assert given == [0, 0, 1, 1]
+    assert num_meshes == [0, 0, 1, 1]
     run(target, skin=True)
-    assert len(given) == 4
+    assert len(num_meshes) == 4
 
 
 def test_engines_are_found_by_name() -> None:
     assert {name: kind.processes for name, kind in engines().items()} == {"dask": True, "inline": False, "local": True}
 
 
-def test_a_missing_engine_package_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingPackageError, match="The engine `dask` needs the package `distributed`") as caught:
         run(engine="dask")
@@ -260,34 +264,38 @@ def test_it_is_a_name_of_the_package() -> None:
     assert understudy.batch is batch
 
 
-def one(**changes: Any) -> Recipe:
+def recipe_with(**changes: Any) -> Recipe:
     return replace(Recipe(actors=(ActorSpec(source="a.bvh", target="sample:child"),)), **changes)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
-        ({"target": None}, OptionError, "Say who is to perform the motions: a target, a scale, or a recipe"),
+        ({"target": None}, OptionError, "A batch needs a target, a scale, or a recipe"),
         ({"engine": "loca"}, UnknownNameError, "There is no engine `loca`; nearest: `local`"),
         ({"workers": 0}, OptionError, "Expected one worker or more, got 0"),
         ({"timeout": -1.0}, OptionError, "Expected a timeout of 0 or more, got -1"),
         ({"memory": float("nan")}, OptionError, "Expected a memory of 0 or more, got nan"),
         ({"table": "xls"}, OptionError, "Expected a table as csv or parquet, got `xls`"),
         ({"format": "fbx"}, OptionError, "Results cannot be written as `fbx`; known: "),
-        ({"pattern": "*.xyz"}, FileError, "holds no motion file that fits *.xyz"),
-        ({"recipe": one(spacing="all")}, OptionError, "Spacing `all` makes three variants of a clip"),
-        ({"recipe": one(contacts=())}, OptionError, "The recipe lists the contacts of one clip"),
-        ({"recipe": one(actors=one().actors * 2)}, OptionError, "A batch needs a recipe with one actor"),
+        ({"pattern": "*.xyz"}, FileError, "holds no motion file that matches *.xyz"),
+        ({"recipe": recipe_with(spacing="all")}, OptionError, "Spacing `all` makes three variants of a clip"),
+        ({"recipe": recipe_with(contacts=())}, OptionError, "The recipe lists the contacts of one clip"),
+        (
+            {"recipe": recipe_with(actors=recipe_with().actors * 2)},
+            OptionError,
+            "A batch needs a recipe with one actor",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_refused(run: Run, options: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_wrong_options_are_refused(run: Run, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         run(**options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_folder_onto_itself_is_refused(source: Path) -> None:
-    with pytest.raises(OptionError, match="Source and output are one folder"):
+def test_wrong_folders_are_refused(source: Path) -> None:
+    with pytest.raises(OptionError, match="Source and output are the same folder"):
         list(batch(source, "sample:child", source, engine="inline"))
     with pytest.raises(OptionError, match="A batch needs a folder for its results"):
         batch(source, "sample:child")

@@ -1,4 +1,4 @@
-"""Recipes: what is written reads back the same, and what cannot be used is refused with its line."""
+"""Recipes: a written recipe reads back the same, and wrong input is refused with its line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def equal(one: Any, other: Any) -> bool:
             equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.init
         )
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        # Constraints bring directions and rotations to unit length each time, which may change the last bit.
+        # Constraints normalise directions and rotations each time, which may change the last bit.
         return one is not None and other is not None and np.allclose(one, other, rtol=1e-14, atol=1e-15)
     if isinstance(one, tuple | list):
         return len(one) == len(other) and all(map(equal, one, other))
@@ -62,7 +62,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) -> None:
-    whole = Recipe(
+    original = Recipe(
         actors=(
             ActorSpec(source='my "walk".bvh', target="hero.bvh", name="one", joints=("Hips", "LeftLeg")),
             ActorSpec(source="b.bvh", scale={"legs": 1.3, "mixamorig:Head": 0.1 + 0.2}, name="two", moves=False),
@@ -91,13 +91,13 @@ def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) 
         ),
         props=(PropEntry(name="box", sizes=np.full((1, 3), 0.4), positions=np.array([[1.0, 0.2, 0.0]])),),
     )  # fmt: skip
-    again = recipe(recipe_text(whole))
+    again = recipe(recipe_text(original))
     for field in ("actors", "reading", "options", "spacing", "solver", "solver_options", "contacts"):
-        assert equal(getattr(again, field), getattr(whole, field)) or field == "solver_options", field
-    assert equal(again.constraints, whole.constraints)
-    assert equal(again.props, whole.props)
-    made, wanted = (make_solver(r.solver, r.solver_options, 0.1) for r in (again, whole))
-    assert made == wanted
+        assert equal(getattr(again, field), getattr(original, field)) or field == "solver_options", field
+    assert equal(again.constraints, original.constraints)
+    assert equal(again.props, original.props)
+    solver, expected = (make_solver(r.solver, r.solver_options, 0.1) for r in (again, original))
+    assert solver == expected
 
 
 @pytest.mark.parametrize("name", sorted(solvers()))
@@ -109,8 +109,8 @@ def test_every_solver_reads_back(name: str, recipe: Callable[[str], Recipe]) -> 
 
 def test_levels_of_the_solver(recipe: Callable[[str], Recipe]) -> None:
     text = WALK + "[solver]\nlevels = [{ spacing = 0.2, rate = 10.0, stiffness = 1e3, steps = 2 }]\n"
-    made = make_solver("spacetime", recipe(text).solver_options, 0.1)
-    assert made.levels[0].steps == 2  # type: ignore[attr-defined]
+    solver = make_solver("spacetime", recipe(text).solver_options, 0.1)
+    assert solver.levels[0].steps == 2  # type: ignore[attr-defined]
     with pytest.raises(FileError, match=re.escape("r.toml:5: solver, levels: entry 1: `steps` is missing")):
         recipe(text.replace(", steps = 2", ""))
 
@@ -134,21 +134,24 @@ def test_every_example_of_the_written_recipe_is_toml(recipe: Callable[[str], Rec
     text = recipe_text(Recipe(actors=(ActorSpec(source="a.bvh", target="b.bvh"),), contacts=()))
     uncommented = re.sub(r"(?m)^#(?=[a-z_\[])", "", text)
     table = tomllib.loads(uncommented)
-    assert {each["kind"] for each in table["constraint"]} == set(kinds())
+    examples = {example["kind"]: example for example in table["constraint"]}
+    assert set(examples) == set(kinds())
+    assert examples["place"]["spot"] == {"point": "..."}
+    assert examples["function"]["points"] == [{"point": "..."}]
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
 @pytest.mark.parametrize("seed", range(6))
 def test_every_kind_of_constraint_reads_back(kind: str, seed: int, recipe: Callable[[str], Recipe]) -> None:
-    made = kinds()[kind].example(np.random.default_rng(seed))
-    made = replace(made, start=1 / 3, end=2.5, weight=2.0, priority=1, name="a 'name' of \"its\" own")
-    (again,) = recipe(WALK + "\n".join(constraint_lines(made))).constraints
-    assert equal(again, made)
+    constraint = kinds()[kind].example(np.random.default_rng(seed))
+    constraint = replace(constraint, start=1 / 3, end=2.5, weight=2.0, priority=1, name="a 'name' of \"its\" own")
+    (again,) = recipe(WALK + "\n".join(constraint_lines(constraint))).constraints
+    assert equal(again, constraint)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Level(Constraint):
-    """A kind that the reader has never heard of."""
+    """A kind that the package does not define."""
 
     kind: ClassVar[str] = "level"
     unit: ClassVar[Unit] = Unit.METRE
@@ -169,24 +172,24 @@ class Level(Constraint):
         return cls(spot=PointRef(point="tip"), height=float(rng.normal()))
 
 
-def test_a_new_kind_needs_no_change_here(recipe: Callable[[str], Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**kinds(), "level": Level}
-    monkeypatch.setattr(reading_module, "kinds", lambda: known)
-    monkeypatch.setattr(writing_module, "kinds", lambda: known)
+def test_a_new_kind_is_read_and_written(recipe: Callable[[str], Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
+    all_kinds = {**kinds(), "level": Level}
+    monkeypatch.setattr(reading_module, "kinds", lambda: all_kinds)
+    monkeypatch.setattr(writing_module, "kinds", lambda: all_kinds)
     text = WALK + '[[constraint]]\nkind = "level"\nspot = "Head"\nheight = 1\nsides = [{ point = "Neck" }, "Hips"]\n'
-    (found,) = recipe(text).constraints
-    assert isinstance(found, Level)
-    assert found.height == 1.0
-    assert [spot.point for spot in found.sides] == ["Neck", "Hips"]
+    (constraint,) = recipe(text).constraints
+    assert isinstance(constraint, Level)
+    assert constraint.height == 1.0
+    assert [spot.point for spot in constraint.sides] == ["Neck", "Hips"]
     assert '#kind = "level"' in recipe_text(Recipe(actors=(ActorSpec(source="a", target="b"),)))
 
 
 def test_contacts_are_detected_unless_listed(recipe: Callable[[str], Recipe]) -> None:
     assert recipe(WALK).contacts is None
     assert recipe(WALK + '[options]\ncontacts = "listed"\n').contacts == ()
-    given = recipe(WALK + '[[contact]]\npoint = "LeftFoot"\nstart = 0\nend = 1\nplace = [0, 0, 0]\n').contacts
-    assert given is not None
-    assert given[0].point.joint == "LeftFoot"
+    contacts = recipe(WALK + '[[contact]]\npoint = "LeftFoot"\nstart = 0\nend = 1\nplace = [0, 0, 0]\n').contacts
+    assert contacts is not None
+    assert contacts[0].point.joint == "LeftFoot"
 
 
 def test_the_short_form_of_one_actor(recipe: Callable[[str], Recipe]) -> None:
@@ -198,7 +201,7 @@ def test_an_unchanged_recipe_gives_exactly_the_same(tmp_path: Path) -> None:
     plain = prepare(Recipe(actors=(ActorSpec(source="sample:walk", target="sample:child"),)))
     write_recipe(replace(plain.recipe, contacts=plain.plan.contacts), tmp_path / "r.toml")
     again = prepare(read_recipe(tmp_path / "r.toml"))
-    one, other = (each.solve(each.spacings()[0]).motion for each in (plain, again))
+    one, other = (prepared.solve(prepared.spacings()[0]).motion for prepared in (plain, again))
     assert np.array_equal(one.root, other.root)
     assert np.array_equal(one.rotations, other.rotations)
 
@@ -215,39 +218,39 @@ def test_a_morph_in_a_recipe(recipe: Callable[[str], Recipe]) -> None:
 
 
 def test_a_function_beside_the_recipe_is_found(tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
-    (tmp_path / "mine.py").write_text("def low(points):\n    return points[:, 0, 1] - 1.0\n")
-    text = WALK + '[[constraint]]\nkind = "function"\nfunction = "mine:low"\npoints = ["Head"]\n'
-    (found,) = recipe(text).constraints
-    assert isinstance(found, Function)
-    assert found.function(np.full((2, 1, 3), 3.0)).tolist() == [2.0, 2.0]
+    (tmp_path / "custom.py").write_text("def low(points):\n    return points[:, 0, 1] - 1.0\n")
+    text = WALK + '[[constraint]]\nkind = "function"\nfunction = "custom:low"\npoints = ["Head"]\n'
+    (constraint,) = recipe(text).constraints
+    assert isinstance(constraint, Function)
+    assert constraint.function(np.full((2, 1, 3), 3.0)).tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("function", "message"),
     [
-        ('"mine.low"', "expected a function as `module:function`, got the text 'mine.low'"),
-        ('"mine:lov"', "module `mine` has no function `lov`; nearest: `low`"),
+        ('"custom.low"', "expected a function as `module:function`, got the text 'custom.low'"),
+        ('"custom:lov"', "module `custom` has no function `lov`; nearest: `low`"),
         ('"broken:low"', "module `broken` cannot be loaded: division by zero"),
         ('"not_there:low"', "module `not_there` cannot be loaded: No module named 'not_there'"),
-        ('"mine:LIMIT"', "`mine:LIMIT` is no function but a int"),
+        ('"custom:LIMIT"', "`custom:LIMIT` is no function but a int"),
         ("3", "expected a function as `module:function`, got the number 3"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_refused(
-    given: str, said: str, tmp_path: Path, recipe: Callable[[str], Recipe]
+    function: str, message: str, tmp_path: Path, recipe: Callable[[str], Recipe]
 ) -> None:
-    (tmp_path / "mine.py").write_text("LIMIT = 3\ndef low(points):\n    return points[:, 0, 1]\n")
+    (tmp_path / "custom.py").write_text("LIMIT = 3\ndef low(points):\n    return points[:, 0, 1]\n")
     (tmp_path / "broken.py").write_text("1 / 0\n")
-    text = WALK + f'[[constraint]]\nkind = "function"\nfunction = {given}\npoints = ["Head"]\n'
-    with pytest.raises(FileError, match=re.escape(f"r.toml:6: constraint 1, function: {said}")):
+    text = WALK + f'[[constraint]]\nkind = "function"\nfunction = {function}\npoints = ["Head"]\n'
+    with pytest.raises(FileError, match=re.escape(f"r.toml:6: constraint 1, function: {message}")):
         recipe(text)
 
 
-# What is refused, with the line
+# Errors with their line
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (WALK + "[optons]\n", ":4: optons: there is no key `optons`; nearest: `options`"),
         (WALK + '[options]\nplant = "free"\n', ":5: options, plant: there is no key `plant`; nearest: `plants`"),
@@ -263,16 +266,16 @@ def test_a_function_that_cannot_be_used_is_refused(
         (WALK + "[detection]\nspeed = nan\n", ":5: detection, speed: expected a number, got nan"),
         (WALK + '[solver]\nname = "lmul"\n', ":5: solver, name: There is no solver `lmul`; nearest: `lmult`"),
         (WALK + "[solver]\nmargn = 1\n", ":5: solver, margn: there is no key `margn`; nearest: `margin`"),
-        (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the key spacing is said in [options]"),
+        (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the spacing of keys goes into [options]"),
         (WALK + '[reading]\nframes = "3-4"\n', ":4: reading: Expected frames as A:B, such as 10:50, 10: or :50; got"),
         (WALK + "[reading]\nfps = -3.0\n", ":4: reading: Expected frames per second above zero, got -3"),
-        (WALK + '\n[actor]\nsource = "a"\n', ":5: no TOML: Cannot declare"),
+        (WALK + '\n[actor]\nsource = "a"\n', ":5: is not valid TOML: Cannot declare"),
         ('[actor]\nsource = "a"\n', ":1: expected a list of `actor` tables"),
         ('[[actor]]\ntarget = "b"\n', ":1: actor 1: `source` is missing"),
         (WALK + "morph = [2, 1]\n", ":1: actor 1: A morph must end after it starts; got 2 to 1 s"),
         (WALK + "morph = [1]\n", ":4: actor 1, morph: expected 2 entries, got 1"),
-        (WALK + '[[actor]]\nsource = "a"\n', ":4: two actors are called ``; each needs a name of its own"),
-        ('source = "a"\n' + WALK, ":1: `source` stands alone, and there are [[actor]] entries too"),
+        (WALK + '[[actor]]\nsource = "a"\n', ":4: two actors are called ``; every actor needs a different name"),
+        ('source = "a"\n' + WALK, ":1: `source` is given outside the [[actor]] entries; put it into one of them"),
         (WALK + '[[contact]]\npoint = "a"\nstart = 0\n', ":4: contact 1: `end` is missing"),
         (WALK + '[[contact]]\npoint = "a"\nstart = 2\nend = 1\n', ":4: A contact must end after it starts; got 2.0"),
         (
@@ -281,7 +284,7 @@ def test_a_function_that_cannot_be_used_is_refused(
         ),
         (
             WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nplace = [1, 2]\n',
-            ":8: contact 1, place: expected three finite numbers, metres; got [1.0, 2.0]",
+            ":8: contact 1, place: expected three finite numbers in metres, got [1.0, 2.0]",
         ),
         (
             WALK + '[[contact]]\npoint = "a"\nstart = 0\nend = 1\nother = { pont = "b" }\n',
@@ -311,15 +314,15 @@ def test_a_function_that_cannot_be_used_is_refused(
             WALK + '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "bix"\n',
             ":7: constraint 1, prop: there is no prop `bix`; there are none",
         ),
-        (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, where it stays, or the file"),
+        (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, for a prop that does not"),
         (WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n', "b.csv: there is no such file"),
-        ("source = [\n", ":1: no TOML: Invalid value"),
+        ("source = [\n", ":1: is not valid TOML: Invalid value"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_with_its_line(text: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+def test_wrong_recipes_are_refused_with_their_line(text: str, message: str, recipe: Callable[[str], Recipe]) -> None:
     with pytest.raises(FileError) as caught:
         recipe(text)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_unknown_keys_come_with_a_hint(recipe: Callable[[str], Recipe]) -> None:
@@ -328,7 +331,7 @@ def test_unknown_keys_come_with_a_hint(recipe: Callable[[str], Recipe]) -> None:
     assert "`margin`" in caught.value.hint
 
 
-def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_recipe(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"no\.toml: there is no such file"):
         read_recipe(tmp_path / "no.toml")
 
@@ -355,11 +358,11 @@ def test_lines_are_found_past_lists_over_several_lines() -> None:
     assert lines[("f", "g", "h")] == 9
 
 
-# Contacts and joints against the cast
+# Contacts and joints against the actors
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         (
             'point = "LeftFot"\nplace = [0, 0, 0]',
@@ -373,10 +376,10 @@ def test_lines_are_found_past_lists_over_several_lines() -> None:
         ),
     ],
 )
-def test_contacts_with_what_there_is_not(entry: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+def test_contacts_with_unknown_names(entry: str, message: str, recipe: Callable[[str], Recipe]) -> None:
     with pytest.raises(UnknownNameError) as caught:
         prepare(recipe(f"{WALK}[[contact]]\nstart = 0\nend = 1\n{entry}\n"))
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_contact_outside_the_motion(recipe: Callable[[str], Recipe]) -> None:
@@ -386,7 +389,7 @@ def test_a_contact_outside_the_motion(recipe: Callable[[str], Recipe]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         (
             'spot = "LeftHnd"\ntarget = [0, 0, 0]',
@@ -399,10 +402,10 @@ def test_a_contact_outside_the_motion(recipe: Callable[[str], Recipe]) -> None:
         ),
     ],
 )
-def test_constraints_with_what_there_is_not(entry: str, said: str, recipe: Callable[[str], Recipe]) -> None:
+def test_constraints_with_unknown_names(entry: str, message: str, recipe: Callable[[str], Recipe]) -> None:
     with pytest.raises(UnderstudyError) as caught:
         prepare(recipe(f'{WALK}[[constraint]]\nkind = "place"\n{entry}\n'))
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_joints_to_keep_must_exist(recipe: Callable[[str], Recipe]) -> None:
@@ -419,31 +422,31 @@ def test_a_constraint_takes_its_path_from_a_prop(tmp_path: Path, recipe: Callabl
     (tmp_path / "b.csv").write_text("time,x,y,z\n0,1,2,3\n0.5,1,2,4\n\n")
     prop = '[[prop]]\nname = "box"\nsizes = [[0.4, 0.2, 0.1]]\n'
     attach = '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "box"\ngrip = [0.1, 0, 0]\n'
-    (found,) = recipe(f'{WALK}{prop}path = "b.csv"\n{attach}').constraints
-    assert found.path.tolist() == [[1, 2, 3], [1, 2, 4]]  # type: ignore[attr-defined]
-    assert found.times.tolist() == [0.0, 0.5]  # type: ignore[attr-defined]
+    (constraint,) = recipe(f'{WALK}{prop}path = "b.csv"\n{attach}').constraints
+    assert constraint.path.tolist() == [[1, 2, 3], [1, 2, 4]]  # type: ignore[attr-defined]
+    assert constraint.times.tolist() == [0.0, 0.5]  # type: ignore[attr-defined]
     region = '[[constraint]]\nkind = "region"\nshape = "box"\nspot = "Head"\nprop = "box"\n'
-    (found,) = recipe(f"{WALK}{prop}positions = [[1.0, 2.0, 3.0]]\n{region}").constraints
-    assert found.centre.tolist() == [1.0, 2.0, 3.0]  # type: ignore[attr-defined]
-    assert found.size.tolist() == [0.4, 0.2, 0.1]  # type: ignore[attr-defined]
+    (constraint,) = recipe(f"{WALK}{prop}positions = [[1.0, 2.0, 3.0]]\n{region}").constraints
+    assert constraint.centre.tolist() == [1.0, 2.0, 3.0]  # type: ignore[attr-defined]
+    assert constraint.size.tolist() == [0.4, 0.2, 0.1]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("t,x\n", ":1: expected the columns time,x,y,z, and perhaps qw,qx,qy,qz"),
+        ("t,x\n", ":1: expected the columns time,x,y,z, and optionally qw,qx,qy,qz"),
         ("", ":1: expected the columns time,x,y,z"),
         ("time,x,y,z\n0,1,2,a\n", ":2: expected numbers, got `0,1,2,a`"),
         ("time,x,y,z\n0,1,2,3\n1,1,2\n", ":3: expected 4 finite numbers, got 3"),
         ("time,x,y,z\n0,1,2,nan\n", ":2: expected 4 finite numbers, got 4"),
-        ("time,x,y,z\n1,1,2,3\n1,1,2,3\n", "expected at least one row, and times that rise"),
+        ("time,x,y,z\n1,1,2,3\n1,1,2,3\n", "expected at least one row, and increasing times"),
     ],
 )
-def test_a_path_that_cannot_be_read(text: str, said: str, tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
+def test_a_path_that_cannot_be_read(text: str, message: str, tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
     (tmp_path / "b.csv").write_text(text)
     with pytest.raises(FileError) as caught:
         recipe(WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n')
-    assert f"b.csv{said}" in caught.value.message or f"b.csv: {said}" in caught.value.message
+    assert f"b.csv{message}" in caught.value.message or f"b.csv: {message}" in caught.value.message
 
 
 # Scales and spacings
@@ -468,12 +471,12 @@ def test_parts_do_not_overlap_and_cover_the_body() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "big", "legs", "legs=", "=2", "legs=1,legs=2", "1,2"])
-def test_scales_that_are_none(text: str) -> None:
+def test_wrong_scales_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match=r"Expected a scale such as 0\.6"):
         parse_scale(text)
 
 
-def test_scales_that_cannot_be() -> None:
+def test_scales_of_missing_parts_are_refused() -> None:
     adult = samples.character("adult")
     with pytest.raises(UnknownNameError, match="Scale `lags` names neither a part of the body nor a joint; nearest"):
         scaled(adult, {"lags": 1.0})
@@ -484,13 +487,13 @@ def test_scales_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "seconds"), [("auto", "auto"), ("all", "all"), (0.1, 0.1), ("0.1", 0.1), ("3 frames", 0.1), ("3f", 0.1)]
+    ("spacing", "seconds"), [("auto", "auto"), ("all", "all"), (0.1, 0.1), ("0.1", 0.1), ("3 frames", 0.1), ("3f", 0.1)]
 )
-def test_spacings(given: object, seconds: object) -> None:
-    assert parse_spacing(given) == seconds
+def test_spacings(spacing: object, seconds: object) -> None:
+    assert parse_spacing(spacing) == seconds
 
 
-@pytest.mark.parametrize("given", ["", "some", "0", -1.0, True, float("nan"), "1.2.3", [1]])
-def test_spacings_that_are_none(given: object) -> None:
+@pytest.mark.parametrize("spacing", ["", "some", "0", -1.0, True, float("nan"), "1.2.3", [1]])
+def test_wrong_spacings_are_refused(spacing: object) -> None:
     with pytest.raises(OptionError, match="Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz"):
-        parse_spacing(given)
+        parse_spacing(spacing)

@@ -1,4 +1,4 @@
-"""Recipes from tables without a file: the same recipes, and errors that say where by keys."""
+"""Recipes from tables without a file: the same recipes, and errors with the keys that lead to them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
 def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:
     path = tmp_path / "walk.toml"
     path.write_text(recipe_text(Recipe(actors=(ActorSpec(source="sample:walk", scale=0.6),), spacing=0.1)))
-    read, made = read_recipe(path), recipe_from(tomllib.loads(path.read_text()), tmp_path)
-    assert recipe_text(read) == recipe_text(made)
-    assert made.folder == tmp_path
+    read, converted = read_recipe(path), recipe_from(tomllib.loads(path.read_text()), tmp_path)
+    assert recipe_text(read) == recipe_text(converted)
+    assert converted.folder == tmp_path
 
 
 @pytest.mark.parametrize(
-    ("table", "keys", "said"),
+    ("table", "keys", "message"),
     [
         (
             {"contact": [{"point": "a", "start": 0.0, "end": "x"}]},
@@ -38,15 +38,15 @@ def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:
         ({"actor": [{"source": "a", "scale": "x"}]}, ("actor", 0, "scale"), "expected a number"),
         ({"actor": [{"source": "a"}, {"source": "b"}]}, ("actor", 1), "two actors are called"),
         ({"actor": 3}, ("actor",), "expected a list of `actor` tables"),
-        ({"source": "a", "actor": [{"source": "a"}]}, ("source",), "stands alone"),
+        ({"source": "a", "actor": [{"source": "a"}]}, ("source",), "is given outside the [[actor]] entries"),
         ({"nope": 3}, ("nope",), "there is no key `nope`"),
     ],
 )
-def test_errors_lead_to_the_key(table: dict[str, Any], keys: tuple[Any, ...], said: str) -> None:
+def test_errors_lead_to_the_key(table: dict[str, Any], keys: tuple[Any, ...], message: str) -> None:
     with pytest.raises(FieldError) as caught:
         recipe_from(table, Path())
     assert caught.value.keys == keys
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_recipe_is_named_from_another_folder(tmp_path) -> None:

@@ -1,3 +1,3 @@
-"""The command line. A module of this folder that ends in `COMMAND = ...` is a command by its own name."""
+"""The command line. Every module of this folder that defines `COMMAND` is a subcommand with the module's name."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`understudy batch`: a whole motion library performed by another character."""
+"""`understudy batch`: retarget a whole motion library to one character."""
 
 from __future__ import annotations
 
@@ -16,168 +16,182 @@ if TYPE_CHECKING:
     from understudy.batch.run import Batch, RunStep
 
 
-EVERY = 0.2
-"""Seconds between two lines on a terminal."""
+TERMINAL_UPDATE_SECONDS = 0.2
+"""Time between two progress lines on a terminal."""
 
-RARELY = 30.0
-"""Seconds between two lines where stderr is no terminal."""
+LOG_UPDATE_SECONDS = 30.0
+"""Time between two progress lines where stderr is no terminal."""
 
-NAMED = 3
-"""Clips that are named for each metric."""
+MAX_LINE_LENGTH = 100
+"""Characters of a progress line on a terminal."""
 
-LISTED = 20
-"""Failed clips that are named."""
+MAX_WORST_CLIPS = 3
+"""Clips that are printed for each metric."""
+
+MAX_FAILURES = 20
+"""Failed clips that are printed."""
 
 
 @click.command(
-    short_help="Put a whole motion library onto one body.",
+    short_help="Retarget a whole motion library to one character.",
     epilog="Example: understudy batch library hero.glb -o hero_library --workers 4 --timeout 60",
 )
 @click.argument("source")
 @click.argument("target", required=False)
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where results go, in sub-folders as SOURCE's.")
-@click.option("--pattern", multiple=True, metavar="GLOB", help="Files to take, as *.bvh or walks/*; may be repeated.")
-@click.option("--format", metavar="NAME", help="What results are written as: bvh, glb, npz, ... [as TARGET].")
-@click.option("--workers", type=int, metavar="N", help="Clips at a time [one for each core].")
-@click.option("--engine", default="local", show_default=True, metavar="NAME", help="Who works: local, dask, inline.")
-@click.option("--address", default="", metavar="HOST:PORT", help="The engine's scheduler [one on this machine].")
-@click.option("--timeout", type=float, metavar="SECONDS", help="What a clip may take; 0 for no limit [600].")
-@click.option("--memory", type=float, metavar="MB", help="What a worker may hold; 0 for no limit [an even share].")
-@click.option("--retry-failed", is_flag=True, help="Try clips again that failed, though nothing has changed.")
-@click.option("--skin", is_flag=True, help="Measure limbs through the body by TARGET's skin, which takes longer.")
+@click.option(
+    "-o", "--output", required=True, metavar="FOLDER", help="Folder for the results, with SOURCE's sub-folders."
+)
+@click.option("--pattern", multiple=True, metavar="GLOB", help="Files to take, such as *.bvh or walks/*; repeatable.")
+@click.option("--format", metavar="NAME", help="File format of the results: bvh, glb, npz, ... [TARGET's].")
+@click.option("--workers", type=int, metavar="N", help="Clips processed at a time [one per core].")
+@click.option(
+    "--engine", default="local", show_default=True, metavar="NAME", help="What runs the clips: local, dask or inline."
+)
+@click.option("--address", default="", metavar="HOST:PORT", help="The engine's scheduler [this machine].")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Time limit of a clip; 0 for none [600].")
+@click.option("--memory", type=float, metavar="MB", help="Memory limit of a worker; 0 for none [an even share].")
+@click.option("--retry-failed", is_flag=True, help="Try failed clips again although nothing has changed.")
+@click.option("--skin", is_flag=True, help="Measure limbs that pass through the body with TARGET's skin; slower.")
 @click.option("--table", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True)
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
 @retarget_options
 @json_option
-def batch(source: str, output: str, as_json: bool, **given: Any) -> None:
-    """Make TARGET perform every motion found in the folder SOURCE and below, each by itself, and say how each went.
+def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
+    """Retarget every motion in the folder SOURCE and its sub-folders to TARGET, and report on each clip.
 
-    Results go into the folder given with -o. A row for every clip (status, reason, figures of every metric) is written
-    to rows.jsonl as it is done, and in the end to a table and a page with pictures. A run that was stopped, by
-    whatever, goes on where it was when it is started again; clips that are done, and whose files, target and options
-    are still the same, are left as they are. A clip that is broken, endless or too large fails alone. Folders may be
-    anywhere that fsspec reaches, as s3://bucket/clips. Exits with 1 if a clip failed.
+    Results go to the folder given with -o. As each clip finishes, a row (status, reason, figures of every metric) is
+    added to rows.jsonl; at the end all rows are written to a table and to a page with pictures. A run that was
+    interrupted continues when it is started again. Clips whose files, target and options are unchanged are skipped. A
+    clip that is broken, too slow or too large fails without affecting the others. Folders may be anywhere that fsspec
+    reaches, such as s3://bucket/clips. The exit code is 1 if a clip failed.
     """
-    from understudy.batch.model import FAILED, TIMEOUT
-    from understudy.batch.places import place_of
+    from understudy.batch.location import parse_location
+    from understudy.batch.model import DEFAULT_TIMEOUT_SECONDS, FAILED
     from understudy.batch.report import Summary
     from understudy.batch.run import Batch
 
-    timeout = TIMEOUT if given["timeout"] is None else given["timeout"]
-    whole = Batch(
-        recipe=make_recipe({**given, "source": source}),
-        source=place_of(source),
-        output=place_of(output),
-        patterns=given["pattern"],
+    timeout = DEFAULT_TIMEOUT_SECONDS if options["timeout"] is None else options["timeout"]
+    batch_run = Batch(
+        recipe=make_recipe({**options, "source": source}),
+        source=parse_location(source),
+        output=parse_location(output),
+        patterns=options["pattern"],
         timeout=timeout or None,
         **{
-            key: given[key]
+            key: options[key]
             for key in ("format", "workers", "engine", "address", "memory", "retry_failed", "skin", "table")
         },
     )
     summary = Summary()
     with Ticker() as ticker:
-        for step in whole.run(summary):
+        for step in batch_run.run(summary):
             ticker.add(step)
     if as_json:
-        print_json({**summary.data(), "unchanged": ticker.unchanged, "seconds": ticker.seconds, **files(whole)})
+        print_json(
+            {**summary.data(), "unchanged": ticker.unchanged, "seconds": ticker.seconds, **report_files(batch_run)}
+        )
     else:
-        click.echo("\n".join(told(summary, ticker, whole)))
-        note(failures(summary), "failed")
+        click.echo("\n".join(summary_lines(summary, ticker, batch_run)))
+        note(failure_lines(summary), "failed")
     if summary.counts[FAILED]:
         click.get_current_context().exit(1)
 
 
-def failures(summary: Summary) -> list[str]:
-    """The first clips that failed, and why; most reasons begin with the clip's name already."""
-    said = [reason if reason.startswith(clip) else f"{clip}: {reason}" for clip, reason in summary.failures[:LISTED]]
-    more = summary.counts["failed"] - len(said)
-    return [*said, *([f"and {count_of(more, 'clip')} more, as the table tells"] if more > 0 else [])]
+def failure_lines(summary: Summary) -> list[str]:
+    """The first clips that failed, and why. Most reasons begin with the clip's name already."""
+    failures = summary.failures[:MAX_FAILURES]
+    lines = [reason if reason.startswith(clip) else f"{clip}: {reason}" for clip, reason in failures]
+    more = summary.counts["failed"] - len(lines)
+    return [*lines, *([f"and {count_of(more, 'clip')} more, listed in the table"] if more > 0 else [])]
 
 
-def files(whole: Batch) -> dict[str, str]:
-    """The files about a batch as a whole."""
+def report_files(batch_run: Batch) -> dict[str, str]:
+    """The files with the report of a batch."""
     return {
-        "rows": whole.output.text("rows.jsonl"),
-        "table": whole.output.text(f"table.{whole.table}"),
-        "page": whole.output.text("index.html"),
+        "rows": batch_run.output.text("rows.jsonl"),
+        "table": batch_run.output.text(f"table.{batch_run.table}"),
+        "page": batch_run.output.text("index.html"),
     }
 
 
-def told(summary: Summary, ticker: Ticker, whole: Batch) -> list[str]:
-    """What came of it, a line each."""
+def summary_lines(summary: Summary, ticker: Ticker, batch_run: Batch) -> list[str]:
+    """The summary as text: counts, verdicts, worst clips, files."""
     from understudy.batch.model import DONE, FAILED
 
     counts = [f"{count_of(ticker.count, 'clip')}: {summary.counts[DONE]} done", f"{summary.counts[FAILED]} failed"]
     if ticker.unchanged:
-        counts.append(f"{ticker.unchanged} of them as they were")
-    lines = [f"{', '.join(counts)}; {clock(ticker.seconds)} for {clock(summary.duration)} of motion"]
-    verdicts = ", ".join(f"{n} {name}" for name, n in summary.verdict_counts())
+        counts.append(f"{ticker.unchanged} of them unchanged")
+    lines = [
+        f"{', '.join(counts)}; {format_duration(ticker.seconds)} for {format_duration(summary.duration)} of motion"
+    ]
+    verdicts = ", ".join(f"{count} {name}" for name, count in summary.verdict_counts())
     if verdicts:
         lines.append(f"verdicts: {verdicts}")
     for ranking, clips in summary.worst():
-        named = ", ".join(f"{clip} ({value:.3g})" for clip, value in clips[:NAMED])
-        lines.append(f"  {ranking.title + ', worst':<32} {named}")
-    return [*lines, *(f"{name:<6} {path}" for name, path in files(whole).items())]
+        worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in clips[:MAX_WORST_CLIPS])
+        lines.append(f"  {ranking.title + ', worst':<32} {worst}")
+    return [*lines, *(f"{name:<6} {path}" for name, path in report_files(batch_run).items())]
 
 
 class Ticker:
-    """One line on stderr that says how far a batch is: rate, time left, failures so far."""
+    """The progress line on stderr: count, rate, time left, failures so far."""
 
     def __init__(self) -> None:
         self.count = self.unchanged = self.failed = 0
-        self._seen = self._skipped = 0.0
+        self._finished_bytes = self._skipped_bytes = 0.0
         self._terminal = sys.stderr.isatty()
-        self._began = self._told = time.monotonic()
-        self._drawn = 0
+        self._start = self._last_update = time.monotonic()
+        self._line_length = 0
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
-        return round(time.monotonic() - self._began, 3)
+        """Since the start."""
+        return round(time.monotonic() - self._start, 3)
 
     def __enter__(self) -> Ticker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._drawn:
-            click.echo("\r" + " " * self._drawn + "\r", err=True, nl=False)
+        if self._line_length:
+            click.echo("\r" + " " * self._line_length + "\r", err=True, nl=False)
 
     def add(self, step: RunStep) -> None:
-        """Count a clip, and say so if it is time."""
+        """Count a clip, and print the progress line if it is due."""
         self.count += 1
-        self._seen += step.bytes
+        self._finished_bytes += step.bytes
         if not step.fresh:
             self.unchanged += 1
-            self._skipped += step.bytes
+            self._skipped_bytes += step.bytes
         if step.row["status"] == "failed":
             self.failed += 1
         now = time.monotonic()
-        if now - self._told < (EVERY if self._terminal else RARELY):
+        if now - self._last_update < (TERMINAL_UPDATE_SECONDS if self._terminal else LOG_UPDATE_SECONDS):
             return
-        self._told = now
+        self._last_update = now
         line = self.line(step)
         if self._terminal:
-            click.echo("\r" + line[:100].ljust(self._drawn), err=True, nl=False)
-            self._drawn = max(len(line[:100]), self._drawn)
+            line = line[:MAX_LINE_LENGTH]
+            click.echo("\r" + line.ljust(self._line_length), err=True, nl=False)
+            self._line_length = max(len(line), self._line_length)
         else:
             click.echo(line, err=True)
 
     def line(self, step: RunStep) -> str:
-        """How far it is after a clip: what is done, how fast, how long it will take."""
+        """The progress after a clip."""
         seconds = max(self.seconds, 1e-3)
-        done, left = self._seen - self._skipped, step.whole - self._seen
+        processed = self._finished_bytes - self._skipped_bytes
+        remaining = step.total_bytes - self._finished_bytes
         rate = (self.count - self.unchanged) / seconds
         parts = [f"{self.count} of {step.total}", f"{rate:.1f} clips/s"]
-        if done > 0:
-            parts.append(f"{clock(seconds * left / done)} left")
+        if processed > 0:
+            parts.append(f"{format_duration(seconds * remaining / processed)} left")
         if self.failed:
             parts.append(warn_style(f"{self.failed} failed", "red") if not self._terminal else f"{self.failed} failed")
         return ", ".join([*parts, step.row["clip"]])
 
 
-def clock(seconds: float) -> str:
-    """A time as people say it."""
+def format_duration(seconds: float) -> str:
+    """A duration in seconds, minutes or hours."""
     if seconds < 60.0:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

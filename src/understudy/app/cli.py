@@ -1,4 +1,4 @@
-"""The `understudy` command: finds its subcommands, and turns errors into words and exit codes.
+"""The `understudy` command: loads its subcommands, and turns errors into messages and exit codes.
 
 Exit codes: 0 done, 1 the work failed, 2 wrong use, 130 stopped by the user.
 """
@@ -23,7 +23,7 @@ PACKAGE = "understudy.app"
 
 
 class Commands(click.Group):
-    """A group whose commands are the modules of this folder, loaded when they are asked for."""
+    """A group whose commands are the modules of this folder, loaded when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, _ in scan(PACKAGE, "COMMAND")]
@@ -31,8 +31,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if not cmd_name.isidentifier() or find_spec(f"{PACKAGE}.{cmd_name}") is None:
             return None
-        found: click.Command | None = getattr(import_module(f"{PACKAGE}.{cmd_name}"), "COMMAND", None)
-        return found
+        command: click.Command | None = getattr(import_module(f"{PACKAGE}.{cmd_name}"), "COMMAND", None)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,7 +49,7 @@ class Commands(click.Group):
 
 @contextmanager
 def errors_in_words(ctx: click.Context) -> Iterator[None]:
-    """Turn errors of a command into a sentence on stderr and an exit code."""
+    """Turn errors of a command into a message on stderr and an exit code."""
     try:
         yield
     except UnderstudyError as error:
@@ -58,7 +58,7 @@ def errors_in_words(ctx: click.Context) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # A full disk under stdout, say: files that are read and written speak for themselves.
+        # For example a full disk under stdout. Errors in reading and writing files are `UnderstudyError`s.
         report(UnderstudyError(f"{error.filename or 'the output'}: {error.strerror or error}"))
         ctx.exit(1)
     except KeyboardInterrupt:
@@ -88,6 +88,6 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> None:
     """The entry point of the `understudy` script."""
-    # The solver's matrices are many and small: sharing each among threads costs far more than it gains.
+    # The solver uses many small matrices: multi-threading each one costs far more than it gains.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     cli(prog_name="understudy")

@@ -1,4 +1,4 @@
-"""`understudy convert`: a file as another file."""
+"""`understudy convert`: convert a file to another format."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Write a file as another file.",
+    short_help="Convert a file to another format.",
     epilog="Example: understudy convert 02_01.bvh walk.bvh --drop-reference --fps 30 --to-unit cm",
 )
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @reading_options
 @clip_option
-@click.option("--fps", type=float, help="Frames per second of the output; the movement stays as fast as it is.")
-@click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B not included.")
-@click.option("--drop-reference", is_flag=True, help="Leave out a first frame that only shows a reference pose.")
-@click.option("--to-unit", help="Unit of the output; the input's own if not given.")
-@click.option("--to-up", help="Up axis of the output; the input's own if not given.")
+@click.option("--fps", type=float, help="Frames per second of the output; the motion keeps its speed.")
+@click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B excluded.")
+@click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")
+@click.option("--to-unit", help="Unit of the output [the input's].")
+@click.option("--to-up", help="Up axis of the output [the input's].")
 @json_option
 def convert(
     source: str,
@@ -43,29 +43,31 @@ def convert(
     to_up: str | None,
     as_json: bool,
 ) -> None:
-    """Read IN and write it as OUT, in the format that OUT's ending names.
+    """Read IN and write it as OUT, in the format of OUT's suffix.
 
-    A file written back in its own format keeps its unit, axes, Euler orders and names.
+    A file that is written in its own format keeps its unit, axes, Euler orders and names.
     """
     from understudy.io import read, write
 
-    found = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
-    changed, remarks = recut(found, frames=frames, fps=fps, drop_reference=drop_reference)
+    original = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
+    changed, notes = select_frames(original, frames=frames, fps=fps, drop_reference=drop_reference)
     lost = write(changed, target, unit=to_unit, up=to_up)
     count = 0 if changed.motion is None else changed.motion.num_frames
-    note(remarks)
-    note(found.dropped, "left out")
+    note(notes)
+    note(original.dropped, "left out")
     note(lost, "not kept")
     if as_json:
         rate = None if changed.motion is None else changed.motion.fps
-        remarks = [*remarks, *found.dropped]
-        print_json({"file": target, "frames": count, "fps": rate, "notes": remarks, "not_kept": list(lost)})
+        notes = [*notes, *original.dropped]
+        print_json({"file": target, "frames": count, "fps": rate, "notes": notes, "not_kept": list(lost)})
     else:
         click.echo(f"{target}: {count_of(count, 'frame')}, {count_of(changed.skeleton.num_joints, 'joint')}")
 
 
-def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference: bool) -> tuple[Clip, list[str]]:
-    """A clip with some of its frames, at another rate; and what there is to say about it."""
+def select_frames(
+    clip: Clip, *, frames: slice | None, fps: float | None, drop_reference: bool
+) -> tuple[Clip, list[str]]:
+    """A clip with some of its frames, at another rate; and notes on what was changed."""
     import numpy as np
 
     from understudy.base.errors import MotionError, OptionError
@@ -77,25 +79,25 @@ def recut(clip: Clip, *, frames: slice | None, fps: float | None, drop_reference
         if frames is None and fps is None:
             return clip, []
         raise OptionError("The file holds a character without motion: there are no frames to choose or resample")
-    remarks = []
-    chosen = np.arange(motion.num_frames)[frames or slice(None)]
+    notes = []
+    frame_numbers = np.arange(motion.num_frames)[frames or slice(None)]
     if drop_reference:
-        found = reference_frame(motion)
-        if found is None:
-            remarks.append("no frame looks like a reference pose; none was dropped")
-        elif found in chosen:
-            chosen = chosen[chosen != found]
-            remarks.append(f"frame {found} shows a reference pose and was dropped")
-    if len(chosen) == 0:
+        reference = reference_frame(motion)
+        if reference is None:
+            notes.append("no frame looks like a reference pose; none was dropped")
+        elif reference in frame_numbers:
+            frame_numbers = frame_numbers[frame_numbers != reference]
+            notes.append(f"frame {reference} shows a reference pose and was dropped")
+    if len(frame_numbers) == 0:
         raise MotionError(f"No frame is left to write; the motion has {motion.num_frames}")
-    if len(chosen) < motion.num_frames:
-        motion = motion[chosen]
+    if len(frame_numbers) < motion.num_frames:
+        motion = motion[frame_numbers]
     if fps is not None:
         check_fps(fps)
         motion = motion.resampled(fps)
     if motion is clip.motion:
-        return clip, remarks
-    return replace(clip, motion=motion), remarks
+        return clip, notes
+    return replace(clip, motion=motion), notes
 
 
 COMMAND = convert

@@ -1,4 +1,4 @@
-"""`understudy demo`: a sample walk performed by a child and a giant, with what came of it."""
+"""`understudy demo`: retarget a sample walk to a child and a giant, and report on the results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 TARGETS = ("child", "giant")
-"""The sample characters that perform the demo's motion."""
+"""The sample characters that the motion is retargeted to."""
 
 
-@click.command(short_help="A round through the program, on samples.", epilog="Example: understudy demo -o demo")
-@click.option("-o", "--output", required=True, metavar="DIR", help="Folder to write into; made if it is not there.")
+@click.command(short_help="Show what the program does, on samples.", epilog="Example: understudy demo -o demo")
+@click.option("-o", "--output", required=True, metavar="DIR", help="Output folder; created if it does not exist.")
 @json_option
 def demo(output: str, as_json: bool) -> None:
-    """Make a sample walk, let a child and a giant perform it, write and draw all three, and say how well it went."""
+    """Retarget a sample walk to a child and a giant, write and draw all three motions, and report their quality."""
     from understudy import samples
     from understudy.base.errors import FileError
 
@@ -31,7 +31,7 @@ def demo(output: str, as_json: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(output, None, f"the folder cannot be made: {error.strerror}") from None
+        raise FileError(output, None, f"the folder cannot be created: {error.strerror}") from None
     report = perform(samples.motion("walk"), folder)
     if as_json:
         print_json(report)
@@ -49,7 +49,7 @@ def demo(output: str, as_json: bool) -> None:
 
 
 def perform(scene: Scene, folder: Path) -> dict[str, Any]:
-    """Write a scene, the same performed by others, and pictures into a folder; measure what came through."""
+    """Write a scene, its retargets and pictures into a folder; returns the report."""
     import numpy as np
 
     from understudy.app.scene_file import UNIT, write_scene
@@ -59,28 +59,28 @@ def perform(scene: Scene, folder: Path) -> dict[str, Any]:
     files, lost = write_scene(scene, folder / f"{scene.name}.bvh")
     clip = read(files[0], unit=UNIT, up="Y")
     assert clip.motion is not None
-    apart = fk(clip.motion).positions - fk(scene.motion).positions
+    difference = fk(clip.motion).positions - fk(scene.motion).positions
     performed, motions = {}, {}
     for target in TARGETS:
         file = folder / f"{scene.name}_{target}.bvh"
-        performed[target], motions[target] = retargeted(scene, target, file)
+        performed[target], motions[target] = retarget_sample(scene, target, file)
         files.append(file)
     note(lost, "not kept")
-    files += pictures(scene, motions, folder)
+    files += draw_pictures(scene, motions, folder)
     return {
         "character": scene.motion.skeleton.name,
         "frames": clip.motion.num_frames,
         "fps": scene.motion.fps,
         "contacts": len(scene.contacts),
         "worst_contact_mm": 1000.0 * worst_contact(scene, clip.motion),
-        "worst_joint_mm": 1000.0 * float(np.linalg.norm(apart, axis=-1).max()),
+        "worst_joint_mm": 1000.0 * float(np.linalg.norm(difference, axis=-1).max()),
         "performed_by": performed,
         "files": [str(file) for file in files],
     }
 
 
-def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], Motion]:
-    """Let a sample character perform a sample motion and write it; returns how good it is, and the motion."""
+def retarget_sample(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], Motion]:
+    """Retarget a sample motion to a sample character and write it; returns its quality, and the motion."""
     from understudy.app.output import Progress
     from understudy.app.retarget import write_results
     from understudy.retarget.driver import retarget
@@ -92,26 +92,26 @@ def retargeted(scene: Scene, target: str, path: Path) -> tuple[dict[str, Any], M
     return {**result.quality, "summary": result.summary().splitlines()}, result.motion
 
 
-def pictures(scene: Scene, motions: dict[str, Motion], folder: Path) -> list[Path]:
-    """Draw a scene, and it beside those who performed it; returns the files, none where nothing can be drawn."""
+def draw_pictures(scene: Scene, motions: dict[str, Motion], folder: Path) -> list[Path]:
+    """Draw a scene, and its retargets beside it; returns the files, none if the drawing package is missing."""
     from understudy.base.errors import MissingPackageError
     from understudy.show.picture import draw
 
-    drawn = [folder / f"{scene.name}.png", folder / f"{scene.name}.svg", folder / f"{scene.name}_performed.png"]
+    paths = [folder / f"{scene.name}.png", folder / f"{scene.name}.svg", folder / f"{scene.name}_performed.png"]
     try:
-        for picture in drawn[:2]:
+        for picture in paths[:2]:
             draw(scene, picture, title=scene.about)
         labels = [scene.motion.skeleton.name, *motions]
         title = f"{scene.about}, performed by others"
-        draw([scene.motion, *motions.values()], drawn[2], labels=labels, views=("side",), title=title)
+        draw([scene.motion, *motions.values()], paths[2], labels=labels, views=("side",), title=title)
     except MissingPackageError as error:
         note([f"no pictures: {error.message}; {error.hint}"])
         return []
-    return drawn
+    return paths
 
 
 def worst_contact(scene: Scene, motion: Motion) -> float:
-    """Metres that the first actor's planted points are from their places, at worst, when it moves as given."""
+    """The largest distance in metres of the first actor's planted points from their places."""
     import numpy as np
 
     from understudy.figure.kinematics import fk

@@ -1,4 +1,4 @@
-"""`understudy evaluate`: how good a motion is, whoever made it."""
+"""`understudy evaluate`: measure the quality of any motion."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
 
-WIDTH = 100
-"""Columns that the table fits into."""
+MAX_TABLE_WIDTH = 100
+"""Characters of a line of the table."""
 
 
 @click.command(
-    short_help="Measure how good a motion is.",
+    short_help="Measure the quality of a motion.",
     epilog="Example: understudy evaluate child_walk.bvh --source sample:walk",
 )
 @click.argument("result")
@@ -35,11 +35,9 @@ WIDTH = 100
 @click.option("--source-up", help="Up axis of the source.")
 @click.option("--source-skeleton", metavar="FILE", help="The skeleton's file of the source (AMC).")
 @click.option("--map", "map_file", metavar="FILE", help="Which bones correspond, as `understudy map` writes it.")
-@click.option(
-    "--floor", type=float, metavar="METRES", help="Height of the floor; found from the contacts if not given."
-)
-@click.option("--report", metavar="HTML", help="Write a page too: verdicts, plots, a filmstrip and a player.")
-@click.option("--curves", is_flag=True, help="With --json: the curves over time too.")
+@click.option("--floor", type=float, metavar="METRES", help="Height of the floor [from the contacts].")
+@click.option("--report", metavar="HTML", help="Also write a page: verdicts, plots, a filmstrip and a player.")
+@click.option("--curves", is_flag=True, help="With --json: include the curves over time.")
 @json_option
 def evaluate(
     result: str,
@@ -51,12 +49,12 @@ def evaluate(
     as_json: bool,
     **reading: Any,
 ) -> None:
-    """Measure the motion in RESULT, a file of any program, by itself or against the motion it was made from.
+    """Measure the motion in RESULT, from any program, by itself or against the motion it was made from.
 
-    Feet that slide, float or sink, joints out of their range, limbs through the body, shaking, balance; and against
-    the source: likeness and contacts kept. Each with a verdict: good, noticeable or bad. A motion that is of no use
-    (frozen, mirrored, without its source's contacts) is called failed, and the exit code is 1. Limbs through the body
-    are told by its skin where RESULT has one.
+    Measures feet that slide, float or sink, joints beyond their limits, limbs that pass through the body, jitter and
+    balance; and against the source similarity and kept contacts. Each metric gets a verdict: good, noticeable or bad.
+    An unusable motion (frozen, mirrored, without its source's contacts) is reported as failed, and the exit code is 1.
+    Limbs that pass through the body are measured with the skin if RESULT has one.
     """
     from understudy.correspondence.map_file import read_map
     from understudy.metrics import evaluate as measure
@@ -64,31 +62,33 @@ def evaluate(
     if source is None and (map_file or any(reading[f"source_{key}"] for key in ("unit", "up", "skeleton"))):
         raise click.UsageError("--map and the options of the source need --source.")
     common = {"lenient": reading["lenient"]}
-    own = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
-    motion, contacts, meshes = load(result, **own, **common)
-    before: Motion | None = None
+    result_reading = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
+    motion, contacts, meshes = load(result, **result_reading, **common)
+    source_motion: Motion | None = None
     source_meshes: tuple[Mesh, ...] = ()
     if source is not None:
-        theirs = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
-        before, contacts, source_meshes = load(source, **theirs, **common)
-    whole = None
-    if map_file is not None and before is not None:
-        whole = read_map(map_file, before.skeleton, motion.skeleton)
-    found = measure(motion, before, whole, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes)
+        source_reading = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
+        source_motion, contacts, source_meshes = load(source, **source_reading, **common)
+    pairs = None
+    if map_file is not None and source_motion is not None:
+        pairs = read_map(map_file, source_motion.skeleton, motion.skeleton)
+    evaluation = measure(
+        motion, source_motion, pairs, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes
+    )
     if report is not None:
-        write_report(report, found, (result, motion), (source, before), contacts)
+        write_report(report, evaluation, (result, motion), (source, source_motion), contacts)
     if as_json:
-        print_json({"file": result, "source": source, **found.data(curves=curves)})
+        print_json({"file": result, "source": source, **evaluation.data(curves=curves)})
     else:
-        click.echo("\n".join(table(found, result, source)))
-    note(found.notes)
-    note(found.failures, "failed")
-    if not found.usable:
+        click.echo("\n".join(table(evaluation, result, source)))
+    note(evaluation.notes)
+    note(evaluation.failures, "failed")
+    if not evaluation.usable:
         click.get_current_context().exit(1)
 
 
 def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None, tuple[Mesh, ...]]:
-    """A motion by the name of its file or sample, the contacts that a sample brings, and the skin that a file holds."""
+    """The motion of a file or sample, the contacts of a sample, and the skin of a file."""
     from understudy.base.errors import MotionError
     from understudy.io import read
     from understudy.io.guess import reference_frame
@@ -109,19 +109,19 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None,
 
 def write_report(
     path: str,
-    found: Report,
+    evaluation: Report,
     result: tuple[str, Motion],
     source: tuple[str | None, Motion | None],
     contacts: tuple[Contact, ...] | None,
 ) -> None:
-    """Write the page on an evaluation; known contacts are the source's where there is one."""
+    """Write the page of an evaluation; the contacts belong to the source if there is one, else to the result."""
     from understudy.show.page import write_page
 
     missing = write_page(
         path,
         result[1],
         source[1],
-        found.data(curves=True),
+        evaluation.data(curves=True),
         labels=[name.replace("\\", "/").rpartition("/")[2] for name in (source[0] or "source", result[0])],
         contacts=contacts if source[1] is None else None,
         source_contacts=None if source[1] is None else contacts,
@@ -130,21 +130,21 @@ def write_report(
 
 
 def table(report: Report, result: str, source: str | None) -> list[str]:
-    """The verdicts in a table: metric, verdict, and what it means in words."""
+    """The verdicts as a table: metric, verdict, explanation."""
     against = "by itself" if source is None else f"against {source}"
     lines = [f"{result}: {report.frames} frames at {report.fps:g} a second, {against}", ""]
-    wide = max(len(m.title) for m in report.measurements)
-    for each in sorted(report.measurements, key=lambda m: not m.figures):
-        cells = textwrap.wrap(each.words, WIDTH - wide - 14)
-        verdict = f"{each.verdict:<10}"
-        coloured = warn_style(verdict, COLOURS[each.verdict]) if each.verdict in COLOURS else verdict
-        lines.append(f"{each.title:<{wide}}  {coloured}  {cells[0]}")
-        lines += [" " * (wide + 14) + cell for cell in cells[1:]]
+    title_width = max(len(m.title) for m in report.measurements)
+    for measurement in sorted(report.measurements, key=lambda m: not m.figures):
+        cells = textwrap.wrap(measurement.words, MAX_TABLE_WIDTH - title_width - 14)
+        verdict = f"{measurement.verdict:<10}"
+        coloured = warn_style(verdict, COLOURS[measurement.verdict]) if measurement.verdict in COLOURS else verdict
+        lines.append(f"{measurement.title:<{title_width}}  {coloured}  {cells[0]}")
+        lines += [" " * (title_width + 14) + cell for cell in cells[1:]]
     if not report.usable:
-        said = "failed: of no use, whatever the other figures say"
+        conclusion = "failed: unusable, whatever the other figures say"
     else:
-        said = f"verdict: {report.verdict}"
-    return [*lines, "", said]
+        conclusion = f"verdict: {report.verdict}"
+    return [*lines, "", conclusion]
 
 
 COMMAND = evaluate

@@ -1,4 +1,4 @@
-"""`understudy info`: what is in a file."""
+"""`understudy info`: show the content of a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from understudy.io.clip import Clip
 
 
-@click.command(short_help="Show what a file holds.", epilog="Example: understudy info walk.bvh --unit cm")
+@click.command(short_help="Show the content of a file.", epilog="Example: understudy info walk.bvh --unit cm")
 @click.argument("file")
 @reading_options
 @clip_option
@@ -29,7 +29,7 @@ def info(
     clip: str | None,
     as_json: bool,
 ) -> None:
-    """Show what a character or motion FILE holds: joints, frames, animations, meshes, unit, size, oddities."""
+    """Show the content of a character or motion FILE: joints, frames, animations, meshes, unit, size, oddities."""
     from understudy.io import read
 
     data = describe(read(file, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip), file)
@@ -43,7 +43,7 @@ def info(
 
 
 def describe(clip: Clip, name: str) -> dict[str, Any]:
-    """Everything that `info` says about a clip, as plain data."""
+    """Everything that `info` prints about a clip, as plain data."""
     from understudy.figure.measures import height, leg_length, rest_pose_kind
 
     motion = clip.motion
@@ -71,7 +71,7 @@ def describe(clip: Clip, name: str) -> dict[str, Any]:
 
 
 def posed_height(motion: Motion) -> float:
-    """Metres from the lowest to the highest point of the body, as it usually is while it moves."""
+    """Median over the motion of the distance in metres from the lowest to the highest point of the body."""
     import numpy as np
 
     from understudy.figure.kinematics import fk
@@ -103,7 +103,7 @@ def joints_of(clip: Clip) -> list[dict[str, Any]]:
 
 
 def summary(data: dict[str, Any]) -> str:
-    """The figures of a clip, a line each."""
+    """The properties of a clip, one a line."""
     frames = "none: a character only"
     if data["frames"]:
         frames = f"{data['frames']} at {data['fps']:.6g} fps, {data['duration']:.2f} s"
@@ -128,21 +128,21 @@ def summary(data: dict[str, Any]) -> str:
 
 
 def tree(joints: list[dict[str, Any]]) -> list[str]:
-    """The joints as a tree, a line each: name, kind, length in metres, channels, ends."""
+    """The joints as a tree, one a line: name, kind, length in metres, channels, ends."""
     fork, last, bar = ("├─ ", "└─ ", "│  ") if _can_print("├└│") else ("+- ", "`- ", "|  ")
     children: dict[str | None, list[dict[str, Any]]] = {}
     for joint in joints:
         children.setdefault(joint["parent"], []).append(joint)
     rows: list[tuple[str, dict[str, Any]]] = []
-    # A stack instead of recursion: a chain may have more joints than Python allows calls.
+    # A stack instead of recursion: a chain may have more joints than the recursion limit of Python.
     stack = [(root, "", "") for root in reversed(children[None])]
     while stack:
-        joint, lead, below = stack.pop()
-        rows.append((lead + joint["name"], joint))
-        under = children.get(joint["name"], [])
-        for i, child in reversed(list(enumerate(under))):
-            ends = i == len(under) - 1
-            stack.append((child, below + (last if ends else fork), below + ("   " if ends else bar)))
+        joint, prefix, indent = stack.pop()
+        rows.append((prefix + joint["name"], joint))
+        siblings = children.get(joint["name"], [])
+        for i, child in reversed(list(enumerate(siblings))):
+            is_last = i == len(siblings) - 1
+            stack.append((child, indent + (last if is_last else fork), indent + ("   " if is_last else bar)))
     width = min(max(len(text) for text, _ in rows), 60)
     return [f"  {text:<{width}}  {_columns(joint)}".rstrip() for text, joint in rows]
 
@@ -154,29 +154,29 @@ def _columns(joint: dict[str, Any]) -> str:
 
 
 def _channels(clip: Clip) -> list[list[str]]:
-    """Each joint's channels as its file names them; empty where the format's layout does not tell."""
-    told = getattr(clip.layout, "channels", None)
-    if told is None:
+    """The channels of each joint as the file names them; empty if the format has no channels."""
+    layout = getattr(clip.layout, "channels", None)
+    if layout is None:
         return [[] for _ in clip.skeleton.names]
-    if not callable(told):
-        return [list(names) for names in told]
-    found: list[list[str]] = []
+    if not callable(layout):
+        return [list(names) for names in layout]
+    channels: list[list[str]] = []
     for name in clip.skeleton.names:
         try:
-            found.append(list(told(name)))
+            channels.append(list(layout(name)))
         except (KeyError, StopIteration):
-            found.append([])
-    return found
+            channels.append([])
+    return channels
 
 
 def _short(channels: list[str]) -> str:
-    """Channels as letters: small for positions, capital for rotations, in the file's order."""
+    """Channels as letters in the file's order: lower case for positions, upper case for rotations."""
     letters = []
     for name in channels:
-        low = name.lower()
-        turns = low.endswith("rotation") or low in ("rx", "ry", "rz")
-        axis = low[0] if len(low) > 2 else low[-1]
-        letters.append(axis.upper() if turns else axis)
+        lower = name.lower()
+        rotates = lower.endswith("rotation") or lower in ("rx", "ry", "rz")
+        axis = lower[0] if len(lower) > 2 else lower[-1]
+        letters.append(axis.upper() if rotates else axis)
     return "".join(letters)
 
 

@@ -1,4 +1,4 @@
-"""`understudy map`: which bones of one character play which bones of another."""
+"""`understudy map`: suggest the correspondence between the bones of two characters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from understudy.io.clip import Clip
 
 
-DOUBTFUL = 0.6
-"""Confidence below which a pair is worth a look."""
+MIN_CONFIDENCE = 0.6
+"""Confidence below which a pair should be checked by the user."""
 
-WIDTH = 100
-"""Columns that the table fits into where names allow."""
+MAX_TABLE_WIDTH = 100
+"""Characters of a line of the table; long names may exceed it."""
+
+MAX_COLUMN_WIDTH = 30
+"""Characters of a column of names."""
 
 
 @click.command(
@@ -31,7 +34,7 @@ WIDTH = 100
 )
 @click.argument("source")
 @click.argument("target")
-@click.option("-o", "--output", metavar="FILE", help="Where to write the map to be edited: .toml.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write the map for editing: .toml.")
 @reading_options
 @click.option("--target-unit", help="Unit of TARGET, as --unit.")
 @click.option("--target-up", help="Up axis of TARGET.")
@@ -40,37 +43,42 @@ WIDTH = 100
 def map_(source: str, target: str, output: str | None, as_json: bool, **reading: Any) -> None:
     """Suggest which bones of SOURCE correspond to which bones of TARGET: files, or samples as sample:NAME.
 
-    Each pair comes with how sure it is, from 0 to 1, and why. With -o the map is written as a file to be edited.
+    Each pair comes with a confidence from 0 to 1 and a reason. With -o the map is written to a file for editing.
     """
     from understudy.correspondence.map_file import write_map
     from understudy.correspondence.suggest import suggest
 
     if output is not None and Path(output).suffix.lower() != ".toml":
         raise click.UsageError(f"A map is written as .toml; got `{output}`.")
-    mine, its = load_both(source, target, reading)
-    found = suggest(mine.skeleton, its.skeleton, source_motion=mine.motion, target_motion=its.motion)
+    source_clip, target_clip = load_both(source, target, reading)
+    correspondence = suggest(
+        source_clip.skeleton,
+        target_clip.skeleton,
+        source_motion=source_clip.motion,
+        target_motion=target_clip.motion,
+    )
     if output is not None:
-        write_map(found, output, source, target)
-    data = describe(found, source, target)
+        write_map(correspondence, output, source, target)
+    data = describe(correspondence, source, target)
     if as_json:
         print_json(data)
     else:
         click.echo("\n".join(report(data)))
         if output is not None:
-            click.echo(f"\n{output}: {count_of(len(found.pairs), 'pair')}")
+            click.echo(f"\n{output}: {count_of(len(correspondence.pairs), 'pair')}")
     note(doubts(data))
 
 
 def load_both(source: str, target: str, reading: dict[str, Any]) -> tuple[Clip, Clip]:
-    """Both characters, with their motion where there is one."""
+    """Both characters, with their motions if they have any."""
     common = {"lenient": reading["lenient"]}
-    mine = {key: reading[key] for key in ("unit", "up", "skeleton")}
-    its = {key: reading[f"target_{key}"] for key in ("unit", "up", "skeleton")}
-    return load_character(source, **mine, **common), load_character(target, **its, **common)
+    source_reading = {key: reading[key] for key in ("unit", "up", "skeleton")}
+    target_reading = {key: reading[f"target_{key}"] for key in ("unit", "up", "skeleton")}
+    return load_character(source, **source_reading, **common), load_character(target, **target_reading, **common)
 
 
 def load_character(name: str, **reading: Any) -> Clip:
-    """A character by the name of its file or sample; a sample motion brings its first actor, or the one named."""
+    """The character of a file or sample; of a sample motion the named actor, else the first."""
     from understudy.base.errors import UnknownNameError, nearest_names
     from understudy.io import Clip, read
     from understudy.retarget.actor import SAMPLE, sample_scene
@@ -90,15 +98,23 @@ def load_character(name: str, **reading: Any) -> Clip:
     return Clip.of(character(title))
 
 
-def describe(found: Correspondence, source: str, target: str) -> dict[str, Any]:
+def describe(correspondence: Correspondence, source: str, target: str) -> dict[str, Any]:
     """A map as plain data."""
     from understudy.correspondence.by_name import convention
 
-    assert found.root is not None
+    assert correspondence.root is not None
     return {
-        "source": {"file": source, "bones": found.source.num_joints, "names": convention(found.source)},
-        "target": {"file": target, "bones": found.target.num_joints, "names": convention(found.target)},
-        "root": {"source": list(found.root.source), "target": list(found.root.target)},
+        "source": {
+            "file": source,
+            "bones": correspondence.source.num_joints,
+            "names": convention(correspondence.source),
+        },
+        "target": {
+            "file": target,
+            "bones": correspondence.target.num_joints,
+            "names": convention(correspondence.target),
+        },
+        "root": {"source": list(correspondence.root.source), "target": list(correspondence.root.target)},
         "pairs": [
             {
                 "source": list(pair.source),
@@ -106,44 +122,48 @@ def describe(found: Correspondence, source: str, target: str) -> dict[str, Any]:
                 "confidence": pair.confidence,
                 "reason": pair.reason,
             }
-            for pair in found.pairs
+            for pair in correspondence.pairs
         ],
-        "unmatched": {"source": list(found.unmatched("source")), "target": list(found.unmatched("target"))},
+        "unmatched": {
+            "source": list(correspondence.unmatched("source")),
+            "target": list(correspondence.unmatched("target")),
+        },
     }
 
 
 def report(data: dict[str, Any]) -> list[str]:
-    """The map as a table, and below it the bones in no pair."""
+    """The map as a table, and below it the unmatched bones."""
     lines = []
     for side in ("source", "target"):
-        who = data[side]
-        lines.append(f"{side:<10} {who['file']}: {count_of(who['bones'], 'bone')}, names: {who['names']}")
+        character = data[side]
+        bones = count_of(character["bones"], "bone")
+        lines.append(f"{side:<10} {character['file']}: {bones}, names: {character['names']}")
     rows = [
         (", ".join(pair["source"]), ", ".join(pair["target"]), f"{pair['confidence']:.2f}", _short(pair["reason"]))
         for pair in data["pairs"]
     ]
-    lines += ["", *_table(("source", "target", "sure", "why"), rows)]
+    lines += ["", *_table(("source", "target", "confidence", "reason"), rows)]
     for side in ("source", "target"):
-        left = data["unmatched"][side]
-        lines += ["", f"in no pair, of the {side}: {'none' if not left else ''}".rstrip()]
-        lines += textwrap.wrap(", ".join(left), WIDTH, initial_indent="  ", subsequent_indent="  ")
+        unmatched = data["unmatched"][side]
+        lines += ["", f"unmatched bones of the {side}: {'none' if not unmatched else ''}".rstrip()]
+        lines += textwrap.wrap(", ".join(unmatched), MAX_TABLE_WIDTH, initial_indent="  ", subsequent_indent="  ")
     return lines
 
 
 def _short(reason: str) -> str:
-    """A reason without the names in brackets at its end, which the table shows."""
+    """A reason without the names in brackets at its end, which the table already shows."""
     return reason.partition(" (")[0]
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows under their heads; long lists of bones and reasons are continued on lines of their own."""
-    widths = [min(max(len(row[i]) for row in [head, *rows]), 30) for i in range(3)]
-    last = max(WIDTH - sum(widths) - 6, 30)
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """The lines of a table with four columns; long cells are wrapped."""
+    widths = [min(max(len(row[i]) for row in [header, *rows]), MAX_COLUMN_WIDTH) for i in range(3)]
+    last_width = max(MAX_TABLE_WIDTH - sum(widths) - 6, MAX_COLUMN_WIDTH)
     lines = []
-    for row in [head, *rows]:
+    for row in [header, *rows]:
         cells = [
             textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-            for text, width in zip(row, [*widths, last])
+            for text, width in zip(row, [*widths, last_width])
         ]
         for i in range(max(len(cell) for cell in cells)):
             parts = [cell[i] if i < len(cell) else "" for cell in cells]
@@ -153,14 +173,14 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def doubts(data: dict[str, Any]) -> list[str]:
-    """What is worth a look before the map is used."""
-    doubtful = [pair for pair in data["pairs"] if pair["confidence"] < DOUBTFUL]
+    """A note on the pairs of low confidence, if there are any."""
+    doubtful = [pair for pair in data["pairs"] if pair["confidence"] < MIN_CONFIDENCE]
     if not doubtful:
         return []
     worst = min(doubtful, key=lambda pair: float(pair["confidence"]))
-    named = f"{', '.join(worst['source'])} -> {', '.join(worst['target'])}"
-    least = f"least sure is {named} ({worst['confidence']:.2f})"
-    return [f"{count_of(len(doubtful), 'pair')} below {DOUBTFUL}: look at the map and edit it; {least}"]
+    bones = f"{', '.join(worst['source'])} -> {', '.join(worst['target'])}"
+    lowest = f"the lowest is {bones} ({worst['confidence']:.2f})"
+    return [f"{count_of(len(doubtful), 'pair')} of confidence below {MIN_CONFIDENCE}: check the map; {lowest}"]
 
 
 COMMAND = map_

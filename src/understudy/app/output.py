@@ -1,4 +1,4 @@
-"""One line on stderr that says how far long work is, where somebody is watching."""
+"""Output of commands: JSON, notes, and the progress line."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import click
 
 
 def print_json(data: Any) -> None:
-    """Print data as JSON, the only thing on stdout."""
+    """Print data as JSON on stdout."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def note(sentences: Iterable[str], word: str = "note") -> None:
-    """Print remarks on stderr, a line each."""
+    """Print sentences on stderr, one a line, each after a word such as `note:`."""
     for sentence in sentences:
         click.echo(f"{warn_style(f'{word}:', 'yellow')} {sentence}", err=True)
 
 
 def warn_style(text: str, colour: str) -> str:
-    """Text in bold colour; click takes the colour away where the output is no terminal or NO_COLOR is set."""
+    """Text in bold colour; click removes the colour if the output is no terminal or NO_COLOR is set."""
     return click.style(text, fg=colour, bold=True)
 
 
@@ -36,11 +36,11 @@ def count_of(number: int, noun: str) -> str:
 
 
 def check_output(path: str | None, *, motion: bool = True) -> None:
-    """Refuse, before any work is done, a file that cannot be written.
+    """Refuse an output file that cannot be written, before any work is done.
 
     Args:
-        path: Where a result is to go; None for one that nobody wants.
-        motion: Whether it is to hold a motion, so that its ending must name a format for one.
+        path: The output file; None for none.
+        motion: Whether it is a motion file, whose suffix must be that of a writable format.
     """
     from understudy.base.errors import FileError
     from understudy.io.files import format_of
@@ -55,26 +55,27 @@ def check_output(path: str | None, *, motion: bool = True) -> None:
         raise FileError(path, None, f"there is no folder `{Path(path).parent}` to write it into")
 
 
-AFTER = 1.0
-"""Seconds that work takes before anything is said."""
+PROGRESS_DELAY_SECONDS = 1.0
+"""Time before the progress line appears."""
 
-EVERY = 0.1
-"""Seconds between two looks."""
+PROGRESS_UPDATE_SECONDS = 0.1
+"""Time between two updates of the progress line."""
 
-WIDTH = 24
+BAR_WIDTH = 24
 """Characters of the bar."""
 
 
 class Progress:
-    """Told what is done and how much of it; shows a line on a terminal after a second, and takes it away at the end.
+    """A progress line on stderr, which appears after a second and is removed at the end.
 
-    Used as a context, and called as a solver calls its watch. Where stderr is no terminal nothing is shown.
+    Use it as a context, and pass it as `watch` to a solver, which calls it with a text and a share from 0 to 1. It
+    shows nothing if stderr is no terminal.
     """
 
     def __init__(self) -> None:
         self.shown = sys.stderr.isatty()
         self._text, self._share = "", 0.0
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -95,19 +96,19 @@ class Progress:
         self._text, self._share = text, min(max(share, 0.0), 1.0)
 
     def _draw(self) -> None:
-        drawn = 0
-        while not self._done.wait(EVERY):
-            seconds = time.monotonic() - self._began
-            if seconds < AFTER:
+        length = 0
+        while not self._done.wait(PROGRESS_UPDATE_SECONDS):
+            seconds = time.monotonic() - self._start
+            if seconds < PROGRESS_DELAY_SECONDS:
                 continue
             line = bar(self._text, self._share, seconds)
-            click.echo("\r" + line.ljust(drawn), err=True, nl=False)
-            drawn = len(line)
-        if drawn:
-            click.echo("\r" + " " * drawn + "\r", err=True, nl=False)
+            click.echo("\r" + line.ljust(length), err=True, nl=False)
+            length = len(line)
+        if length:
+            click.echo("\r" + " " * length + "\r", err=True, nl=False)
 
 
 def bar(text: str, share: float, seconds: float) -> str:
-    """The line: a bar, the share, the seconds and what is being done."""
-    full = round(WIDTH * share)
-    return f"[{'#' * full}{'.' * (WIDTH - full)}] {100 * share:3.0f} %  {seconds:.0f} s  {text}"
+    """The progress line: a bar, the share in percent, the seconds, and a text."""
+    full = round(BAR_WIDTH * share)
+    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {100 * share:3.0f} %  {seconds:.0f} s  {text}"

@@ -1,4 +1,4 @@
-"""`understudy picture`: motions drawn as stick figures."""
+"""`understudy picture`: draw motions as stick figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 SAMPLE = "sample:"
-"""What stands before the name of a sample where a file could be."""
+"""The prefix of sample names in place of a file."""
 
 
 @click.command(
@@ -25,7 +25,7 @@ SAMPLE = "sample:"
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", required=True, metavar="PICTURE", help="Where to write: .png or .svg.")
 @reading_options
-@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B not included.")
+@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B excluded.")
 @click.option("--count", type=click.IntRange(1, 200), default=8, show_default=True, help="How many poses.")
 @click.option("--views", default="side,front,top", show_default=True, help="Views to draw, with commas.")
 @click.option(
@@ -33,12 +33,12 @@ SAMPLE = "sample:"
     type=click.Choice(["filmstrip", "overlay", "both"]),
     default="both",
     show_default=True,
-    help="Poses side by side in every view; or at their true places; or the first view one way and all the other.",
+    help="filmstrip: poses side by side; overlay: poses in place; both: filmstrip of the first view, overlay of all.",
 )
 @click.option("--title", default="", help="A line over everything.")
-@click.option("--together", is_flag=True, help="All characters in one picture, instead of a row each.")
-@click.option("--contacts", metavar="JSON", help="Contacts to mark where they are planted, as `samples` writes them.")
-@click.option("--keep-reference", is_flag=True, help="Draw a first frame that only shows a reference pose too.")
+@click.option("--together", is_flag=True, help="All characters in one picture, instead of one row each.")
+@click.option("--contacts", metavar="JSON", help="Contacts to mark, as `samples` writes them.")
+@click.option("--keep-reference", is_flag=True, help="Also draw a first frame that only shows a reference pose.")
 @json_option
 def picture(
     files: tuple[str, ...],
@@ -65,11 +65,11 @@ def picture(
     from understudy.show.picture import draw
 
     reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
-    # Who names frames counts them as the file does, so none may be left out before.
-    shown = [load(file, reading, keep_reference or frames is not None) for file in files]
+    # Frame numbers given by the user count from the file's first frame, so that no frame may be dropped before.
+    motions = [load(file, reading, keep_reference or frames is not None) for file in files]
     labels = [file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2] for file in files]
     draw(
-        shown,
+        motions,
         output,
         labels=labels,
         frames=frames,

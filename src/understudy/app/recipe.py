@@ -1,4 +1,4 @@
-"""`understudy recipe`: everything that can be chosen about a retarget, written down to be edited."""
+"""`understudy recipe`: write a recipe, a file with all options of a retarget."""
 
 from __future__ import annotations
 
@@ -17,75 +17,78 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Write a recipe to be edited.",
+    short_help="Write a recipe for editing.",
     epilog="Example: understudy recipe sample:walk sample:child -o walk.toml && "
     "understudy retarget --recipe walk.toml -o child_walk.bvh",
 )
 @click.argument("source")
 @click.argument("target", required=False)
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write the recipe: .toml.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Output file: .toml.")
 @click.option(
     "--also",
     multiple=True,
     nargs=3,
     metavar="NAME SOURCE TARGET",
-    help="A further actor; TARGET may be a scale, or `same` for one who keeps the motion.",
+    help="A further actor; TARGET may be a scale, or `same` for an actor that keeps its motion.",
 )
-@click.option("--name", default="", help="What the first actor is called; needed beside others.")
-@click.option("--contacts", metavar="JSON", help="Contacts and props in place of found ones, as `samples` writes them.")
+@click.option("--name", default="", help="Name of the first actor; needed if there are others.")
+@click.option(
+    "--contacts", metavar="JSON", help="Contacts and props instead of detected ones, as `samples` writes them."
+)
 @retarget_options
 @json_option
-def recipe(**given: Any) -> None:
-    """Write a recipe for TARGET to perform the motion of SOURCE: every option, explained, and every contact found.
+def recipe(**arguments: Any) -> None:
+    """Write a recipe that retargets SOURCE to TARGET, with every option explained and every detected contact.
 
-    Run unchanged, by `understudy retarget --recipe FILE -o OUT`, it gives what `understudy retarget SOURCE TARGET`
-    gives. In place of TARGET, --scale takes SOURCE's own character larger or smaller.
+    Unchanged, `understudy retarget --recipe FILE -o OUT` gives the result of `understudy retarget SOURCE TARGET`.
+    Instead of TARGET, --scale scales SOURCE's character.
     """
     from understudy.recipe import write_recipe
     from understudy.recipe.writing import named_from
     from understudy.retarget.driver import prepare
 
-    if Path(given["output"]).suffix.lower() != ".toml":
-        raise click.UsageError(f"A recipe is written as .toml; got `{given['output']}`.")
-    whole = gather(given)
-    prepared = prepare(whole)
+    if Path(arguments["output"]).suffix.lower() != ".toml":
+        raise click.UsageError(f"A recipe is written as .toml; got `{arguments['output']}`.")
+    draft = gather(arguments)
+    prepared = prepare(draft)
     contacts = prepared.contacts
-    props = whole.props or sample_props(prepared.actors)
-    named = named_from(replace(whole, contacts=contacts, props=props), Path(given["output"]).parent)
-    write_recipe(named, given["output"])
+    props = draft.props or sample_props(prepared.actors)
+    complete = replace(draft, contacts=contacts, props=props)
+    write_recipe(named_from(complete, Path(arguments["output"]).parent), arguments["output"])
     note(prepared.notes)
-    if given["as_json"]:
-        counts = {"actors": len(whole.actors), "contacts": len(contacts), "props": len(props)}
-        print_json({"file": given["output"], **counts})
+    if arguments["as_json"]:
+        counts = {"actors": len(draft.actors), "contacts": len(contacts), "props": len(props)}
+        print_json({"file": arguments["output"], **counts})
     else:
-        counted = ((whole.actors, "actor"), (contacts, "contact"), (props, "prop"))
-        said = ", ".join(count_of(len(things), noun) for things, noun in counted)
-        click.echo(f"{given['output']}: {said}")
+        entries = ((draft.actors, "actor"), (contacts, "contact"), (props, "prop"))
+        counts_text = ", ".join(count_of(len(items), noun) for items, noun in entries)
+        click.echo(f"{arguments['output']}: {counts_text}")
 
 
-def gather(given: dict[str, Any]) -> Recipe:
-    """The recipe that the command line asks for, with all its actors."""
-    whole = make_recipe(given)
-    first = replace(whole.actors[0], name=given["name"])
-    whole = replace(whole, actors=(first, *(_further(*each) for each in given["also"])))
-    if len(whole.actors) > 1 and not given["name"]:
-        raise click.UsageError("Several actors need names: give the first one's with --name.")
-    if given["contacts"]:
+def gather(arguments: dict[str, Any]) -> Recipe:
+    """The recipe of the command line, with all actors."""
+    recipe = make_recipe(arguments)
+    first = replace(recipe.actors[0], name=arguments["name"])
+    recipe = replace(recipe, actors=(first, *(_make_actor(*words) for words in arguments["also"])))
+    if len(recipe.actors) > 1 and not arguments["name"]:
+        raise click.UsageError("Several actors need names: name the first one with --name.")
+    if arguments["contacts"]:
         from understudy.app.scene_file import read_contacts
         from understudy.retarget.actor import load, shifted
 
-        names = [actor.name for actor in whole.actors]
-        found = [c for c in read_contacts(given["contacts"]) if c.actor in names or not c.actor or len(names) == 1]
+        names = [actor.name for actor in recipe.actors]
+        contacts = [
+            c for c in read_contacts(arguments["contacts"]) if c.actor in names or not c.actor or len(names) == 1
+        ]
         if len(names) == 1:
-            found = [replace(contact, actor=names[0]) for contact in found if contact.other is None]
-        props = file_props(given["contacts"])
-        first_one = load(whole.actors[0], whole.reading, whole.folder)
-        kept = shifted(tuple(found), first_one.start, first_one.motion.duration)
-        whole = replace(whole, contacts=kept, props=props)
-    return whole
+            contacts = [replace(contact, actor=names[0]) for contact in contacts if contact.other is None]
+        first_actor = load(recipe.actors[0], recipe.reading, recipe.folder)
+        shifted_contacts = shifted(tuple(contacts), first_actor.start, first_actor.motion.duration)
+        recipe = replace(recipe, contacts=shifted_contacts, props=file_props(arguments["contacts"]))
+    return recipe
 
 
-def _further(name: str, source: str, target: str) -> Any:
+def _make_actor(name: str, source: str, target: str) -> Any:
     from understudy.base.errors import OptionError
     from understudy.retarget.actor import parse_scale
     from understudy.retarget.spec import ActorSpec
@@ -99,7 +102,7 @@ def _further(name: str, source: str, target: str) -> Any:
 
 
 def file_props(path: str) -> tuple[PropEntry, ...]:
-    """The props of a file that `samples` wrote; one that moves keeps its path there."""
+    """The props of a file that `samples` wrote; the entry of a moving prop refers to the file."""
     import json
 
     import numpy as np
@@ -109,31 +112,30 @@ def file_props(path: str) -> tuple[PropEntry, ...]:
     from understudy.retarget.spec import PropEntry
 
     with open_to_read(path) as stream:
-        listed = json.load(stream).get("props", [])
-    found = []
+        props = json.load(stream).get("props", [])
+    entries = []
     try:
-        for prop in listed:
-            sizes, positions, turns = (np.array(prop[key], float) for key in ("sizes", "positions", "rotations"))
-            placed: dict[str, Any] = {"positions": positions, "rotations": turns}
-            where = {"path": path} if positions.ndim == 3 else placed
-            found.append(PropEntry(name=prop["name"], sizes=sizes, **where))
+        for prop in props:
+            sizes, positions, rotations = (np.array(prop[key], float) for key in ("sizes", "positions", "rotations"))
+            fixed: dict[str, Any] = {"positions": positions, "rotations": rotations}
+            where = {"path": path} if positions.ndim == 3 else fixed
+            entries.append(PropEntry(name=prop["name"], sizes=sizes, **where))
     except (KeyError, TypeError, ValueError) as error:
-        raise FileError(path, None, f"holds no props as `samples` writes them: {error}") from None
-    return tuple(found)
+        raise FileError(path, None, f"holds no props in the form that `samples` writes: {error}") from None
+    return tuple(entries)
 
 
-def sample_props(cast: tuple[ActorData, ...]) -> tuple[PropEntry, ...]:
-    """The props that samples bring."""
+def sample_props(actors: tuple[ActorData, ...]) -> tuple[PropEntry, ...]:
+    """The props of the samples among the actors."""
     from understudy.retarget.spec import PropEntry
 
-    found = {}
-    for each in cast:
-        for prop in each.props:
-            still = prop.positions.ndim == 2
-            placed: dict[str, Any] = {"positions": prop.positions, "rotations": prop.rotations}
-            where = placed if still else {"path": each.spec.source}
-            found[prop.name] = PropEntry(name=prop.name, sizes=prop.sizes, **where)
-    return tuple(found.values())
+    entries = {}
+    for actor in actors:
+        for prop in actor.props:
+            fixed: dict[str, Any] = {"positions": prop.positions, "rotations": prop.rotations}
+            where = fixed if prop.positions.ndim == 2 else {"path": actor.spec.source}
+            entries[prop.name] = PropEntry(name=prop.name, sizes=prop.sizes, **where)
+    return tuple(entries.values())
 
 
 COMMAND = recipe

@@ -1,4 +1,4 @@
-"""`understudy retarget`: a motion performed by another character."""
+"""`understudy retarget`: retarget a motion to another character."""
 
 from __future__ import annotations
 
@@ -17,72 +17,72 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Make a character perform a motion.",
+    short_help="Retarget a motion to a character.",
     epilog="Example: understudy retarget sample:walk sample:child -o child_walk.bvh --plants free",
 )
 @click.argument("source", required=False)
 @click.argument("target", required=False)
-@click.option("-o", "--output", required=True, metavar="OUT", help="Where to write; the ending tells the format.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="Output file; its suffix determines the format.")
 @retarget_options
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
-@click.option("--report", metavar="FILE", help="Write the quality report too, as JSON or text by the ending.")
+@click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
 @json_option
-def retarget(**given: Any) -> None:
-    """Make TARGET perform the motion of SOURCE, feet planted and limbs in their limits, and say how well it went.
+def retarget(**arguments: Any) -> None:
+    """Retarget the motion of SOURCE to TARGET with feet planted and joints within limits, and report the quality.
 
-    SOURCE is a motion file, TARGET a character or motion file of any structure; or a sample as sample:NAME. Which bones
-    correspond is found by names and by shape (`understudy map` shows it, --map FILE sets it). In place of TARGET,
-    --scale takes SOURCE's own character larger or smaller, all of it or by parts: legs, arms, trunk, head, feet, hands,
-    or joints by name (the bone that leads to the joint). Several actors, props and constraints are given in a recipe.
+    SOURCE is a motion file, TARGET a character or motion file of any structure; both may be a sample as sample:NAME.
+    The correspondence of bones is found from names and shape (`understudy map` shows it, --map FILE sets it). Instead
+    of TARGET, --scale scales SOURCE's character, all of it or by parts: legs, arms, trunk, head, feet, hands, or
+    joints by name (the bone that leads to the joint). Several actors, props and constraints need a recipe.
     """
-    perform(make_recipe(given), given)
+    perform(make_recipe(arguments), arguments)
 
 
-def perform(recipe: Recipe, given: dict[str, Any]) -> None:
-    """Solve a recipe, write its results and print how good they are."""
+def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
+    """Solve a recipe, write its results and print their quality."""
     from understudy.retarget.driver import prepare
     from understudy.retarget.quality import summary
 
-    check_output(given["output"])
-    check_output(given.get("report"), motion=False)
-    variants, said = [], []
+    check_output(arguments["output"])
+    check_output(arguments.get("report"), motion=False)
+    variants, not_kept = [], []
     with Progress() as progress:
         progress("reading", 0.0)
         prepared = prepare(recipe)
         spacings = prepared.spacings()
         for spacing in spacings:
             result = prepared.solve(spacing, progress)
-            path = Path(given["output"])
+            path = Path(arguments["output"])
             if len(spacings) > 1:
                 path = path.with_name(f"{path.stem}_{round(30 * spacing)}f{path.suffix}")
             files, lost = write_results(result, path)
-            said += [sentence for sentence in lost if sentence not in said]
+            not_kept += [sentence for sentence in lost if sentence not in not_kept]
             variants.append({"files": files, **result.quality})
     note(prepared.notes)
-    note(said, "not kept")
+    note(not_kept, "not kept")
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
     if len(variants) > 1:
-        text += "\n\n" + compared(variants)
-    whole: dict[str, Any] = variants[0] if len(variants) == 1 else {"variants": variants}
-    whole = {**whole, "notes": list(prepared.notes), "not_kept": said}
-    if given.get("report"):
-        write_report(given["report"], whole, [text, *(w for data in variants for w in data["warnings"])])
-    if given["as_json"]:
-        print_json(whole)
+        text += "\n\n" + comparison_table(variants)
+    report: dict[str, Any] = variants[0] if len(variants) == 1 else {"variants": variants}
+    report = {**report, "notes": list(prepared.notes), "not_kept": not_kept}
+    if arguments.get("report"):
+        write_report(arguments["report"], report, [text, *(w for data in variants for w in data["warnings"])])
+    if arguments["as_json"]:
+        print_json(report)
     else:
         click.echo(text)
     note(dict.fromkeys(sentence for data in variants for sentence in data["warnings"]), "warning")
-    if any(data["faults"] or (given.get("strict") and data["unmet"]) for data in variants):
+    if any(data["faults"] or (arguments.get("strict") and data["unmet"]) for data in variants):
         click.get_current_context().exit(1)
 
 
 def write_results(result: Retargeted, path: Path) -> tuple[list[str], list[str]]:
-    """Write the motion of every actor that moves; returns the files and what they could not hold."""
+    """Write the motion of every moving actor; returns the files, and sentences on what they could not hold."""
     from understudy.io import write
 
     actors = result.prepared.actors
-    moving = [i for i, each in enumerate(actors) if each.spec.moves]
+    moving = [i for i, actor in enumerate(actors) if actor.spec.moves]
     files: list[str] = []
     lost: list[str] = []
     for i in moving:
@@ -93,7 +93,7 @@ def write_results(result: Retargeted, path: Path) -> tuple[list[str], list[str]]
 
 
 def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:
-    """Write a report, as JSON or as text by the name's ending."""
+    """Write a report, as JSON or text by the suffix of the file."""
     import json
 
     from understudy.base.files import open_to_write
@@ -105,14 +105,14 @@ def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:
         stream.write((text + "\n").encode())
 
 
-def compared(variants: list[dict[str, Any]]) -> str:
-    """A table of variants side by side: what they keep and how they move."""
-    head = f"{'keys':<8} {'not met':>7} {'contacts':>10} {'floor':>9} {'limits':>9} {'jerk':>6} {'> 4 Hz':>7}  file"
-    lines = [head]
+def comparison_table(variants: list[dict[str, Any]]) -> str:
+    """A table of the variants: unmet constraints, errors and smoothness."""
+    header = f"{'keys':<8} {'not met':>7} {'contacts':>10} {'floor':>9} {'limits':>9} {'jerk':>6} {'> 4 Hz':>7}  file"
+    lines = [header]
     for data in variants:
-        smooth: dict[str, Any] = {"jerk": None, "energy": {"4": None}}
-        smooth.update(*data["smoothness"][:1])
-        ratios = ["-" if r is None else f"{r:.2f}" for r in (smooth["jerk"], smooth["energy"]["4"])]
+        smoothness: dict[str, Any] = {"jerk": None, "energy": {"4": None}}
+        smoothness.update(*data["smoothness"][:1])
+        ratios = ["-" if r is None else f"{r:.2f}" for r in (smoothness["jerk"], smoothness["energy"]["4"])]
         lines.append(
             f"{round(30 * data['spacing']):d} frames {len(data['unmet']):>7} "
             f"{1000 * data['contacts']['worst']:>7.3f} mm {1000 * data['floor']['worst']:>6.3f} mm "

@@ -1,4 +1,4 @@
-"""`understudy samples`: characters and motions that come with the program."""
+"""`understudy samples`: list or write the characters and motions that come with the package."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from understudy.app.output import note, print_json
     short_help="List or write the samples.", epilog="Example: understudy samples walk dance -o clips --fps 60"
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("-o", "--output", metavar="FILE_OR_DIR", help="Where to write: a file for one name, else a folder.")
+@click.option("-o", "--output", metavar="FILE_OR_DIR", help="Output: a file for one name, else a folder.")
 @click.option("--all", "everything", is_flag=True, help="Write every character and motion.")
 @click.option("--fps", type=float, default=30.0, show_default=True, help="Frames per second.")
-@click.option("--seconds", type=float, help="Length of the motions; each has its own if not given.")
+@click.option("--seconds", type=float, help="Length of the motions [different for each].")
 @click.option("--format", "kind", default="bvh", show_default=True, help="File format in a folder.")
 @json_option
 def samples(
@@ -29,9 +29,9 @@ def samples(
     kind: str,
     as_json: bool,
 ) -> None:
-    """List the samples, or write those named, with their contacts beside them as JSON.
+    """List the samples, or write the named ones, with their contacts as JSON.
 
-    A motion of several actors becomes one file for each, such as dance_lead.bvh.
+    A motion of several actors becomes one file per actor, such as dance_lead.bvh.
     """
     from understudy import samples as library
 
@@ -41,9 +41,9 @@ def samples(
         list_samples(as_json)
         return
     if output is None:
-        raise click.UsageError("Say where to write with -o FILE_OR_DIR.")
+        raise click.UsageError("Expected -o FILE_OR_DIR for the output.")
     written = [write_sample(name, path, fps, seconds) for name, path in _paths(names, output, kind)]
-    files = [file for found, _ in written for file in found]
+    files = [file for sample_files, _ in written for file in sample_files]
     note(dict.fromkeys(sentence for _, lost in written for sentence in lost), "not kept")
     if as_json:
         print_json({"files": [str(file) for file in files]})
@@ -52,7 +52,7 @@ def samples(
 
 
 def list_samples(as_json: bool) -> None:
-    """Print every sample with what it shows."""
+    """Print every sample with its description."""
     from understudy import samples as library
 
     groups: dict[str, dict[str, str]] = {
@@ -78,7 +78,7 @@ def list_samples(as_json: bool) -> None:
 
 
 def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tuple[list[Path], list[str]]:
-    """Write a sample motion, or a character in its rest pose; returns the files and what they could not hold."""
+    """Write a sample motion or character; returns the files, and sentences on what they could not hold."""
     from understudy import samples as library
     from understudy.app.scene_file import UNIT, write_scene
     from understudy.base.errors import OptionError, UnknownNameError, nearest_names
@@ -90,23 +90,23 @@ def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tu
         return write_scene(library.motion(name, fps=fps, seconds=seconds), path)
     if name in library.characters():
         return [path], list(write(library.character(name), path, unit=UNIT))
-    known = [*library.motions(), *library.characters()]
-    raise UnknownNameError(f"There is no sample `{name}`; {nearest_names(name, known)}")
+    all_names = [*library.motions(), *library.characters()]
+    raise UnknownNameError(f"There is no sample `{name}`; {nearest_names(name, all_names)}")
 
 
 def _paths(names: tuple[str, ...], output: str, kind: str) -> list[tuple[str, Path]]:
-    """Where each sample goes: to the file named, or into the folder."""
+    """The file of each sample: the output itself, or a file in the output folder."""
     from understudy.base.errors import FileError
     from understudy.io import formats
 
     target = Path(output)
-    suffixes = {suffix for found in formats().values() for suffix in found.suffixes}
+    suffixes = {suffix for format in formats().values() for suffix in format.suffixes}
     if len(names) == 1 and target.suffix.lower() in suffixes and not target.is_dir():
         return [(names[0], target)]
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(output, None, f"the folder cannot be made: {error.strerror}") from None
+        raise FileError(output, None, f"the folder cannot be created: {error.strerror}") from None
     return [(name, target / f"{name}.{kind.lstrip('.')}") for name in names]
 
 

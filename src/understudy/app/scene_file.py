@@ -1,4 +1,4 @@
-"""Samples as files: a motion file for each actor, and the contacts and props beside them as JSON."""
+"""Write scenes to files: a motion file per actor, and a JSON file of contacts and props."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 UNIT = "cm"
-"""The unit that samples are written in, the one that most programs expect in a BVH file."""
+"""The unit of written samples; most programs expect it in a BVH file."""
 
 
 def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
     """Write a scene: `dance.bvh` becomes `dance_lead.bvh`, `dance_follow.bvh` and `dance.contacts.json`.
 
     Returns:
-        The files, and what their format could not hold, a sentence each.
+        The files, and sentences on what their format could not hold.
     """
     from understudy.base.files import open_to_write
     from understudy.io import write
@@ -33,15 +33,15 @@ def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
         lost += write(motion, file, unit=UNIT)
         files.append(file)
     if scene.contacts or scene.props:
-        beside = path.with_name(f"{path.stem}.contacts.json")
-        with open_to_write(beside) as stream:
+        contacts_file = path.with_name(f"{path.stem}.contacts.json")
+        with open_to_write(contacts_file) as stream:
             stream.write(_text(scene_data(scene)).encode())
-        files.append(beside)
+        files.append(contacts_file)
     return files, lost
 
 
 def read_contacts(path: str | Path) -> list[Contact]:
-    """The contacts of a file that `write_scene` wrote."""
+    """Read the contacts of a file that `write_scene` wrote."""
     import numpy as np
 
     from understudy.base.errors import FileError, UnderstudyError
@@ -67,14 +67,14 @@ def read_contacts(path: str | Path) -> list[Contact]:
                 for entry in json.load(stream)["contacts"]
             ]
         except json.JSONDecodeError as error:
-            raise FileError(str(path), error.lineno, f"no JSON: {error.msg}") from None
+            raise FileError(str(path), error.lineno, f"is not valid JSON: {error.msg}") from None
         except (KeyError, TypeError, ValueError, UnderstudyError) as error:
             problem = f"a contact has no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
             raise FileError(
                 str(path),
                 None,
                 f"holds no contacts: {problem}",
-                hint="`understudy samples walk -o walk.bvh` writes some",
+                hint="`understudy samples walk -o walk.bvh` writes an example",
             ) from None
 
 
@@ -105,7 +105,7 @@ def contact_data(contact: Contact) -> dict[str, Any]:
 
 
 def prop_data(prop: Prop) -> dict[str, Any]:
-    """A prop as plain data; a moving one has positions and rotations for each frame."""
+    """A prop as plain data; a moving prop has positions and rotations per frame."""
     return {
         "name": prop.name,
         "sizes": _numbers(prop.sizes),
@@ -115,7 +115,7 @@ def prop_data(prop: Prop) -> dict[str, Any]:
 
 
 def _text(data: dict[str, Any]) -> str:
-    """JSON with a line for each contact and prop, so that people can read it."""
+    """Readable JSON, with one line per contact and prop."""
     lines = []
     for key, value in data.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -131,7 +131,7 @@ def _point_data(point: Point) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> Any:
-    """Numbers as lists, to a ten-thousandth of a millimetre."""
+    """Numbers as lists, rounded to 1e-7."""
     import numpy as np
 
     return np.round(np.asarray(values, float), 7).tolist()

@@ -1,4 +1,4 @@
-"""`understudy transition`: one motion goes over into another, of the same body or of one built differently."""
+"""`understudy transition`: blend one motion into another, of the same body or of a different one."""
 
 from __future__ import annotations
 
@@ -18,62 +18,65 @@ if TYPE_CHECKING:
     from understudy.transition import Transition
 
 
-KEPT = 2e-3
-"""Metres within which a contact counts as kept."""
+MAX_CONTACT_ERROR_METRES = 2e-3
+"""Error above which a contact is reported."""
+
+MAX_STEP_RATIO = 1.05
+"""Largest step of a joint during the blend, relative to the motions themselves, above which it is reported."""
 
 
 @click.command(
-    short_help="Let one motion go over into another, of any body.",
+    short_help="Blend one motion into another, of any body.",
     epilog="Example: understudy transition sample:walk sample:dog_walk -o man_into_dog.bvh --seconds 1.2",
 )
 @click.argument("first")
 @click.argument("second")
-@click.option("-o", "--output", required=True, metavar="OUT", help="Where to write; BVH where the body changes.")
-@click.option("--map", "map_file", metavar="FILE", help="Which bones correspond, FIRST's to SECOND's [suggested].")
-@click.option("--leave", type=float, metavar="S", help="Second of FIRST at which the blend begins [best place].")
-@click.option("--enter", type=float, metavar="S", help="Second of SECOND at which the blend begins [best place].")
-@click.option("--seconds", type=float, metavar="S", help="How long the blend lasts [about a stride].")
-@click.option("--fps", type=float, help="Frames per second of the result; FIRST's own if not given.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="Output file; BVH if the body changes.")
+@click.option("--map", "map_file", metavar="FILE", help="Correspondence of FIRST's bones to SECOND's [suggested].")
+@click.option("--leave", type=float, metavar="S", help="Time in FIRST at which the blend begins [best match].")
+@click.option("--enter", type=float, metavar="S", help="Time in SECOND at which the blend begins [best match].")
+@click.option("--seconds", type=float, metavar="S", help="Length of the blend [about a stride].")
+@click.option("--fps", type=float, help="Frames per second of the result [FIRST's].")
 @reading_options
 @click.option("--second-unit", help="Unit of SECOND, as --unit.")
 @click.option("--second-up", help="Up axis of SECOND.")
 @click.option("--second-skeleton", metavar="FILE", help="The skeleton's file of SECOND (AMC).")
 @click.option("--keep-reference", is_flag=True, help="Keep first frames that only show a reference pose.")
 @json_option
-def transition(**given: Any) -> None:
-    """Let the motion FIRST go over into the motion SECOND as one clip, feet planted, and say how well it went.
+def transition(**arguments: Any) -> None:
+    """Blend the motion FIRST into the motion SECOND as one clip with feet planted, and report the quality.
 
-    FIRST and SECOND are motion files, or samples as sample:NAME. Where the bodies are built differently the result has
-    the bones of both, and those that one of them lacks grow or shrink over the blend. SECOND is turned about the
-    vertical and shifted over the floor to follow FIRST.
+    FIRST and SECOND are motion files, or samples as sample:NAME. If the bodies differ, the result has the bones of
+    both; bones that one body lacks grow or shrink during the blend. SECOND is rotated about the vertical and moved
+    over the floor to follow FIRST.
     """
     from understudy.io import write
     from understudy.recipe.guards import transition_failures
-    from understudy.transition import transition as go_over
+    from understudy.transition import transition as make_transition
 
-    check_output(given["output"])
+    check_output(arguments["output"])
     with Progress() as progress:
         progress("reading", 0.0)
-        first, second = _load(given["first"], given, ""), _load(given["second"], given, "second_")
+        first, second = _load(arguments["first"], arguments, ""), _load(arguments["second"], arguments, "second_")
         for option, loaded in (("leave", first), ("enter", second)):
-            _check_moment(option, given[option], loaded)
-        known, said = _map(given["map_file"], first.motion, second.motion)
-        found = go_over(
+            _check_moment(option, arguments[option], loaded)
+        correspondence, map_notes = _read_map(arguments["map_file"], first.motion, second.motion)
+        result = make_transition(
             first.motion,
             second.motion,
-            correspondence=known,
-            leave=given["leave"],
-            enter=given["enter"],
-            seconds=given["seconds"],
+            correspondence=correspondence,
+            leave=arguments["leave"],
+            enter=arguments["enter"],
+            seconds=arguments["seconds"],
             contacts=(first.contacts, second.contacts),
             watch=progress,
         )
-        lost = write(_clip(first, found, given["output"]), given["output"])
-    notes = [*first.notes, *second.notes, *said, *found.notes]
-    data = {**measured(found, given), "faults": transition_failures(found, first.motion, second.motion)}
+        lost = write(_clip(first, result, arguments["output"]), arguments["output"])
+    notes = [*first.notes, *second.notes, *map_notes, *result.notes]
+    data = {**describe(result, arguments), "faults": transition_failures(result, first.motion, second.motion)}
     note(notes)
     note(lost, "not kept")
-    if given["as_json"]:
+    if arguments["as_json"]:
         print_json({**data, "notes": notes, "not_kept": list(lost)})
     else:
         click.echo("\n".join(summary(data)))
@@ -83,32 +86,32 @@ def transition(**given: Any) -> None:
 
 
 def _check_moment(option: str, moment: float | None, loaded: ActorData) -> None:
-    """Refuse a second that a motion does not have."""
+    """Refuse a time outside the motion."""
     last = loaded.motion.duration
     if moment is not None and not 0.0 <= moment <= last:
         raise click.UsageError(f"Expected --{option} from 0 to {last:.2f} s, where the motion ends; got {moment:g} s.")
 
 
-def _load(name: str, given: dict[str, Any], prefix: str) -> ActorData:
+def _load(name: str, arguments: dict[str, Any], prefix: str) -> ActorData:
     from understudy.retarget.actor import load
     from understudy.retarget.spec import ActorSpec, Reading
 
     reading = Reading(
-        unit=given[f"{prefix}unit"],
-        up=given[f"{prefix}up"],
-        skeleton=given[f"{prefix}skeleton"],
-        lenient=given["lenient"],
-        keep_reference=given["keep_reference"],
-        fps=given["fps"],
+        unit=arguments[f"{prefix}unit"],
+        up=arguments[f"{prefix}up"],
+        skeleton=arguments[f"{prefix}skeleton"],
+        lenient=arguments["lenient"],
+        keep_reference=arguments["keep_reference"],
+        fps=arguments["fps"],
     )
     return load(ActorSpec(source=name), reading)
 
 
-def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondence | None, tuple[str, ...]]:
-    """The map to go by, if one is given that says more than goes without saying, and what was left out of it.
+def _read_map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondence | None, tuple[str, ...]]:
+    """The correspondence of a map file, or None if it only repeats the default; and notes on what was dropped.
 
-    Pairs that were suggested and cannot become one bone are narrowed as they are without a file; those that a user
-    wrote are left to be refused.
+    Suggested pairs that cannot be merged into one bone are narrowed, as they are without a file. Pairs that the user
+    wrote are kept, so that they are refused later.
     """
     if path is None:
         return None, ()
@@ -116,69 +119,69 @@ def _map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondenc
     from understudy.correspondence.pairs import Pair
     from understudy.transition.meta_skeleton import mergeable
 
-    whole = read_map(path, first.skeleton, second.skeleton)
-    if is_plain(whole):
+    correspondence = read_map(path, first.skeleton, second.skeleton)
+    if is_plain(correspondence):
         return None, ()
-    narrowed, said = mergeable(whole)
-    wide = [pair for pair in whole.pairs if pair not in narrowed.pairs]
-    return (whole, ()) if any(pair.reason == Pair.reason for pair in wide) else (narrowed, said)
+    narrowed, notes = mergeable(correspondence)
+    changed = [pair for pair in correspondence.pairs if pair not in narrowed.pairs]
+    return (correspondence, ()) if any(pair.reason == Pair.reason for pair in changed) else (narrowed, notes)
 
 
-def _clip(first: ActorData, found: Transition, output: str) -> Any:
-    """The result in the conventions of the first file where its skeleton is that file's, else as made here."""
+def _clip(first: ActorData, result: Transition, output: str) -> Any:
+    """The result as a clip: in the conventions of the first file if it has that file's skeleton, else in our own."""
     from understudy.io import Clip
     from understudy.io.files import format_of
 
-    if found.motion.offsets is not None and not format_of(output).changing_bones:
+    if result.motion.offsets is not None and not format_of(output).changing_bones:
         raise click.UsageError(f"A body that changes is written as BVH, not as `{output}`.")
-    if found.meta is not None:
-        return Clip.of(found.motion)
-    return replace(first.clip, skeleton=found.motion.skeleton, motion=found.motion, notes=(), dropped=())
+    if result.meta is not None:
+        return Clip.of(result.motion)
+    return replace(first.clip, skeleton=result.motion.skeleton, motion=result.motion, notes=(), dropped=())
 
 
-def measured(found: Transition, given: dict[str, Any]) -> dict[str, Any]:
-    """What there is to say about a transition, as data."""
-    fps, lengths = found.motion.fps, found.lengths[:, 1:]
-    steps, allowed = asdict(found.steps), asdict(found.allowed)
+def describe(result: Transition, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A transition as plain data."""
+    fps, lengths = result.motion.fps, result.lengths[:, 1:]
+    steps, allowed = asdict(result.steps), asdict(result.allowed)
     return {
-        "file": given["output"],
-        "frames": found.motion.num_frames,
+        "file": arguments["output"],
+        "frames": result.motion.num_frames,
         "fps": fps,
         "body": {
-            "joints": found.motion.skeleton.num_joints,
-            "shared": None if found.meta is None else found.meta.num_shared,
+            "joints": result.motion.skeleton.num_joints,
+            "shared": None if result.meta is None else result.meta.num_shared,
             "bones_that_change": int((abs(lengths[-1] - lengths[0]) > 1e-6).sum()),
-            "relapse": found.relapse,
+            "relapse": result.relapse,
         },
-        "blend": {"start": found.start / fps, "end": found.end / fps, "frames": [found.start, found.end]},
+        "blend": {"start": result.start / fps, "end": result.end / fps, "frames": [result.start, result.end]},
         "match": {
-            "leave": found.match.leave,
-            "enter": found.match.enter,
-            "by": list(dict.fromkeys(found.match.names)),
-            "difference": found.match.cost,
-            "frames": [[float(a), float(b)] for a, b in zip(found.match.first, found.match.second, strict=True)],
+            "leave": result.match.leave,
+            "enter": result.match.enter,
+            "by": list(dict.fromkeys(result.match.names)),
+            "difference": result.match.cost,
+            "frames": [[float(a), float(b)] for a, b in zip(result.match.first, result.match.second, strict=True)],
         },
-        "second": {"turned": degrees(found.turn), "shifted": found.shift.tolist()},
+        "second": {"turned": degrees(result.turn), "shifted": result.shift.tolist()},
         "contacts": {
-            "kept": [plant.name for plant in found.plants],
-            "worst": found.contact_error,
-            "unmet": [] if found.solution is None else [o.constraint.label for o in found.solution.unmet],
+            "kept": [plant.name for plant in result.plants],
+            "worst": result.contact_error,
+            "unmet": [] if result.solution is None else [o.constraint.label for o in result.solution.unmet],
         },
         "steps": {key: {"blend": steps[key], "motions": allowed[key]} for key in steps},
-        "worst_step": found.steps.over(found.allowed),
+        "worst_step": result.steps.over(result.allowed),
     }
 
 
 def summary(data: dict[str, Any]) -> list[str]:
-    """The same in a few lines."""
+    """The description of a transition as text."""
     body, blend, match, second, contacts = (data[key] for key in ("body", "blend", "match", "second", "contacts"))
     bones = "one body"
     if body["shared"] is not None:
         bones = f"{count_of(body['joints'], 'joint')} of both bodies, {body['shared']} of them shared"
     bones += f"; {count_of(body['bones_that_change'], 'bone')} change length"
     if body["bones_that_change"]:
-        back = body["relapse"]
-        bones += ", each only one way" if back < 1e-9 else f", going back by up to {1000 * back:.2f} mm"
+        relapse = body["relapse"]
+        bones += ", monotonically" if relapse < 1e-9 else f", going back by up to {1000 * relapse:.2f} mm"
     x, _, z = second["shifted"]
     return [
         f"{data['file']}: {count_of(data['frames'], 'frame')} at {data['fps']:g} fps",
@@ -186,26 +189,26 @@ def summary(data: dict[str, Any]) -> list[str]:
         f"matched   {match['leave']:.2f} s of the first with {match['enter']:.2f} s of the second, by "
         + ", ".join(match["by"]),
         f"blend     {blend['start']:.2f} to {blend['end']:.2f} s, frames {blend['frames'][0]} to {blend['frames'][1]}",
-        f"second    turned by {second['turned']:.1f} degrees, shifted by {x:.2f} m in x and {z:.2f} m in z",
+        f"second    rotated by {second['turned']:.1f} degrees, moved by {x:.2f} m in x and {z:.2f} m in z",
         f"contacts  {len(contacts['kept'])} kept over the blend, worst {1000 * contacts['worst']:.3f} mm",
-        f"steps     worst is {data['worst_step']:.2f} of the motions' own worst",
+        f"steps     largest is {data['worst_step']:.2f} of the largest in the motions",
     ]
 
 
 def advice(data: dict[str, Any]) -> list[str]:
-    """What is not as it should be, and what to do about it."""
-    said = [f"{sentence}: no use; another --leave, --enter or --map may give one" for sentence in data["faults"]]
-    if data["contacts"]["worst"] > KEPT:
+    """Warnings, and what the user can do about them."""
+    warnings = [f"{sentence}: no use; another --leave, --enter or --map may give one" for sentence in data["faults"]]
+    if data["contacts"]["worst"] > MAX_CONTACT_ERROR_METRES:
         worst = 1000 * data["contacts"]["worst"]
-        said.append(
-            f"a contact is off by {worst:.1f} mm; another --leave or --enter, or a longer --seconds, may suit it"
+        warnings.append(
+            f"a contact is off by {worst:.1f} mm; another --leave or --enter, or a longer --seconds, may help"
         )
-    if data["worst_step"] > 1.05:
-        said.append(
-            f"over the blend a joint steps {data['worst_step']:.2f} times as far as in the motions themselves; give it "
-            "a longer --seconds"
+    if data["worst_step"] > MAX_STEP_RATIO:
+        warnings.append(
+            f"during the blend a joint moves {data['worst_step']:.2f} times as far per frame as in the motions; "
+            "a longer --seconds may help"
         )
-    return said
+    return warnings
 
 
 COMMAND = transition

@@ -1,4 +1,4 @@
-"""`understudy video`: motions as a film."""
+"""`understudy video`: film motions as stick figures."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class FrameSize(click.ParamType):
-    """Dots across and down, as 960x540."""
+    """Width and height in pixels, such as 960x540."""
 
     name = "WxH"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        found = re.fullmatch(r"\s*(\d{1,6})\s*[xX]\s*(\d{1,6})\s*", value)
-        if not found:
-            self.fail(f"expected dots across and down, such as 960x540; got `{value}`", param, ctx)
-        return int(found[1]), int(found[2])
+        match = re.fullmatch(r"\s*(\d{1,6})\s*[xX]\s*(\d{1,6})\s*", value)
+        if not match:
+            self.fail(f"expected width and height in pixels, such as 960x540; got `{value}`", param, ctx)
+        return int(match[1]), int(match[2])
 
 
 @click.command(
@@ -38,14 +38,14 @@ class FrameSize(click.ParamType):
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", required=True, metavar="VIDEO", help="Where to write: .mp4 or .gif.")
 @reading_options
-@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B not included.")
-@click.option("--labels", metavar="A,B", help="Names over the panels, with commas; those of the files if not given.")
-@click.option("--size", type=FrameSize(), default="960x540", show_default=True, help="Dots across and down.")
+@click.option("--frames", type=FrameRange(), help="Only these frames of each file, counted from 0, B excluded.")
+@click.option("--labels", metavar="A,B", help="Names over the panels, separated by commas [file names].")
+@click.option("--size", type=FrameSize(), default="960x540", show_default=True, help="Width and height in pixels.")
 @click.option("--fps", type=float, help="Frames a second of the video [the first file's, up to 30; a GIF 20].")
 @click.option("--speed", type=float, default=1.0, show_default=True, help="0.5 is half as fast as the motion.")
 @click.option("--view", type=click.Choice(["side", "front"]), default="side", show_default=True)
-@click.option("--no-contacts", is_flag=True, help="Do not mark where feet and hands are planted.")
-@click.option("--keep-reference", is_flag=True, help="Show a first frame that only shows a reference pose too.")
+@click.option("--no-contacts", is_flag=True, help="Do not mark contacts of feet and hands.")
+@click.option("--keep-reference", is_flag=True, help="Also show a first frame that only shows a reference pose.")
 @json_option
 def video(
     files: tuple[str, ...],
@@ -64,7 +64,7 @@ def video(
     keep_reference: bool,
     as_json: bool,
 ) -> None:
-    """Film motions as stick figures, side by side, with a camera that goes along.
+    """Film motions as stick figures, side by side, with a camera that follows them.
 
     FILE is a motion file, or a sample as sample:NAME. No window is needed.
     """
@@ -75,16 +75,16 @@ def video(
     reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
     motions, names, contacts = [], [], []
     for file in files:
-        # Who names frames counts them as the file does, so none may be left out before.
-        found = load(file, reading, keep_reference or frames is not None)
+        # Frame numbers given by the user count from the file's first frame, so that no frame may be dropped before.
+        loaded = load(file, reading, keep_reference or frames is not None)
         name = file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2]
-        for actor, motion, known in _actors(found):
+        for actor, motion, actor_contacts in _actors(loaded):
             motions.append(motion if frames is None else motion[frames])
             names.append(f"{name}: {actor}" if actor else name)
-            contacts.append(() if no_contacts else known if frames is None else None)
-    began = time.monotonic()
+            contacts.append(() if no_contacts else actor_contacts if frames is None else None)
+    start = time.monotonic()
     with Progress() as progress:
-        made = write_video(
+        result = write_video(
             motions,
             output,
             labels=labels.split(",") if labels is not None else names,
@@ -95,23 +95,25 @@ def video(
             speed=speed,
             watch=progress,
         )
-    taken = time.monotonic() - began
+    seconds = time.monotonic() - start
     if as_json:
-        print_json({"file": output, "frames": made.num_frames, "fps": made.fps, "size": list(size), "seconds": taken})
+        print_json(
+            {"file": output, "frames": result.num_frames, "fps": result.fps, "size": list(size), "seconds": seconds}
+        )
     else:
-        click.echo(f"{output}: {count_of(made.num_frames, 'frame')} at {made.fps:.4g} fps")
+        click.echo(f"{output}: {count_of(result.num_frames, 'frame')} at {result.fps:.4g} fps")
 
 
-def _actors(found: Motion | Scene) -> list[tuple[str, Motion, tuple[Contact, ...] | None]]:
-    """Who moves, named where there are several, and the contacts of each where they are known."""
+def _actors(loaded: Motion | Scene) -> list[tuple[str, Motion, tuple[Contact, ...] | None]]:
+    """The motion of each actor, its name if there are several, and its contacts if they are known."""
     from understudy.figure.motion import Motion
 
-    if isinstance(found, Motion):
-        return [("", found, None)]
-    several = len(found.actors) > 1
+    if isinstance(loaded, Motion):
+        return [("", loaded, None)]
+    several = len(loaded.actors) > 1
     return [
-        (actor if several else "", motion, tuple(c for c in found.contacts if c.actor in ("", actor)))
-        for actor, motion in found.actors.items()
+        (actor if several else "", motion, tuple(c for c in loaded.contacts if c.actor in ("", actor)))
+        for actor, motion in loaded.actors.items()
     ]
 
 

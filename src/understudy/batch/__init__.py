@@ -1,4 +1,4 @@
-"""Batches: a whole motion library onto one body, unattended, with a row of figures for every clip."""
+"""Batches: retarget a whole motion library to one character, unattended, with a row of measurements for each clip."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.base.errors import refuse_unknown_keywords
-from understudy.batch.model import TIMEOUT, Row
+from understudy.batch.model import DEFAULT_TIMEOUT_SECONDS, Row
 
 if TYPE_CHECKING:
     from understudy.retarget.spec import Recipe, Scale
@@ -32,47 +32,47 @@ def batch(
     workers: int | None = None,
     engine: str = "local",
     address: str = "",
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
     memory: float | None = None,
     retry_failed: bool = False,
     skin: bool = False,
     table: str = "csv",
     watch: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Put every motion of a folder onto one body; returns a row of figures for each clip, those done before among them.
+    """Retarget every motion of a folder to one character; returns a row of measurements for each clip.
 
-    What is done is kept however a run ends, and the next one goes on from there.
+    Finished clips are kept if a run is interrupted, and the next run skips them. Their rows are returned too.
 
     Args:
-        source: The folder with the motions; a path, or with a protocol such as `s3://bucket/clips`.
+        source: The folder with the motions: a path, or a URL such as `s3://bucket/clips`.
         target: The character's file, or a sample as `sample:NAME`; None with a scale or a recipe.
-        output: The folder that results go to, in sub-folders as the sources'.
-        scale: In place of a target, or of it: how much larger, all of it or by parts.
-        recipe: A recipe, or its file, for everything that can be chosen about a retarget.
-        map: The file that says which bones correspond.
-        pattern: Which files are taken, such as `*.bvh` or `walks/*`; all motion files if not given.
-        format: What results are written as, such as `glb`; as the target's file if not given.
-        workers: How many clips at a time; one for each core if not given.
-        engine: Who does them: `local`, `dask` or `inline`.
-        address: Where the engine's workers are; on this machine if not given.
-        timeout: Seconds that a clip may take; None for as long as it likes.
-        memory: Megabytes that a worker may hold; an even share of the machine's if not given, 0 for no limit.
-        retry_failed: Whether clips that failed are tried again though nothing has changed.
-        skin: Whether limbs that go through the body are told by the target's skin, which takes longer.
+        output: The folder for the results, with the sub-folders of the source folder.
+        scale: Scales the target, or each source's character if there is no target: one factor, or factors by part.
+        recipe: A recipe or its file, for all further options of a retarget.
+        map: The correspondence file.
+        pattern: Which files are taken, such as `*.bvh` or `walks/*`; empty for all motion files.
+        format: The file format of results, such as `glb`; None for that of the target.
+        workers: How many clips are processed at a time; None for one per core.
+        engine: What runs the clips: `local`, `dask` or `inline`.
+        address: The address of the engine's scheduler; empty for this machine.
+        timeout: Seconds that a clip may take; None for no limit.
+        memory: Megabytes that a worker may use; None for an even share of the machine's memory, 0 for no limit.
+        retry_failed: Whether failed clips are tried again although nothing has changed.
+        skin: Whether limbs that pass through the body are measured with the target's skin, which takes longer.
         table: `csv` or `parquet`.
         watch: Called with each row as its clip is finished.
     """
-    from understudy.batch.places import place_of
+    from understudy.batch.location import parse_location
     from understudy.batch.run import Batch
 
     if not str(output):
         from understudy.base.errors import OptionError
 
         raise OptionError("A batch needs a folder for its results", hint='output="FOLDER"')
-    whole = Batch(
-        recipe=_recipe(source, target, scale, recipe, map),
-        source=place_of(source),
-        output=place_of(output),
+    batch_run = Batch(
+        recipe=_make_recipe(source, target, scale, recipe, map),
+        source=parse_location(source),
+        output=parse_location(output),
         patterns=(pattern,) if isinstance(pattern, str) else tuple(pattern),
         format=format,
         workers=workers,
@@ -85,7 +85,7 @@ def batch(
         table=table,
     )
     rows: list[Row] = []
-    with closing(whole.run()) as steps:
+    with closing(batch_run.run()) as steps:
         for step in steps:
             rows.append(step.row)
             if watch is not None:
@@ -93,36 +93,36 @@ def batch(
     return rows
 
 
-def _recipe(
+def _make_recipe(
     source: str | Path,
     target: str | Path | None,
     scale: Scale | None,
-    given: Recipe | str | Path | None,
+    recipe: Recipe | str | Path | None,
     map: str | Path | None,
 ) -> Recipe:
-    """The recipe of all clips, from what is said besides one."""
+    """The recipe for all clips: the given one or a default, changed by the other arguments."""
     from understudy.base.errors import OptionError
     from understudy.recipe import read_recipe
     from understudy.retarget.spec import ActorSpec, Recipe
 
-    if given is None:
+    if recipe is None:
         if target is None and scale is None:
-            raise OptionError("Say who is to perform the motions: a target, a scale, or a recipe")
-        made = Recipe(actors=(ActorSpec(source=str(source)),))
-    else:
-        made = given if isinstance(given, Recipe) else read_recipe(given)
-    if len(made.actors) != 1:
-        return made
+            raise OptionError("A batch needs a target, a scale, or a recipe")
+        recipe = Recipe(actors=(ActorSpec(source=str(source)),))
+    elif not isinstance(recipe, Recipe):
+        recipe = read_recipe(recipe)
+    if len(recipe.actors) != 1:
+        return recipe
     changes: dict[str, object] = {} if scale is None else {"scale": scale}
     if target is not None:
-        changes["target"] = named(target)
+        changes["target"] = _absolute_name(target)
         changes.setdefault("scale", None)
     if map is not None:
-        changes["map"] = named(map)
-    return replace(made, actors=(replace(made.actors[0], **changes),))  # type: ignore[arg-type]
+        changes["map"] = _absolute_name(map)
+    return replace(recipe, actors=(replace(recipe.actors[0], **changes),))  # type: ignore[arg-type]
 
 
-def named(path: str | Path) -> str:
-    """A file as a recipe of any folder can name it."""
+def _absolute_name(path: str | Path) -> str:
+    """A file as a recipe in any folder can name it: a sample, a URL, or an absolute path."""
     text = str(path)
     return text if text.startswith("sample:") or "://" in text else str(Path(text).absolute())

@@ -1,4 +1,4 @@
-"""What a batch is made of: the order that is the same for all clips, one job a clip, limits, and answers."""
+"""The data of a batch: the spec that all clips share, one job a clip, limits, and answers."""
 
 from __future__ import annotations
 
@@ -11,89 +11,92 @@ from typing import TYPE_CHECKING, Any
 import understudy
 
 if TYPE_CHECKING:
-    from understudy.batch.places import Location
+    from understudy.batch.location import Location
     from understudy.retarget.spec import Recipe
 
 
 DONE, FAILED = "done", "failed"
-"""Every status that a row may have."""
+"""The two values of a row's status."""
 
-STATE = ".batch"
-"""The folder, inside the output's, of what a run keeps for itself."""
+STATE_FOLDER = ".batch"
+"""The folder, inside the output folder, of files that only the batch itself needs."""
 
-REJECTED = "failed"
-"""The folder, inside the output's, of motions that were made but are no use."""
+TEMPORARY_FOLDER = f"{STATE_FOLDER}/scraps"
+"""The folder of results that are still being written."""
 
-ATTEMPTS = 3
-"""How often a clip is tried whose worker dies for a reason that may not be the clip's."""
+REJECTED_FOLDER = "failed"
+"""The folder, inside the output folder, of results that are unusable."""
 
-TIMEOUT = 600.0
-"""Seconds that a clip may take if nothing is said."""
+MAX_ATTEMPTS = 3
+"""How often a clip is tried when its worker dies for a reason that may lie outside the clip."""
+
+DEFAULT_TIMEOUT_SECONDS = 600.0
+"""Time that a clip may take where the user sets no limit."""
 
 Row = dict[str, Any]
-"""What is known about one clip: plain data, the columns of the table."""
+"""The columns of the table for one clip, as plain data."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JobSpec:
-    """What is to be done with every clip, and where."""
+    """What all jobs of a batch share: what to do with each clip, and where."""
 
     recipe: Recipe
-    """With one actor, whose source each clip stands in for."""
+    """With one actor, whose source is replaced by each clip."""
     source: Location
     output: Location
-    ending: str | None = None
-    """Of the results; None for that of each source."""
-    run: str = ""
-    """The name of the run, as its lock has it; a worker of another run publishes nothing."""
+    suffix: str | None = None
+    """Of the result files; None for that of each source."""
+    run_id: str = ""
+    """The run's name in the lock file. Workers of a run that lost the lock write nothing."""
     version: str = understudy.__version__
     skin: bool = False
-    """Whether limbs that go through the body are told by the target's skin, where it has one."""
+    """Whether limbs that pass through the body are measured with the target's skin, where it has one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One clip to be done."""
+    """One clip to process."""
 
     clip: str
-    """What the clip is called: its file, and behind a `#` the animation where the file holds several."""
+    """The clip's name: its file, followed by `#` and the animation where the file holds several."""
     file: str
-    """The file, from the source's folder, with slashes."""
+    """The file, relative to the source folder, with slashes."""
     animation: str = ""
     """Which of the file's animations; empty for the only one."""
-    looks: bool = False
-    """Whether nothing is to be done but to tell which animations the file holds."""
+    list_animations: bool = False
+    """Whether the job only lists the animations of the file."""
     output: str = ""
-    """The file to write, from the output's folder, with slashes."""
-    known: str = ""
-    """The key of the result that is there already; empty where there is none."""
-    written: str = ""
-    """The file of that result, from the output's folder; empty where nothing was written."""
-    digest: str = ""
-    """The digest of that file."""
+    """The file to write, relative to the output folder, with slashes."""
+    previous_key: str = ""
+    """The key of an earlier result; empty where there is none."""
+    previous_output: str = ""
+    """The file of that result, relative to the output folder; empty where none was written."""
+    previous_digest: str = ""
+    """The SHA-256 of that file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one clip may take."""
+    """What one clip may use."""
 
-    seconds: float | None = TIMEOUT
-    """None for as long as it likes."""
+    seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    """None for no limit."""
     bytes: int | None = None
-    """Memory of the worker that does it; None for as much as there is."""
+    """Memory of the worker process; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What became of a job."""
+    """The outcome of a job."""
 
     row: Row | None = None
-    """None where the result that was there is still the right one."""
+    """None where the earlier result is still valid."""
     picture: str = ""
     stop: str = ""
-    """Why no clip can be done any more, such as a full disk; then there is no row."""
+    """Why no further clip can be processed, such as a full disk; there is no row then."""
     animations: list[str] = field(default_factory=list)
-    """What the file holds, where that was asked for."""
+    """The animations of the file, for a job that lists them."""
 
 
 class StopError(Exception):
@@ -102,18 +105,18 @@ class StopError(Exception):
 
 @cache
 def versions() -> Row:
-    """What a result depends on besides its inputs, as columns."""
+    """The versions that a result depends on, as columns."""
     packages = {f"version_{name}": version(name) for name in ("numpy", "scipy")}
     return {"version_understudy": understudy.__version__, "version_python": platform.python_version(), **packages}
 
 
-def failed_row(job: Job, reason: str, **known: Any) -> Row:
-    """The row of a clip that came to nothing.
+def failed_row(job: Job, reason: str, **columns: Any) -> Row:
+    """The row of a clip that failed.
 
     Args:
-        job: The clip's.
-        reason: Why.
-        known: What was found out before.
+        job: The clip's job.
+        reason: Why it failed.
+        columns: Further columns that are known.
     """
-    plain = " ".join(reason.split())
-    return {"clip": job.clip, "status": FAILED, "reason": plain, **known, **versions(), "notes": []}
+    one_line = " ".join(reason.split())
+    return {"clip": job.clip, "status": FAILED, "reason": one_line, **columns, **versions(), "notes": []}

@@ -11,12 +11,12 @@ filter.addEventListener("input", function () {
 document.addEventListener("click", function (event) {
   const text = event.target.dataset && event.target.dataset.copy;
   if (!text) return;
-  const said = event.target.textContent;
-  const tell = function (words) {
-    event.target.textContent = words;
-    setTimeout(function () { event.target.textContent = said; }, 1200);
+  const label = event.target.textContent;
+  const showBriefly = function (message) {
+    event.target.textContent = message;
+    setTimeout(function () { event.target.textContent = label; }, 1200);
   };
-  // A page that was opened from a disk may not reach the clipboard: the command is then shown, to be selected.
+  // A page opened from a disk may not access the clipboard. It then shows the command, to be copied by hand.
   if (!navigator.clipboard) { window.prompt("", text); return; }
-  navigator.clipboard.writeText(text).then(function () { tell("copied"); }, function () { window.prompt("", text); });
+  navigator.clipboard.writeText(text).then(function () { showBriefly("copied"); }, function () { window.prompt("", text); });
 });

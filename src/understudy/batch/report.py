@@ -1,4 +1,4 @@
-"""The page of a batch: what came of it, the worst clips by metric, and all clips with a small picture each."""
+"""The report of a batch: counts and worst clips, the table of all clips, and the HTML page with a picture of each."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ from urllib.parse import quote
 from understudy.base.errors import MissingPackageError
 from understudy.base.files import open_to_write
 from understudy.batch.journal import Index
+from understudy.batch.location import Folder, Location
 from understudy.batch.model import DONE, FAILED, Row
-from understudy.batch.places import Folder, Location
 from understudy.metrics import Verdict, metrics
 from understudy.metrics.base import ORDER
 
-WORST = 10
-"""Clips that are named for each metric."""
+MAX_WORST_CLIPS = 10
+"""Clips that the summary lists for each metric."""
 
-SEEN = (Verdict.NOTICEABLE, Verdict.BAD)
-"""Verdicts of clips that are among the worst; a good one is not, though there be none worse."""
+MAX_PICTURED_WORST_CLIPS = 5
+"""Clips that the page shows for each metric."""
 
-LISTED = 1000
-"""Failed clips that are named."""
+WORST_VERDICTS = (Verdict.NOTICEABLE, Verdict.BAD)
+"""Verdicts of clips that count among the worst; a good clip never does."""
+
+MAX_LISTED_FAILURES = 1000
+"""Failed clips that the summary lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """The metric's figure by which clips are ranked."""
+    """The figure of a metric by which clips are ranked."""
 
     metric: str
     title: str
@@ -51,55 +54,55 @@ class Ranking:
 
 
 def rankings() -> list[Ranking]:
-    """One for each metric that is graded: by its first figure with a threshold."""
-    found = []
+    """One ranking for each graded metric: by its first figure with a threshold."""
+    result = []
     for name, metric in metrics().items():
         for grade in metric.grades[:1]:
             sign = 1.0 if grade.bad >= grade.noticeable else -1.0
-            found.append(Ranking(metric=name, title=metric.title, figure=grade.figure, sign=sign))
-    return found
+            result.append(Ranking(metric=name, title=metric.title, figure=grade.figure, sign=sign))
+    return result
 
 
 @dataclass(eq=False, kw_only=True)
 class Summary:
-    """Gathered row by row, in little memory."""
+    """Counts, failures and worst clips of a batch, collected row by row in bounded memory."""
 
     counts: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     frames: int = 0
     duration: float = 0.0
     failures: list[tuple[str, str]] = field(default_factory=list)
-    """Clips and reasons, the first thousand."""
+    """Clips and reasons of the first failed clips."""
     _worst: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     _rankings: list[Ranking] = field(default_factory=rankings)
 
     def add(self, row: Row) -> None:
-        """Take a row into account."""
+        """Add a row."""
         self.counts[row["status"]] += 1
         if row["status"] == FAILED:
-            if len(self.failures) < LISTED:
+            if len(self.failures) < MAX_LISTED_FAILURES:
                 self.failures.append((row["clip"], row["reason"]))
             return
         self.verdicts[row["verdict"]] += 1
         self.frames += row["frames"]
         self.duration += row["duration"]
-        for each in self._rankings:
-            value = row.get(each.column)
-            if value is not None and row[f"{each.metric}.verdict"] in SEEN:
-                # Of equal ones the first by name is named, in whatever order they come.
-                entry = (each.sign * value, _Backwards(row["clip"]))
-                heap: list[Any] = self._worst.setdefault(each.column, [])
-                (heapq.heappush if len(heap) < WORST else heapq.heappushpop)(heap, entry)
+        for ranking in self._rankings:
+            value = row.get(ranking.column)
+            if value is not None and row[f"{ranking.metric}.verdict"] in WORST_VERDICTS:
+                # Equal figures are ranked by name, so that the order of the rows does not matter.
+                entry = (ranking.sign * value, _ReverseOrder(row["clip"]))
+                heap: list[Any] = self._worst.setdefault(ranking.column, [])
+                (heapq.heappush if len(heap) < MAX_WORST_CLIPS else heapq.heappushpop)(heap, entry)
 
     def worst(self) -> Iterator[tuple[Ranking, list[tuple[str, float]]]]:
-        """For each metric the clips with the worst figures, worst first."""
-        for each in self._rankings:
-            entries = sorted(self._worst.get(each.column, []), reverse=True)
+        """The clips with the worst figures of each metric, worst first."""
+        for ranking in self._rankings:
+            entries = sorted(self._worst.get(ranking.column, []), reverse=True)
             if entries:
-                yield each, [(str(clip), each.sign * value) for value, clip in entries]
+                yield ranking, [(str(clip), ranking.sign * value) for value, clip in entries]
 
     def verdict_counts(self) -> list[tuple[str, int]]:
-        """How many clips got each verdict, the most alarming first."""
+        """The number of clips with each verdict, worst verdict first."""
         return [(str(verdict), self.verdicts[verdict]) for verdict in reversed(ORDER) if self.verdicts[verdict]]
 
     def data(self) -> dict[str, Any]:
@@ -113,13 +116,14 @@ class Summary:
             "verdicts": dict(self.verdict_counts()),
             "failures": [{"clip": clip, "reason": reason} for clip, reason in self.failures],
             "worst": {
-                each.column: [{"clip": clip, "value": value} for clip, value in clips] for each, clips in self.worst()
+                ranking.column: [{"clip": clip, "value": value} for clip, value in clips]
+                for ranking, clips in self.worst()
             },
         }
 
 
-class _Backwards(str):
-    """A text that sorts the other way round."""
+class _ReverseOrder(str):
+    """A text that sorts in reverse order."""
 
     __slots__ = ()
 
@@ -127,55 +131,55 @@ class _Backwards(str):
         return str.__gt__(self, other)
 
 
-KINDS = ("csv", "parquet")
+TABLE_FORMATS = ("csv", "parquet")
 
-FIRST = (
+FIRST_COLUMNS = (
     "clip", "status", "reason", "output", "verdict", "frames", "fps", "duration", "joints", "solver", "spacing",
     "steps", "constraints", "unmet",
 )  # fmt: skip
-"""Columns that come first; then the metrics in the order of their names."""
+"""Columns that come first; the metrics follow, sorted by name."""
 
-LAST = ("notes", "not_kept", "source_sha256", "output_sha256", "bytes", "key", "version_", "seconds")
-"""Beginnings of the columns that come last."""
+LAST_COLUMNS = ("notes", "not_kept", "source_sha256", "output_sha256", "bytes", "key", "version_", "seconds")
+"""Prefixes of the columns that come last."""
 
-GROUP = 2000
-"""Rows that are held in memory at once."""
+PARQUET_GROUP_ROWS = 2000
+"""Rows that are held in memory at a time."""
 
 
 def columns_of(rows: Iterable[Row]) -> dict[str, type]:
-    """Every column of a table, in order, with the kind of its values."""
-    kinds: dict[str, type] = {}
+    """The columns of a table, in order, with the type of their values."""
+    types: dict[str, type] = {}
     for row in rows:
         for name, value in row.items():
-            kind = str if value is None or isinstance(value, list) else type(value)
-            before = kinds.get(name)
-            if before is None or value is not None:
-                kinds[name] = float if {before, kind} == {int, float} else kind
-    rest = sorted(name for name in kinds if name not in FIRST)
-    last = [name for lead in LAST for name in rest if name.startswith(lead)]
-    order = [*FIRST, *(name for name in rest if name not in last), *last]
-    return {name: kinds.get(name, str) for name in order}
+            value_type = str if value is None or isinstance(value, list) else type(value)
+            previous = types.get(name)
+            if previous is None or value is not None:
+                types[name] = float if {previous, value_type} == {int, float} else value_type
+    others = sorted(name for name in types if name not in FIRST_COLUMNS)
+    last = [name for prefix in LAST_COLUMNS for name in others if name.startswith(prefix)]
+    names = [*FIRST_COLUMNS, *(name for name in others if name not in last), *last]
+    return {name: types.get(name, str) for name in names}
 
 
-def write_table(place: Location, name: str, rows: Callable[[], Iterable[Row]]) -> None:
-    """Write a table; the old one stays until the new one is whole.
+def write_table(location: Location, name: str, rows: Callable[[], Iterable[Row]]) -> None:
+    """Write a table; an old one is replaced when the new one is complete.
 
     Args:
-        place: The output's folder.
-        name: The file in it; its ending tells the kind.
-        rows: Gives all rows, as often as it is called.
+        location: The output folder.
+        name: The file in it; its suffix determines the format.
+        rows: Returns all rows; called more than once.
     """
     columns = columns_of(rows())
     write = _write_parquet if name.endswith(".parquet") else _write_csv
-    if isinstance(place, Folder):
-        with open_to_write(place.path / name) as stream:
+    if isinstance(location, Folder):
+        with open_to_write(location.path / name) as stream:
             write(stream, columns, rows())
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table"
         with open(path, "wb") as stream:
             write(stream, columns, rows())
-        place.put(path, name)
+        location.put(path, name)
 
 
 def _write_csv(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Row]) -> None:
@@ -184,7 +188,7 @@ def _write_csv(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Row]) 
     table.writerow(columns)
     for row in rows:
         table.writerow([_cell(row.get(name)) for name in columns])
-    # The stream is not ours to close.
+    # The caller closes the stream.
     text.detach()
 
 
@@ -194,84 +198,87 @@ def _cell(value: Any) -> Any:
 
 def _write_parquet(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Row]) -> None:
     arrow, parquet = load_parquet()
-    kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
-    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    types = {int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
+    schema = arrow.schema([(name, types[column_type]) for name, column_type in columns.items()])
     with parquet.ParquetWriter(stream, schema) as writer:
-        waiting = iter(rows)
-        while group := list(islice(waiting, GROUP)):
+        remaining = iter(rows)
+        while group := list(islice(remaining, PARQUET_GROUP_ROWS)):
             cells = {name: [_cell(row.get(name)) for row in group] for name in columns}
             writer.write_table(arrow.table(cells, schema=schema))
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """The package that writes Parquet, or an error that says how to get it."""
+    """Import the package that writes Parquet; raises an error that says how to install it."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingPackageError("pyarrow", "parquet", "Writing tables as Parquet") from None
 
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""What the page may load: nothing but itself."""
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""The page may load nothing from elsewhere."""
 
-SHOWN = 3000
+MAX_PAGE_CLIPS = 3000
 """Clips that the page lists; the table has all."""
 
-PICTURES = 1000
+MAX_PAGE_PICTURES = 1000
 """Clips that the page shows a picture of."""
 
-RANK = {"bad": 0, "noticeable": 1, "not graded": 2, "good": 3}
+PAGE_ORDER = (FAILED, "bad", "noticeable", "not graded", "good")
+"""The order of clips on the page, by status or verdict."""
 
 
 def write_page(
-    place: Location, name: str, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
+    location: Location, name: str, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
 ) -> None:
-    """Write the page; the old one stays until the new one is whole.
+    """Write the page; an old one is replaced when the new one is complete.
 
     Args:
-        place: The output's folder.
+        location: The output folder.
         name: The page's file in it.
-        summary: What came of the clips.
-        rows: Gives all rows, as often as it is called.
+        summary: Of all clips.
+        rows: Returns all rows; called more than once.
         pictures: The pictures, by clip.
     """
-    parts = (part.encode("utf-8", "replace") for part in _parts(place, summary, rows, pictures))
-    if isinstance(place, Folder):
-        with open_to_write(place.path / name) as stream:
+    parts = (part.encode("utf-8", "replace") for part in _page_parts(location, summary, rows, pictures))
+    if isinstance(location, Folder):
+        with open_to_write(location.path / name) as stream:
             stream.writelines(parts)
     else:
-        place.write_bytes(name, b"".join(parts))
+        location.write_bytes(name, b"".join(parts))
 
 
-def open_in_studio(place: Location, output: str) -> tuple[str, str]:
-    """How a result is opened: a link to its file, and the command that shows it in the studio."""
-    return quote(output), f"understudy studio {shlex.quote(place.address(output))}"
+def open_in_studio(location: Location, output: str) -> tuple[str, str]:
+    """The link to the file of a result, and the command that opens it in the studio."""
+    return quote(output), f"understudy studio {shlex.quote(location.address(output))}"
 
 
-def _parts(place: Location, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index) -> Iterator[str]:
-    """The page, piece by piece."""
-    where = place.address()
+def _page_parts(
+    location: Location, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
+) -> Iterator[str]:
+    """The page, part by part."""
+    address = location.address()
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Batch: {escape(where)}</title><style>{_asset('page.css')}</style></head>\n<body>\n"
-        f"<h1>{escape(where)}</h1>{_counts(summary)}\n"
+        f"<title>Batch: {escape(address)}</title><style>{_asset('page.css')}</style></head>\n<body>\n"
+        f"<h1>{escape(address)}</h1>{_counts_line(summary)}\n"
     )
-    yield from _worst(place, summary, pictures)
+    yield from _worst_section(summary, pictures)
     yield (
         '<section><h2>Clips</h2><p class="controls"><input id="filter" type="search" aria-label="filter" '
         'placeholder="filter by name, status, reason"></p><table id="clips"><thead><tr><th>clip</th><th>status</th>'
         "<th>frames</th><th>verdicts</th><th>open</th></tr></thead>\n<tbody>\n"
     )
     shown = 0
-    for row in _ordered(rows):
-        yield _line(place, row, pictures if shown < PICTURES else None)
+    for row in _page_rows(rows):
+        yield _clip_row(location, row, pictures if shown < MAX_PAGE_PICTURES else None)
         shown += 1
     yield "</tbody></table>"
-    left = sum(1 for _ in rows()) - shown
-    if left > 0:
-        yield f'<p class="note">and {left} more, which the table has</p>'
+    hidden = sum(1 for _ in rows()) - shown
+    if hidden > 0:
+        yield f'<p class="note">and {hidden} more, which are in the table</p>'
     yield f"</section>\n<script>{_asset('page.js')}</script>\n</body></html>\n"
 
 
@@ -279,34 +286,34 @@ def _asset(name: str) -> str:
     return (resources.files("understudy.batch") / name).read_text(encoding="utf-8")
 
 
-def _ordered(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:
-    """Rows in the order of the page, failed ones first, then by verdict; only so many."""
-    left = SHOWN
-    for wanted in (FAILED, *RANK):
+def _page_rows(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:
+    """The rows that the page lists: failed clips first, then by verdict."""
+    remaining = MAX_PAGE_CLIPS
+    for group in PAGE_ORDER:
         for row in rows():
-            rank = FAILED if row["status"] == FAILED else row["verdict"]
-            if rank == wanted and left > 0:
-                left -= 1
+            row_group = FAILED if row["status"] == FAILED else row["verdict"]
+            if row_group == group and remaining > 0:
+                remaining -= 1
                 yield row
 
 
-def _counts(summary: Summary) -> str:
+def _counts_line(summary: Summary) -> str:
     parts = [
         f'<b class="done">{summary.counts[DONE]}</b> done',
         f'<b class="failed">{summary.counts[FAILED]}</b> failed',
         f"{summary.frames} frames, {summary.duration:.1f} s of motion",
     ]
-    parts += [f'<span class="verdict {name}">{name} {n}</span>' for name, n in summary.verdict_counts()]
+    parts += [f'<span class="verdict {name}">{name} {count}</span>' for name, count in summary.verdict_counts()]
     return f'<p class="about">{" · ".join(parts)}</p>'
 
 
-def _worst(place: Location, summary: Summary, pictures: Index) -> Iterator[str]:
-    """A strip of pictures for each metric, the worst clip first."""
+def _worst_section(summary: Summary, pictures: Index) -> Iterator[str]:
+    """A row of pictures for each metric, worst clip first."""
     yield "<section><h2>Worst by metric</h2>"
     for ranking, clips in summary.worst():
         yield f"<h3>{escape(ranking.title)} <small>{escape(ranking.figure.replace('_', ' '))}</small></h3>"
         yield '<div class="strip">'
-        for clip, value in clips[:5]:
+        for clip, value in clips[:MAX_PICTURED_WORST_CLIPS]:
             yield f"<figure>{_picture(pictures, clip)}<figcaption>{escape(clip)}<br>{value:.4g}</figcaption></figure>"
         yield "</div>\n"
     yield "</section>\n"
@@ -316,35 +323,35 @@ def _picture(pictures: Index | None, clip: str) -> str:
     return "" if pictures is None or clip not in pictures else str(pictures[clip]["picture"])
 
 
-def _line(place: Location, row: Row, pictures: Index | None) -> str:
-    """A clip's row of the page."""
+def _clip_row(location: Location, row: Row, pictures: Index | None) -> str:
+    """The table row of a clip."""
     output = row.get("output", "")
-    opened = ""
+    links = ""
     if output:
-        link, command = open_in_studio(place, output)
+        link, command = open_in_studio(location, output)
         name = PurePosixPath(output).name
-        opened = (
+        links = (
             f'<a href="{escape(link)}">{escape(name)}</a>'
             f'<button type="button" data-copy="{escape(command)}" title="{escape(command)}">'
             "copy studio command</button>"
         )
-    said = escape(row["reason"]) if row["status"] == FAILED else _verdicts(row)
+    remarks = escape(row["reason"]) if row["status"] == FAILED else _verdicts(row)
     return (
         f'<tr class="{row["status"]}"><td>{_picture(pictures, row["clip"])}{escape(row["clip"])}</td>'
-        f"<td>{row['status']}</td><td>{row.get('frames', '')}</td><td>{said}</td><td>{opened}</td></tr>\n"
+        f"<td>{row['status']}</td><td>{row.get('frames', '')}</td><td>{remarks}</td><td>{links}</td></tr>\n"
     )
 
 
 def _verdicts(row: Row) -> str:
-    """The metrics that are not good, by verdict; or that all are."""
-    found: dict[str, list[str]] = {}
+    """The metrics that are bad or noticeable; `good` if there are none."""
+    titles: dict[str, list[str]] = {}
     for name, metric in metrics().items():
         verdict: Any = row.get(f"{name}.verdict")
         if verdict in ("bad", "noticeable"):
-            found.setdefault(verdict, []).append(metric.title)
+            titles.setdefault(verdict, []).append(metric.title)
     lines = [
-        f'<span class="verdict {verdict}">{verdict}</span> {escape(", ".join(found[verdict]))}'
+        f'<span class="verdict {verdict}">{verdict}</span> {escape(", ".join(titles[verdict]))}'
         for verdict in ("bad", "noticeable")
-        if verdict in found
+        if verdict in titles
     ]
     return "<br>".join(lines) or '<span class="verdict good">good</span>'

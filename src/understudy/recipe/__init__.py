@@ -1,4 +1,4 @@
-"""Recipes: everything that can be chosen about a retarget, in a TOML file that people can read and edit.
+"""Recipes: all options of a retarget, in a TOML file to be read and edited.
 
 Imports `retarget` and what is below it.
 """

@@ -1,4 +1,4 @@
-"""What the guard is asked about transitions and analogies: each part against what it was to be."""
+"""Checks that reject unusable transitions and analogies, by comparing the result with the motions it is made from."""
 
 from __future__ import annotations
 
@@ -41,50 +41,64 @@ if TYPE_CHECKING:
     from understudy.transition import Transition
 
 
-def transition_failures(found: Transition, first: Motion, second: Motion) -> list[str]:
-    """What makes a transition no use: before and after the blend it must be the two motions, and move between them."""
-    count = found.end - found.start
+def transition_failures(transition: Transition, first: Motion, second: Motion) -> list[str]:
+    """Why a transition is unusable, a sentence each; empty for a usable one.
+
+    Before and after the blend it must follow the two motions. During the blend it must move.
+    """
+    num_blend = transition.end - transition.start
     if second.fps != first.fps:
         second = second.resampled(first.fps)
     parts = (
-        (0, "the first part", found.motion[: found.start + 1], first[: found.start + 1]),
-        (0, "the blend", found.motion[found.start : found.end + 1], first[found.start : found.start + count + 1]),
-        (1, "the last part", found.motion[found.end :], _turned_by(second[found.entry :], found.turn)),
+        (0, "the first part", transition.motion[: transition.start + 1], first[: transition.start + 1]),
+        (
+            0,
+            "the blend",
+            transition.motion[transition.start : transition.end + 1],
+            first[transition.start : transition.start + num_blend + 1],
+        ),
+        (
+            1,
+            "the last part",
+            transition.motion[transition.end :],
+            _rotate_about_vertical(second[transition.entry :], transition.turn),
+        ),
     )
-    said = []
-    for which, name, result, source in parts:
-        own = result
-        if found.meta is not None:
-            own = (found.meta.to_source, found.meta.to_target)[which](result)
+    messages = []
+    for body, name, part, source in parts:
+        result = part
+        if transition.meta is not None:
+            result = (transition.meta.to_source, transition.meta.to_target)[body](part)
         if name == "the blend":
-            # Over the blend only the beginning is the first motion's: it has to move, within its limits, and to stand.
-            sentences = [scattered(source, own), "stands still" if frozen(source, own) else ""]
-            sentences += [] if sentences[0] else [_bent(found, result, first, second), _sliding(found)]
+            # Only the start of the blend follows the first motion. The blend must move, keep the limits and not slide.
+            sentences = [scattered(source, result), "stands still" if frozen(source, result) else ""]
+            sentences += [] if sentences[0] else [_limit_failure(transition, part, first, second), _sliding(transition)]
         else:
-            sentences = [*failures(own, source, contacts=detect_contacts(source, contact_points(source)))]
-        said += [f"{name} {sentence}" for sentence in sentences if sentence]
-    return said
+            sentences = [*failures(result, source, contacts=detect_contacts(source, contact_points(source)))]
+        messages += [f"{name} {sentence}" for sentence in sentences if sentence]
+    return messages
 
 
-def _bent(found: Transition, blend: Motion, first: Motion, second: Motion) -> str:
-    """Whether a joint is off its limits over a blend; a body that turns into another has none of its own."""
-    if found.meta is not None:
+def _limit_failure(transition: Transition, blend: Motion, first: Motion, second: Motion) -> str:
+    """How a joint exceeds its limits during a blend; empty if none does, or if the body changes and has no limits."""
+    if transition.meta is not None:
         return ""
-    both = [np.concatenate([getattr(each, name) for each in (first, second)]) for name in ("root", "rotations")]
-    limits, _ = joint_limits(replace(first, root=both[0], rotations=both[1]))
+    root = np.concatenate([first.root, second.root])
+    rotations = np.concatenate([first.rotations, second.rotations])
+    limits, _ = joint_limits(replace(first, root=root, rotations=rotations))
     return off_limits(Comparison(result=blend), limits)
 
 
-def _sliding(found: Transition) -> str:
-    """Whether what is to stand over a blend does not: of most of it, the point is not near its place on average."""
-    if found.solution is None:
+def _sliding(transition: Transition) -> str:
+    """A sentence if most contacts slide during the blend: their points are far from their places on average."""
+    if transition.solution is None:
         return ""
-    asked, count = found.solution.problem.constraints, len(found.solution.problem.times)
-    end = min(found.end + 2, found.motion.num_frames)
-    now = Problem(actors=(Actor(motion=found.motion[end - count : end]),), constraints=asked)
-    outcomes = solution(now, now.bodies, solver="", steps=0, seconds=0.0).outcomes
-    near = NEAR * found.leg / ADULT
-    # A height alone, or the floor, is kept by what slides over it.
+    constraints, num_frames = transition.solution.problem.constraints, len(transition.solution.problem.times)
+    end = min(transition.end + 2, transition.motion.num_frames)
+    problem = Problem(actors=(Actor(motion=transition.motion[end - num_frames : end]),), constraints=constraints)
+    outcomes = solution(problem, problem.bodies, solver="", steps=0, seconds=0.0).outcomes
+    near = NEAR * transition.leg / ADULT
+    # A sliding point still keeps its height and stays on the floor, so constraints on those tell nothing.
     kept = [
         o.mean <= near for o in outcomes if o.constraint.kind != "region" and getattr(o.constraint, "axes", "") != "y"
     ]
@@ -94,65 +108,65 @@ def _sliding(found: Transition) -> str:
     return f"is without its source's contacts: {percent(1.0 - share)} of what should stand does not stay there"
 
 
-def _turned_by(motion: Motion, angle: float) -> Motion:
-    """A motion turned about the vertical, radians."""
-    turn = from_axis_angle(UP, np.array(angle))
+def _rotate_about_vertical(motion: Motion, angle: float) -> Motion:
+    """A motion rotated about the vertical by an angle in radians."""
+    rotation = from_axis_angle(UP, np.array(angle))
     rotations = motion.rotations.copy()
-    rotations[:, 0] = multiply(turn, rotations[:, 0])
-    return replace(motion, root=rotate(turn, motion.root), rotations=rotations)
+    rotations[:, 0] = multiply(rotation, rotations[:, 0])
+    return replace(motion, root=rotate(rotation, motion.root), rotations=rotations)
 
 
-def analogy_failures(found: Analogy) -> list[str]:
-    """What makes an analogy no use, a sentence each; none for a sound one.
+def analogy_failures(analogy: Analogy) -> list[str]:
+    """Why an analogy is unusable, a sentence each; empty for a usable one.
 
-    B's facing is compared with its example's and its sides with what the matches ask of them, not with A's own: a crab
-    may go sideways, and which leg of a dog steps with which of a man is for the examples to say.
+    B's facing is compared with that of its example, and its sides with what the matches ask of them; neither is
+    compared with A. A crab may walk sideways, and the examples decide which leg of a dog steps with which leg of a man.
     """
-    said = scattered(found.new.motion, found.motion)
-    if said:
-        return [f"the result {said}"]
-    if frozen(found.new.motion, found.motion):
+    fault = scattered(analogy.new.motion, analogy.motion)
+    if fault:
+        return [f"the result {fault}"]
+    if frozen(analogy.new.motion, analogy.motion):
         return ["the result stands still while the source moves"]
-    example = None if found.b is None else found.b.course.off(found.b.motion)
+    example = None if analogy.b is None else analogy.b.course.off(analogy.b.motion)
     if example is not None:
-        ways = [facing(each).mean(axis=0) for each in (example, found.level)]
-        if away := away_from(ways[0], ways[1], np.array([True])):
-            return [f"the result faces the other way: {away:.0f} degrees from where B's example faces on its way"]
-        exchanged = _exchanged(found) if found.motion.num_frames == len(found.wanted) else ""
-        if exchanged:
-            return [f"the result {exchanged}"]
-    asked = () if found.solution is None else found.solution.problem.constraints
-    limits = [each for each in asked if isinstance(each, JointRange)]
-    take = Comparison(result=found.motion)
-    sentences = off_limits(take, limits), uprooted(take.pose, stands_of(asked, found.motion))
+        facings = [facing(motion).mean(axis=0) for motion in (example, analogy.level)]
+        if angle := away_from(facings[0], facings[1], np.array([True])):
+            return [f"the result faces the other way: {angle:.0f} degrees from where B's example faces as it moves"]
+        mirrored = _mirrored(analogy) if analogy.motion.num_frames == len(analogy.wanted) else ""
+        if mirrored:
+            return [f"the result {mirrored}"]
+    constraints = () if analogy.solution is None else analogy.solution.problem.constraints
+    limits = [constraint for constraint in constraints if isinstance(constraint, JointRange)]
+    comparison = Comparison(result=analogy.motion)
+    sentences = off_limits(comparison, limits), uprooted(comparison.pose, stands_of(constraints, analogy.motion))
     return [f"the result {sentence}" for sentence in sentences if sentence]
 
 
-def _exchanged(found: Analogy) -> str:
-    """Whether the markers of B's left do what those of its right are to do, where the two are not to do the same."""
-    goal, skeleton = found.attempt.goal, found.motion.skeleton
-    rows = _opposite(goal.joints, skeleton)
+def _mirrored(analogy: Analogy) -> str:
+    """A sentence if the markers on B's left move as those on its right should, where the sides should differ."""
+    goal, skeleton = analogy.attempt.goal, analogy.motion.skeleton
+    rows = _opposite_markers(goal.joints, skeleton)
     if not rows.size:
         return ""
-    pose = fk(found.motion)
-    made = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
-    # What is wanted is told of a body without a way of its own, headed as the level motion is.
-    forward = np.broadcast_to(facing(found.level).mean(axis=0), (len(made), 3))
-    ahead = []
-    for places, way in ((found.wanted, forward), (made, facing(found.motion))):
-        more = ahead_of(places, rows, way) / leg_length(skeleton)
-        ahead.append(more - more.mean(axis=0))
-    together = opposite(*ahead)
-    if together is None:
+    pose = fk(analogy.motion)
+    markers = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
+    # The goal positions belong to a body without a path, which faces as the level motion does.
+    forward = np.broadcast_to(facing(analogy.level).mean(axis=0), (len(markers), 3))
+    leads = []
+    for positions, forwards in ((analogy.wanted, forward), (markers, facing(analogy.motion))):
+        lead = ahead_of(positions, rows, forwards) / leg_length(skeleton)
+        leads.append(lead - lead.mean(axis=0))
+    correlation = opposite(*leads)
+    if correlation is None:
         return ""
-    return f"is mirrored: its left does what its right is to do (correlation of the sides {together:.2f})"
+    return f"is mirrored: its left does what its right should do (correlation of the sides {correlation:.2f})"
 
 
-def _opposite(joints: np.ndarray, skeleton: Skeleton) -> np.ndarray:
-    """(2, N) rows of matched markers on a joint of the left and on its partner, as many as both have."""
-    pair = partners(skeleton)
-    found: list[tuple[int, int]] = []
+def _opposite_markers(joints: np.ndarray, skeleton: Skeleton) -> np.ndarray:
+    """(2, N) indices of matched markers on a left joint and on its partner on the right, as many as both have."""
+    partner = partners(skeleton)
+    pairs: list[tuple[int, int]] = []
     for joint in dict.fromkeys(joints.tolist()):
-        if side(skeleton.names[joint]) == "left" and pair[joint] != joint:
-            found += list(zip(np.flatnonzero(joints == joint), np.flatnonzero(joints == pair[joint])))
-    return np.array(found, dtype=np.intp).reshape(-1, 2).T
+        if side(skeleton.names[joint]) == "left" and partner[joint] != joint:
+            pairs += list(zip(np.flatnonzero(joints == joint), np.flatnonzero(joints == partner[joint])))
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2).T

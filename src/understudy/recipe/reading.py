@@ -1,4 +1,4 @@
-"""Recipes read from TOML: every key is known or refused, with the line it is on."""
+"""Read recipes from TOML. Unknown keys and wrong values are refused with their line."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from understudy.solve.solvers import find_solver, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 
-SHORT = ("source", "target", "scale")
-"""Keys of the only actor, where there is one and nothing else to say of it."""
+SINGLE_ACTOR_KEYS = ("source", "target", "scale")
+"""Keys outside any table, which describe the only actor in place of an [[actor]] table."""
 
-OWN_OPTIONS = ("spacing", "contacts")
-"""Keys of [options] that are not fields of `Options`."""
+RECIPE_OPTIONS = ("spacing", "contacts")
+"""Keys of [options] that are fields of `Recipe`, not of `Options`."""
 
 CONTACT_KEYS = ("actor", "point", "joint", "offset", "start", "end", "place", "on", "other", "confidence")
 
-FROM_PROP = {"path": "positions", "rotations": "rotations", "times": "times", "centre": "middle", "size": "size"}
-"""Fields of a constraint that a prop gives it, and what of the prop they are."""
+PROP_FIELDS = {"path": "positions", "rotations": "rotations", "times": "times", "centre": "middle", "size": "size"}
+"""Fields of a constraint that a prop can fill, with the attribute of `PropPath` that fills each."""
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read a recipe; files that it names are found from its own folder."""
+    """Read a recipe; the files that it names are relative to its folder."""
     with open_to_read(path) as stream:
         data = stream.read()
     try:
@@ -46,45 +46,45 @@ def read_recipe(path: str | Path) -> Recipe:
     except UnicodeDecodeError:
         raise FileError(str(path), None, "the text is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        said = re.sub(r"\s*\(at .*\)$", "", str(error))
-        line = int(found[1]) if found else len(text.splitlines())
-        raise FileError(str(path), line, f"no TOML: {said}") from None
+        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        problem = re.sub(r"\s*\(at .*\)$", "", str(error))
+        line = int(position[1]) if position else len(text.splitlines())
+        raise FileError(str(path), line, f"is not valid TOML: {problem}") from None
     return _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
 
 
 def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:
-    """A recipe from tables as its file holds them; what is wrong is a `FieldError` that says where by its keys.
+    """Make a recipe from the tables of its file. A wrong value raises a `FieldError` with the keys that lead to it.
 
     Args:
-        table: The tables, as `tomllib` gives them.
-        folder: What the files in it are named from.
+        table: The tables, as `tomllib` returns them.
+        folder: The folder that file names are relative to.
     """
     return _RecipeReader(name="", folder=folder, table=table, lines=None).recipe()
 
 
 class _PlacedError(FieldError):
-    """An error whose keys lead all the way from the recipe's outermost tables."""
+    """An error whose keys start at the top of the recipe."""
 
 
 class _RecipeReader:
-    """Turns the tables of one recipe into what they say; lines are None for tables that come from no file."""
+    """Converts the tables of one recipe. `lines` is None for tables that come from no file."""
 
     def __init__(self, name: str, folder: Path, table: dict[str, Any], lines: dict[Place, int] | None) -> None:
         self.name, self.folder, self.table, self.lines = name, folder, table, lines
 
     def recipe(self) -> Recipe:
-        """Everything in the file."""
+        """The whole recipe."""
         for key in self.table:
-            if key not in (*TABLES, *SHORT):
+            if key not in (*TABLES, *SINGLE_ACTOR_KEYS):
                 self._at((), lambda key=key: self._refuse(key))  # type: ignore[misc]
-        props = self._each("prop", lambda table: build(PropEntry, table, folder=self.folder))
-        courses = {}
+        props = self._entries("prop", lambda table: build(PropEntry, table, folder=self.folder))
+        prop_paths = {}
         for number, prop in enumerate(props):
-            courses[prop.name] = self._at(("prop", number), lambda prop=prop: load_course(prop, self.folder))  # type: ignore[misc]
+            prop_paths[prop.name] = self._at(("prop", number), lambda prop=prop: load_course(prop, self.folder))  # type: ignore[misc]
         options, spacing, listed = self._at(("options",), self._options)
         solver, solver_options = self._at(("solver",), self._solver)
-        contacts = self._each("contact", self._contact)
+        contacts = self._entries("contact", self._contact)
         return Recipe(
             actors=self._actors(),
             reading=self._at(("reading",), lambda: build(Reading, self.table.get("reading", {}))),
@@ -93,37 +93,37 @@ class _RecipeReader:
             solver=solver,
             solver_options=solver_options,
             contacts=contacts if listed or contacts else None,
-            constraints=self._each("constraint", lambda table: self._constraint(table, courses)),
+            constraints=self._entries("constraint", lambda table: self._constraint(table, prop_paths)),
             props=props,
             folder=self.folder,
         )
 
     def _refuse(self, key: str) -> None:
-        raise unknown_key(key, [*TABLES, *SHORT])
+        raise unknown_key(key, [*TABLES, *SINGLE_ACTOR_KEYS])
 
     def _at(self, place: Sequence[str | int], make: Callable[[], Any]) -> Any:
-        """What is made of a part of the file; errors are given the file and line."""
+        """Call a function on a part of the recipe; errors get the file and line of that part."""
         try:
             return make()
         except (FileError, _PlacedError):
             raise
         except FieldError as error:
-            where = (*place, *error.keys)
-            raise self._error(where, f"{_named(where)}{error.message}", error.hint) from None
+            full_place = (*place, *error.keys)
+            raise self._error(full_place, f"{_describe(full_place)}{error.message}", error.hint) from None
         except UnderstudyError as error:
             raise self._error(place, error.message, error.hint) from None
 
     def _error(self, place: Sequence[str | int], problem: str, hint: str = "") -> UnderstudyError:
-        """What is wrong at a place, with the file and line where there is a file."""
+        """An error at a place in the recipe, with the file and line if there is a file."""
         if self.lines is None:
             return _PlacedError(problem, tuple(place), hint=hint)
         return FileError(self.name, line_of(self.lines, place), problem, hint=hint)
 
-    def _each(self, key: str, make: Callable[[Any], Any]) -> tuple[Any, ...]:
-        """Every entry of an array of tables."""
+    def _entries(self, key: str, make: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """Convert every entry of an array of tables."""
         entries = self.table.get(key, [])
         if not isinstance(entries, list):
-            hint = f"begin each with [[{key}]]"
+            hint = f"begin each table with [[{key}]]"
             raise self._error((key,), f"expected a list of `{key}` tables", hint)
         return tuple(
             self._at((key, number), lambda table=table: make(table))  # type: ignore[misc]
@@ -131,38 +131,39 @@ class _RecipeReader:
         )
 
     def _actors(self) -> tuple[ActorSpec, ...]:
-        actors = self._each("actor", lambda table: build(ActorSpec, table))
-        short = {key: self.table[key] for key in SHORT if key in self.table}
-        if short and actors:
-            key = next(iter(short))
-            raise self._error((key,), f"`{key}` stands alone, and there are [[actor]] entries too")
-        if short:
-            return (self._at((), lambda: build(ActorSpec, short)),)
+        actors = self._entries("actor", lambda table: build(ActorSpec, table))
+        single = {key: self.table[key] for key in SINGLE_ACTOR_KEYS if key in self.table}
+        if single and actors:
+            key = next(iter(single))
+            raise self._error((key,), f"`{key}` is given outside the [[actor]] entries; put it into one of them")
+        if single:
+            return (self._at((), lambda: build(ActorSpec, single)),)
         names = [actor.name for actor in actors]
         for number, name in enumerate(names):
             if name in names[:number]:
-                raise self._error(("actor", number), f"two actors are called `{name}`; each needs a name of its own")
+                raise self._error(
+                    ("actor", number), f"two actors are called `{name}`; every actor needs a different name"
+                )
         return actors
 
     def _options(self) -> tuple[Options, Any, bool]:
         table = self.table.get("options", {})
         detection = self._at(("detection",), lambda: build(Detection, self.table.get("detection", {})))
         if isinstance(table, dict) and "detection" in table:
-            raise FieldError("what is still is said in the table [detection]", ("detection",))
-        made = build(Options, table, besides=OWN_OPTIONS)
-        # A field's name, so that the message is that of any other key.
+            raise FieldError("options of contact detection go into the table [detection]", ("detection",))
+        options = build(Options, table, besides=RECIPE_OPTIONS)
         spacing = table.get("spacing", AUTO)
         try:
             spacing = parse_spacing(spacing)
         except UnderstudyError as error:
             raise FieldError(error.message, ("spacing",)) from None
-        listed = table.get("contacts", "detect")
-        if listed not in ("detect", "listed"):
-            raise FieldError(f"expected `detect` or `listed`, got `{listed}`", ("contacts",))
-        if listed == "detect" and "contacts" in table and self.table.get("contact"):
-            raise FieldError("contacts are to be detected, and there are [[contact]] entries too", ("contacts",))
-        values = {name: getattr(made, name) for name in names_of(Options)}
-        return Options(**{**values, "detection": detection}), spacing, listed == "listed"
+        contacts = table.get("contacts", "detect")
+        if contacts not in ("detect", "listed"):
+            raise FieldError(f"expected `detect` or `listed`, got `{contacts}`", ("contacts",))
+        if contacts == "detect" and "contacts" in table and self.table.get("contact"):
+            raise FieldError("contacts are to be detected, but there are [[contact]] entries", ("contacts",))
+        values = {name: getattr(options, name) for name in names_of(Options)}
+        return Options(**{**values, "detection": detection}), spacing, contacts == "listed"
 
     def _solver(self) -> tuple[str, dict[str, object]]:
         table = self.table.get("solver", {})
@@ -174,9 +175,9 @@ class _RecipeReader:
         except UnderstudyError as error:
             raise FieldError(error.message, ("name",), hint=f"known: {', '.join(solvers())}") from None
         if "spacing" in table:
-            raise FieldError("the key spacing is said in [options]", ("spacing",))
-        made = build(kind, {key: value for key, value in table.items() if key != "name"})
-        return kind.name, {key: getattr(made, key) for key in table if key != "name"}
+            raise FieldError("the spacing of keys goes into [options]", ("spacing",))
+        solver = build(kind, {key: value for key, value in table.items() if key != "name"})
+        return kind.name, {key: getattr(solver, key) for key in table if key != "name"}
 
     def _contact(self, table: dict[str, Any]) -> Contact:
         for key in table:
@@ -185,13 +186,13 @@ class _RecipeReader:
         for key in ("point", "start", "end"):
             if key not in table:
                 raise FieldError(f"`{key}` is missing", hint="a contact needs a point, a start and an end")
-        hints: dict[str, Any] = {
+        types: dict[str, Any] = {
             "actor": str, "start": float, "end": float, "place": np.ndarray, "on": str, "confidence": float,
         }  # fmt: skip
-        values = {key: _value(table[key], key, hints[key]) for key in hints if key in table}
+        values = {key: _convert(table[key], key, types[key]) for key in types if key in table}
         place = values.get("place")
         if place is not None and (place.shape != (3,) or not np.all(np.isfinite(place))):
-            raise FieldError(f"expected three finite numbers, metres; got {place.tolist()}", ("place",))
+            raise FieldError(f"expected three finite numbers in metres, got {place.tolist()}", ("place",))
         other = None
         if "other" in table:
             if not isinstance(table["other"], dict):
@@ -199,7 +200,7 @@ class _RecipeReader:
             other = _point(table["other"], ("other",))
         return Contact(point=_point(table, ()), other=other, **values)
 
-    def _constraint(self, table: Any, courses: dict[str, PropPath]) -> Constraint:
+    def _constraint(self, table: Any, prop_paths: dict[str, PropPath]) -> Constraint:
         if not isinstance(table, dict) or "kind" not in table:
             raise FieldError("`kind` is missing", hint=f"kinds are {', '.join(kinds())}")
         kind = table["kind"]
@@ -208,50 +209,50 @@ class _RecipeReader:
                 f"there is no kind `{kind}`; {nearest_names(str(kind), kinds())}", ("kind",),
                 hint=f"kinds are {', '.join(kinds())}",
             )  # fmt: skip
-        given = {key: value for key, value in table.items() if key not in ("kind", "prop")}
+        fields = {key: value for key, value in table.items() if key not in ("kind", "prop")}
         if "prop" in table:
-            given = {**_from_prop(kinds()[kind], table["prop"], courses), **given}
-        made: Constraint = build(kinds()[kind], given, folder=self.folder, besides=())
-        made.check_times()
-        return made
+            fields = {**_fields_from_prop(kinds()[kind], table["prop"], prop_paths), **fields}
+        constraint: Constraint = build(kinds()[kind], fields, folder=self.folder, besides=())
+        constraint.check_times()
+        return constraint
 
 
-def _from_prop(kind: type[Constraint], name: Any, courses: dict[str, PropPath]) -> dict[str, Any]:
-    """What a prop says about a constraint's fields."""
-    if name not in courses:
-        raise FieldError(f"there is no prop `{name}`; {nearest_names(str(name), courses)}", ("prop",))
-    known = names_of(kind)
-    taken = {key: getattr(courses[name], of) for key, of in FROM_PROP.items() if key in known}
-    if not taken:
+def _fields_from_prop(kind: type[Constraint], name: Any, prop_paths: dict[str, PropPath]) -> dict[str, Any]:
+    """The fields of a constraint that a prop fills."""
+    if name not in prop_paths:
+        raise FieldError(f"there is no prop `{name}`; {nearest_names(str(name), prop_paths)}", ("prop",))
+    names = names_of(kind)
+    fields = {key: getattr(prop_paths[name], attribute) for key, attribute in PROP_FIELDS.items() if key in names}
+    if not fields:
         raise FieldError(f"kind `{kind.kind}` takes nothing from a prop", ("prop",))
-    return {key: value.tolist() for key, value in taken.items() if value is not None}
+    return {key: value.tolist() for key, value in fields.items() if value is not None}
 
 
 def _point(table: dict[str, Any], keys: Place) -> Point:
-    """A point by its name and, where it is not a joint's own place, the joint and the offset."""
+    """A point: its name, and the joint and offset if it is not at a joint."""
     allowed = ("point", "joint", "offset")
     for key in table:
         if keys and key not in allowed:
             error = unknown_key(key, list(allowed))
             raise FieldError(error.message, (*keys, key), hint=error.hint)
-    name = _value(table.get("point", ""), "point", str)
-    joint = _value(table.get("joint", name), "joint", str)
-    offset = _value(table.get("offset", [0.0, 0.0, 0.0]), "offset", np.ndarray)
+    name = _convert(table.get("point", ""), "point", str)
+    joint = _convert(table.get("joint", name), "joint", str)
+    offset = _convert(table.get("offset", [0.0, 0.0, 0.0]), "offset", np.ndarray)
     try:
         return Point(name=name, joint=joint, offset=offset)
     except UnderstudyError as error:
         raise FieldError(error.message, (*keys, "offset")) from None
 
 
-def _value(value: Any, key: str, hint: Any) -> Any:
+def _convert(value: Any, key: str, hint: Any) -> Any:
     try:
         return convert(value, hint)
     except FieldError as error:
         raise FieldError(error.message, (key, *error.keys), hint=error.hint) from None
 
 
-def _named(place: Place) -> str:
-    """A place in words, for the head of a message: `contact 3, start: `."""
+def _describe(place: Place) -> str:
+    """A place in the recipe as the start of a message: `contact 3, start: `."""
     parts: list[str] = []
     for key in place:
         if isinstance(key, int) and parts and parts[-1] in TABLES:

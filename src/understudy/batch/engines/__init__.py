@@ -1,4 +1,4 @@
-"""Who does the clips, one file a kind; a module with an `ENGINE` is found by itself."""
+"""Engines, which run the jobs of a batch: one file each; every module here that defines `ENGINE` is registered."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Engine", "engines", "find_engine"]
 @cache
 def engines() -> dict[str, type[Engine]]:
     """Every engine by name."""
-    return {found.name: found for _, found in scan("understudy.batch.engines", "ENGINE")}
+    return {engine.name: engine for _, engine in scan("understudy.batch.engines", "ENGINE")}
 
 
 def find_engine(name: str) -> type[Engine]:
-    """An engine by name, or an error that names the nearest ones."""
+    """The engine of a name; an unknown name raises an error that lists the nearest ones."""
     if name not in engines():
         raise UnknownNameError(
             f"There is no engine `{name}`; {nearest_names(name, engines())}", hint=f"known: {', '.join(engines())}"

@@ -1,4 +1,4 @@
-"""What an engine is: it takes jobs and gives answers, in any order."""
+"""The interface of engines: they take jobs and yield answers, in any order."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from understudy.batch.model import Answer, Job, JobSpec, Limits
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Engine(ABC):
-    """A way to have clips done. A class is abstract or final."""
+    """A way to run jobs. Subclasses are final."""
 
     name: ClassVar[str] = ""
     processes: ClassVar[bool] = True
-    """Whether clips are done in other processes than this one."""
+    """Whether jobs run in other processes than this one."""
 
-    order: JobSpec
+    spec: JobSpec
     limits: Limits
     workers: int
     address: str = ""
-    """Where the workers are, for engines that can be elsewhere; empty for here."""
+    """Of the scheduler, for engines that use other machines; empty for this machine."""
 
     @abstractmethod
     def run(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Answer], None, None]:
-        """Do the jobs; answers come as they are found. Closing the generator stops all workers at once."""
+        """Run the jobs and yield answers as they arrive. Closing the generator stops all workers at once."""

@@ -1,4 +1,4 @@
-"""Clips done by the workers of a Dask cluster, on this machine or on many."""
+"""Jobs run by the workers of a Dask cluster, on this machine or on many."""
 
 from __future__ import annotations
 
@@ -13,65 +13,65 @@ from typing import Any, ClassVar
 
 import understudy
 from understudy.base.errors import MissingPackageError, OptionError, UnderstudyError
-from understudy.batch.clip_job import check_run
 from understudy.batch.engines.base import Engine
+from understudy.batch.lock import check_lock
 from understudy.batch.model import Answer, Job, JobSpec, StopError, failed_row
-from understudy.batch.worker import WorkerProcess, packed, unpacked
+from understudy.batch.worker import WorkerProcess, pack, unpack
 
-AHEAD = 2
-"""Jobs handed out for each worker, so that none waits for the next."""
+JOBS_PER_WORKER = 2
+"""Jobs submitted for each worker at a time, so that no worker waits for its next job."""
 
-PATIENCE = 30
-"""Seconds to wait for a cluster."""
+MAX_CONNECT_SECONDS = 30
+"""Time to wait for a cluster."""
 
-_hands: dict[tuple[str, int], tuple[WorkerProcess, threading.Lock]] = {}
-"""By run and thread: the processes that do this Dask worker's clips. They live as long as the run."""
+_workers: dict[tuple[str, int], tuple[WorkerProcess, threading.Lock]] = {}
+"""By run and thread: the processes that run the jobs of this Dask worker. They live as long as the run."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dask(Engine):
-    """Has the workers of a Dask cluster do clips, each in a process of its own that is held within the limits.
+    """Runs jobs on a Dask cluster. Every Dask worker starts a worker process that is held within the limits.
 
-    A Dask worker that is lost costs nothing but time: what it was doing is done by another.
+    If a Dask worker is lost, another one repeats its job.
     """
 
     name: ClassVar[str] = "dask"
 
     def run(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Answer], None, None]:
         distributed = load()
-        told, waiting = packed(self.order, self.limits), iter(jobs)
+        packed, waiting = pack(self.spec, self.limits), iter(jobs)
         with self._client(distributed) as client:
-            _check_workers(client, told)
+            _check_workers(client, packed)
             running = distributed.as_completed(raise_errors=False)
-            given: dict[Any, Job] = {}
+            submitted: dict[Any, Job] = {}
 
-            def hand_out() -> None:
+            def submit_next() -> None:
                 job = next(waiting, None)
                 if job is not None:
-                    future = client.submit(do, self.order.run, told, asdict(job), pure=False)
-                    given[future] = job
+                    future = client.submit(run_job, self.spec.run_id, packed, asdict(job), pure=False)
+                    submitted[future] = job
                     running.add(future)
 
             try:
-                for _ in range(AHEAD * max(sum(client.ncores().values()), self.workers)):
-                    hand_out()
+                for _ in range(JOBS_PER_WORKER * max(sum(client.ncores().values()), self.workers)):
+                    submit_next()
                 for future in running:
-                    job = given.pop(future)
-                    answer = _answer(distributed, future, job)
-                    hand_out()
+                    job = submitted.pop(future)
+                    answer = _get_answer(distributed, future, job)
+                    submit_next()
                     yield job, answer
             finally:
                 with suppress(Exception):
-                    # Those that cannot be reached have nothing to be told.
-                    client.cancel(list(given))
-                    client.run(finish, self.order.run)
+                    # Workers that cannot be reached need no cleaning up.
+                    client.cancel(list(submitted))
+                    client.run(finish, self.spec.run_id)
 
     @contextmanager
     def _client(self, distributed: Any) -> Iterator[Any]:
-        """A client of the cluster at the address, or of one that is started here."""
+        """A client of the cluster at the address, or of a new cluster on this machine."""
         if self.address:
             try:
-                client = distributed.Client(self.address, timeout=PATIENCE)
+                client = distributed.Client(self.address, timeout=MAX_CONNECT_SECONDS)
             except (OSError, ValueError, TypeError) as error:
                 raise OptionError(f"There is no Dask scheduler at `{self.address}`: {error}") from None
             with client:
@@ -93,68 +93,68 @@ class Dask(Engine):
 
 
 def load() -> Any:
-    """The package, or an error that says how to get it."""
+    """Import the package; raises an error that says how to install it."""
     try:
         return import_module("distributed")
     except ImportError:
         raise MissingPackageError("distributed", "dask", "The engine `dask`") from None
 
 
-def do(run: str, told: bytes, job: dict[str, Any]) -> Answer:
-    """Do a clip; runs in a Dask worker."""
-    key = (run, threading.get_ident())
-    if key not in _hands:
-        for lost in {other for other, _ in _hands if other != run}:
-            finish_if_lost(lost)
-        _hands[key] = (WorkerProcess(*unpacked(told)), threading.Lock())
-    hand, busy = _hands[key]
+def run_job(run_id: str, packed: bytes, job: dict[str, Any]) -> Answer:
+    """Run a job; called in a Dask worker."""
+    key = (run_id, threading.get_ident())
+    if key not in _workers:
+        for other_run in {other for other, _ in _workers if other != run_id}:
+            finish_if_lost(other_run)
+        _workers[key] = (WorkerProcess(*unpack(packed)), threading.Lock())
+    worker, busy = _workers[key]
     with busy:
-        return hand.do(Job(**job))
+        return worker.do(Job(**job))
 
 
-def finish(run: str) -> None:
-    """Stop the processes of a run; runs in a Dask worker."""
-    for key in [key for key in _hands if key[0] == run]:
-        hand, busy = _hands.pop(key)
-        hand.stop()
+def finish(run_id: str) -> None:
+    """Stop the worker processes of a run; called in a Dask worker."""
+    for key in [key for key in _workers if key[0] == run_id]:
+        worker, busy = _workers.pop(key)
+        worker.stop()
         with busy:
-            hand.close()
+            worker.close()
 
 
-def finish_if_lost(run: str) -> None:
-    """Stop the processes of a run that has ended without saying so."""
-    orders = [hand.order for (other, _), (hand, _) in _hands.items() if other == run]
+def finish_if_lost(run_id: str) -> None:
+    """Stop the worker processes of a run that no longer holds its lock."""
+    specs = [worker.spec for (other, _), (worker, _) in _workers.items() if other == run_id]
     try:
-        check_run(orders[0])
+        check_lock(specs[0])
     except StopError:
-        finish(run)
+        finish(run_id)
 
 
-def look(told: bytes) -> str:
-    """What keeps a Dask worker from doing its part; runs there."""
-    order: JobSpec = unpacked(told)[0]
+def find_problem(packed: bytes) -> str:
+    """Why this Dask worker cannot run the jobs; empty if it can. Called in a Dask worker."""
+    spec: JobSpec = unpack(packed)[0]
     try:
-        check_run(order)
-        next(iter(order.source.files()), None)
+        check_lock(spec)
+        next(iter(spec.source.files()), None)
     except (StopError, UnderstudyError) as error:
         return f"does not see the same folders: {error}"
-    return "" if understudy.__version__ == order.version else f"has understudy {understudy.__version__}"
+    return "" if understudy.__version__ == spec.version else f"has understudy {understudy.__version__}"
 
 
-def _check_workers(client: Any, told: bytes) -> None:
-    """Refuse a cluster whose workers cannot do what is asked, before anything is done."""
-    for address, said in sorted(client.run(look, told).items()):
-        if said:
+def _check_workers(client: Any, packed: bytes) -> None:
+    """Refuse a cluster whose workers cannot run the jobs, before any job is submitted."""
+    for address, problem in sorted(client.run(find_problem, packed).items()):
+        if problem:
             raise OptionError(
-                f"Worker {address} {said}",
+                f"Worker {address} {problem}",
                 hint="every machine needs this version, and folders that all of them see, such as s3://bucket/clips",
             )
 
 
-def _answer(distributed: Any, future: Any, job: Job) -> Answer:
+def _get_answer(distributed: Any, future: Any, job: Job) -> Answer:
     error = future.exception()
     if isinstance(error, distributed.KilledWorker):
-        return Answer(row=failed_row(job, "every Dask worker that it was given to was lost"))
+        return Answer(row=failed_row(job, "every Dask worker that ran it was lost"))
     if error is not None:
         raise error
     answer: Answer = future.result()

@@ -1,4 +1,4 @@
-"""Clips done in this process, one after another: nothing is isolated. For looking for faults, and for tests."""
+"""Jobs run in this process, one after another, without isolation: for debugging and for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from understudy.batch.model import Answer, Job, StopError, failed_row
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inline(Engine):
-    """Does clips in this process; limits of time and memory do not hold."""
+    """Runs jobs in this process; limits of time and memory do not apply."""
 
     name: ClassVar[str] = "inline"
     processes: ClassVar[bool] = False
@@ -21,7 +21,7 @@ class Inline(Engine):
     def run(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Answer], None, None]:
         for job in jobs:
             try:
-                answer = perform(self.order, job)
+                answer = perform(self.spec, job)
             except StopError as error:
                 answer = Answer(stop=str(error))
             except MemoryError:

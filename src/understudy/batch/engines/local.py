@@ -1,4 +1,4 @@
-"""Clips done by processes of this machine, which live as long as the run."""
+"""Jobs run in worker processes on this machine, which live as long as the run."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from understudy.batch.worker import WorkerProcess
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Local(Engine):
-    """Has some worker processes on this machine, one clip each at a time."""
+    """Runs jobs in worker processes on this machine, one job at a time in each."""
 
     name: ClassVar[str] = "local"
 
     def run(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Answer], None, None]:
         waiting = iter(jobs)
-        taking = threading.Lock()
-        found: queue.Queue[tuple[Job, Answer] | BaseException | None] = queue.Queue()
-        hands = [WorkerProcess(self.order, self.limits) for _ in range(self.workers)]
+        waiting_lock = threading.Lock()
+        answers: queue.Queue[tuple[Job, Answer] | BaseException | None] = queue.Queue()
+        workers = [WorkerProcess(self.spec, self.limits) for _ in range(self.workers)]
 
-        def serve(hand: WorkerProcess) -> None:
+        def serve(worker: WorkerProcess) -> None:
             try:
                 while True:
-                    with taking:
+                    with waiting_lock:
                         job = next(waiting, None)
                     if job is None:
                         break
-                    found.put((job, hand.do(job)))
-                found.put(None)
+                    answers.put((job, worker.do(job)))
+                answers.put(None)
             except BaseException as error:
-                found.put(error)
+                answers.put(error)
             finally:
-                hand.close()
+                worker.close()
 
-        threads = [threading.Thread(target=serve, args=(hand,), daemon=True) for hand in hands]
+        threads = [threading.Thread(target=serve, args=(worker,), daemon=True) for worker in workers]
         try:
             for thread in threads:
                 thread.start()
-            left = len(threads)
-            while left:
-                answer = found.get()
+            num_running = len(threads)
+            while num_running:
+                answer = answers.get()
                 if isinstance(answer, BaseException):
                     raise answer
                 if answer is None:
-                    left -= 1
+                    num_running -= 1
                 else:
                     yield answer
         finally:
-            with taking:
+            with waiting_lock:
                 waiting = iter(())
-            for hand in hands:
-                hand.stop()
+            for worker in workers:
+                worker.stop()
             for thread in threads:
                 thread.join()
 

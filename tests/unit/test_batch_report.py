@@ -1,4 +1,4 @@
-"""What a batch tells: the table, the worst clips, small pictures, the page."""
+"""The report of a batch: the table, the worst clips, pictures, the page."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ import pytest
 from understudy import samples
 from understudy.batch import report as batch_report
 from understudy.batch.journal import Index, Journal
-from understudy.batch.places import Folder, Store
-from understudy.batch.report import WORST, Summary, columns_of, open_in_studio, rankings, write_page, write_table
+from understudy.batch.location import Folder, Store
+from understudy.batch.report import (
+    MAX_WORST_CLIPS,
+    Summary,
+    columns_of,
+    open_in_studio,
+    rankings,
+    write_page,
+    write_table,
+)
 from understudy.figure.sketch import SIZE, thumbnail
 
 
 def row(clip: str, **more: Any) -> dict[str, Any]:
-    found = {"clip": clip, "status": "done", "reason": "", "output": clip, "verdict": "good", "frames": 10}
-    return {**found, "fps": 30.0, "duration": 0.3, "notes": ["one", "two"], "seconds": 1.5, **more}
+    columns = {"clip": clip, "status": "done", "reason": "", "output": clip, "verdict": "good", "frames": 10}
+    return {**columns, "fps": 30.0, "duration": 0.3, "notes": ["one", "two"], "seconds": 1.5, **more}
 
 
 ROWS = [
@@ -30,7 +38,7 @@ ROWS = [
 ]
 
 
-def test_columns_stand_in_order() -> None:
+def test_columns_are_in_order() -> None:
     columns = columns_of(ROWS)
     names = list(columns)
     assert names[:4] == ["clip", "status", "reason", "output"]
@@ -49,25 +57,25 @@ def test_a_table_as_csv(tmp_path: Path) -> None:
 
 def test_a_table_as_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(batch_report, "GROUP", 1)
+    monkeypatch.setattr(batch_report, "PARQUET_GROUP_ROWS", 1)
     write_table(Folder(path=tmp_path), "table.parquet", lambda: ROWS)
-    found = parquet.read_table(tmp_path / "table.parquet").to_pylist()
-    assert found[0]["foot_skate.mean_speed"] == 0.25
-    assert found[0]["floor.depth"] is None
-    assert (found[0]["unmet"], found[1]["unmet"]) == (2, None)
-    assert found[1] | {"clip": "b, c.bvh", "seconds": 2.0, "frames": None, "notes": ""} == found[1]
+    rows = parquet.read_table(tmp_path / "table.parquet").to_pylist()
+    assert rows[0]["foot_skate.mean_speed"] == 0.25
+    assert rows[0]["floor.depth"] is None
+    assert (rows[0]["unmet"], rows[1]["unmet"]) == (2, None)
+    assert rows[1] | {"clip": "b, c.bvh", "seconds": 2.0, "frames": None, "notes": ""} == rows[1]
 
 
 def test_a_table_in_a_store() -> None:
     fsspec = pytest.importorskip("fsspec")
-    write_table(Store(url="memory://shelf"), "table.csv", lambda: ROWS)
-    assert fsspec.filesystem("memory").cat("/shelf/table.csv").startswith(b"clip,status,reason,output")
+    write_table(Store(url="memory://bucket"), "table.csv", lambda: ROWS)
+    assert fsspec.filesystem("memory").cat("/bucket/table.csv").startswith(b"clip,status,reason,output")
 
 
-def test_the_worst_clips_are_named_whatever_the_order(rng: np.random.Generator) -> None:
-    chosen = {each.metric: each for each in rankings()}
-    skate, kept = chosen["foot_skate"], chosen["contact_timing"]
-    assert (skate.sign, kept.sign) == (1.0, -1.0)
+def test_the_worst_clips_do_not_depend_on_the_order(rng: np.random.Generator) -> None:
+    by_metric = {ranking.metric: ranking for ranking in rankings()}
+    skate, timing = by_metric["foot_skate"], by_metric["contact_timing"]
+    assert (skate.sign, timing.sign) == (1.0, -1.0)
     rows = [
         row(
             f"{number:02d}.bvh",
@@ -75,26 +83,26 @@ def test_the_worst_clips_are_named_whatever_the_order(rng: np.random.Generator) 
                 "foot_skate.verdict": "good" if number == 49 else "bad",
                 "contact_timing.verdict": "noticeable",
                 skate.column: float(number // 2),
-                kept.column: float(number),
+                timing.column: float(number),
             },
         )
         for number in range(50)
     ]
     rows.append({"clip": "x.bvh", "status": "failed", "reason": "broken"})
-    found = []
+    results = []
     for _ in range(3):
         summary = Summary()
-        for each in rng.permutation(np.array(rows, object)):
-            summary.add(each)
-        found.append(summary.data())
-    assert found[0] == found[1] == found[2]
-    assert (found[0]["clips"], found[0]["done"], found[0]["failed"]) == (51, 50, 1)
-    assert found[0]["failures"] == [{"clip": "x.bvh", "reason": "broken"}]
-    worst = found[0]["worst"][skate.column]
-    assert len(worst) == WORST
-    # 49 has the largest figure but is called good; of two equal ones the first by name comes first.
-    assert [each["clip"] for each in worst[:3]] == ["48.bvh", "46.bvh", "47.bvh"]
-    assert [each["clip"] for each in found[0]["worst"][kept.column][:2]] == ["00.bvh", "01.bvh"]
+        for entry in rng.permutation(np.array(rows, object)):
+            summary.add(entry)
+        results.append(summary.data())
+    assert results[0] == results[1] == results[2]
+    assert (results[0]["clips"], results[0]["done"], results[0]["failed"]) == (51, 50, 1)
+    assert results[0]["failures"] == [{"clip": "x.bvh", "reason": "broken"}]
+    worst = results[0]["worst"][skate.column]
+    assert len(worst) == MAX_WORST_CLIPS
+    # 49 has the largest figure but the verdict good. Equal figures are sorted by name.
+    assert [entry["clip"] for entry in worst[:3]] == ["48.bvh", "46.bvh", "47.bvh"]
+    assert [entry["clip"] for entry in results[0]["worst"][timing.column][:2]] == ["00.bvh", "01.bvh"]
 
 
 @pytest.mark.parametrize("name", ["walk", "dog_walk", "swim", "spider_walk", "ladder"])
@@ -121,9 +129,9 @@ def test_a_picture_of_a_body_without_bones_and_of_one_frame() -> None:
         assert any(element.get("d") for element in root.iter("path"))
 
 
-def test_the_page_holds_all_and_runs_nothing_of_others(tmp_path: Path) -> None:
-    place = Folder(path=tmp_path)
-    pictures = Journal(place, "pictures.jsonl")
+def test_the_page_lists_all_clips_and_escapes_their_names(tmp_path: Path) -> None:
+    location = Folder(path=tmp_path)
+    pictures = Journal(location, "pictures.jsonl")
     pictures.add({"clip": "a.bvh", "picture": "<svg>drawn</svg>"})
     pictures.close()
     evil = "<script>alert(1)</script>.bvh"
@@ -132,9 +140,9 @@ def test_the_page_holds_all_and_runs_nothing_of_others(tmp_path: Path) -> None:
         row(evil, output="failed/it's.bvh", status="failed", reason="<b>frozen"),
     ]
     summary = Summary()
-    for each in rows:
-        summary.add(each)
-    write_page(place, "index.html", summary, lambda: rows, Index.of(pictures))
+    for entry in rows:
+        summary.add(entry)
+    write_page(location, "index.html", summary, lambda: rows, Index.of(pictures))
     text = (tmp_path / "index.html").read_text()
     assert "<svg>drawn</svg>" in text
     assert "<script>alert" not in text
@@ -142,7 +150,7 @@ def test_the_page_holds_all_and_runs_nothing_of_others(tmp_path: Path) -> None:
     assert '<b class="done">1</b> done' in text
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert text.index("&lt;script&gt;alert") < text.index('href="a.bvh"'), "failed clips come first"
-    link, command = open_in_studio(place, "failed/it's.bvh")
+    link, command = open_in_studio(location, "failed/it's.bvh")
     assert link == "failed/it%27s.bvh"
     assert command == f"""understudy studio '{tmp_path}/failed/it'"'"'s.bvh'"""
     assert f'href="{link}"' in text

@@ -1,4 +1,4 @@
-"""Where files are: a folder of this machine, or one in any store that fsspec reaches."""
+"""Locations of files: a folder of this machine, or a folder in any store that fsspec reaches."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from understudy.base.records import cached
 
 PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")
 
-LOCAL = ("file", "local")
+LOCAL_PROTOCOLS = ("file", "local")
 
-WHOLE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "memory", "r2")
-"""Protocols whose files appear whole or not at all; in others a file is moved into place."""
+ATOMIC_PROTOCOLS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "memory", "r2")
+"""Protocols that write a file whole or not at all. For others the file is uploaded under another name and renamed."""
 
 
 class Location(ABC):
-    """A folder with files that are named from it, with slashes."""
+    """A folder; its files are named relative to it, with slashes."""
 
     shared = True
-    """Whether other processes see it."""
+    """Whether other processes can access it."""
 
     @abstractmethod
     def files(self) -> Iterator[tuple[str, int]]:
-        """Every file in it and below, with its size; folders come too, as size 0."""
+        """Every file in it and its sub-folders with its size in bytes. Local sub-folders are listed with size 0."""
 
     @abstractmethod
     def fetch(self, name: str, folder: Path) -> Path:
-        """A path of this machine with a file's content; it is put into the folder given where it has none."""
+        """A local path of a file; a remote file is copied into the given folder."""
 
     @abstractmethod
     def put(self, path: Path, name: str) -> None:
-        """Move a file of this machine here, whole or not at all."""
+        """Move a local file to this location, whole or not at all."""
 
     @abstractmethod
     def read_bytes(self, name: str) -> bytes | None:
-        """A file's content; None where there is none."""
+        """The content of a file; None where there is no such file."""
 
     @abstractmethod
     def write_bytes(self, name: str, data: bytes) -> None:
@@ -55,19 +55,19 @@ class Location(ABC):
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """The names of what is in one of its folders, sorted; none where there is no such folder."""
+        """The sorted names of the files and folders in a sub-folder; none where there is no such sub-folder."""
 
     @abstractmethod
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None where there is none."""
+        """The size of a file in bytes; None where there is no such file."""
 
     @abstractmethod
     def text(self, name: str = "") -> str:
-        """A file of it, or itself, as the user named it."""
+        """The location, or a file in it, as the user named it."""
 
     @abstractmethod
     def address(self, name: str = "") -> str:
-        """A file of it, or itself, as it is found from anywhere."""
+        """The location, or a file in it, as an absolute path or URL."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,31 +76,31 @@ class Folder(Location):
 
     path: Path
     """Absolute."""
-    named: str = field(default="", compare=False)
-    """What the user calls it; its path if not given."""
+    display_name: str = field(default="", compare=False)
+    """The folder as the user named it; empty for its path."""
 
     def files(self) -> Iterator[tuple[str, int]]:
         if not self.path.is_dir():
             problem = "is a file, not a folder" if self.path.exists() else "there is no such folder"
             raise FileError(self.text(), None, problem)
-        yield from self._below(self.path, "", ())
+        yield from self._walk(self.path, "", ())
 
-    def _below(self, folder: Path, lead: str, above: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
+    def _walk(self, folder: Path, prefix: str, parents: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
         real = folder.resolve()
-        if real in above:
+        if real in parents:
             return
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            raise FileError(str(folder), None, f"cannot be looked into: {error.strerror}") from None
+            raise FileError(str(folder), None, f"cannot be listed: {error.strerror}") from None
         for entry in entries:
-            name = lead + entry.name
+            name = prefix + entry.name
             if entry.name.startswith("."):
                 continue
             if entry.is_dir():
-                # A folder called walk.bvh is no motion: it is handed out all the same, so that somebody says so.
+                # A folder called walk.bvh is listed too, so that its job reports that it is not a motion.
                 yield name, 0
-                yield from self._below(Path(entry.path), name + "/", (*above, real))
+                yield from self._walk(Path(entry.path), name + "/", (*parents, real))
             else:
                 yield name, entry.stat().st_size if os.path.exists(entry.path) else 0
 
@@ -108,9 +108,9 @@ class Folder(Location):
         return self.path / name
 
     def put(self, path: Path, name: str) -> None:
-        goal = self.path / name
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, goal)
+        destination = self.path / name
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, destination)
 
     def read_bytes(self, name: str) -> bytes | None:
         try:
@@ -137,7 +137,7 @@ class Folder(Location):
         return path.stat().st_size if path.is_file() else None
 
     def text(self, name: str = "") -> str:
-        return str(Path(self.named) / name) if self.named else self.address(name)
+        return str(Path(self.display_name) / name) if self.display_name else self.address(name)
 
     def address(self, name: str = "") -> str:
         return str(self.path / name)
@@ -145,7 +145,7 @@ class Folder(Location):
 
 @dataclass(frozen=True, kw_only=True)
 class Store(Location):
-    """A folder in a store that fsspec reaches, such as `s3://bucket/clips`."""
+    """A folder that fsspec reaches, such as `s3://bucket/clips`."""
 
     url: str
 
@@ -159,6 +159,7 @@ class Store(Location):
 
     @cached
     def _opened(self) -> tuple[Any, str]:
+        """The fsspec file system, and the path of the folder in it."""
         try:
             fsspec = import_module("fsspec")
         except ImportError:
@@ -167,18 +168,18 @@ class Store(Location):
             system, path = fsspec.core.url_to_fs(self.url)
         except ImportError as error:
             raise OptionError(
-                f"`{self.url}`: {error}", hint=f"the package for {self.protocol} is to be installed"
+                f"`{self.url}`: {error}", hint=f"install the fsspec package for {self.protocol}"
             ) from None
         except ValueError as error:
             raise OptionError(f"`{self.url}`: {error}") from None
-        # What is listed once would else be remembered, and files of other runs never seen.
+        # A cached listing would hide the files that other runs write later.
         system.use_listings_cache = False
         return system, str(path).rstrip("/")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self.url}
 
-    def _at(self, name: str) -> str:
+    def _path_of(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
 
     def files(self) -> Iterator[tuple[str, int]]:
@@ -186,15 +187,15 @@ class Store(Location):
         system.invalidate_cache()
         if not system.isdir(root):
             raise FileError(self.url, None, "there is no such folder")
-        for path, about in sorted(system.find(root, detail=True).items()):
+        for path, info in sorted(system.find(root, detail=True).items()):
             name = str(path)[len(root) :].lstrip("/")
             if not any(part.startswith(".") for part in name.split("/")):
-                yield name, int(about.get("size") or 0)
+                yield name, int(info.get("size") or 0)
 
     def fetch(self, name: str, folder: Path) -> Path:
         path = folder / PurePosixPath(name).name
         try:
-            self._opened[0].get_file(self._at(name), str(path))
+            self._opened[0].get_file(self._path_of(name), str(path))
         except FileNotFoundError:
             raise FileError(self.text(name), None, "there is no such file") from None
         except OSError as error:
@@ -203,32 +204,33 @@ class Store(Location):
 
     def put(self, path: Path, name: str) -> None:
         system = self._opened[0]
-        goal = self._at(name)
-        system.makedirs(goal.rpartition("/")[0], exist_ok=True)
-        if self.protocol in WHOLE:
-            system.put_file(str(path), goal)
+        destination = self._path_of(name)
+        folder = destination.rpartition("/")[0]
+        system.makedirs(folder, exist_ok=True)
+        if self.protocol in ATOMIC_PROTOCOLS:
+            system.put_file(str(path), destination)
         else:
-            aside = f"{goal.rpartition('/')[0]}/.{PurePosixPath(name).name}.part"
-            system.put_file(str(path), aside)
-            system.mv(aside, goal)
+            part = f"{folder}/.{PurePosixPath(name).name}.part"
+            system.put_file(str(path), part)
+            system.mv(part, destination)
         path.unlink()
 
     def read_bytes(self, name: str) -> bytes | None:
         system = self._opened[0]
         try:
-            found: bytes = system.cat_file(self._at(name))
+            data: bytes = system.cat_file(self._path_of(name))
         except (FileNotFoundError, IsADirectoryError):
             return None
-        return found
+        return data
 
     def write_bytes(self, name: str, data: bytes) -> None:
         system = self._opened[0]
-        system.makedirs(self._at(name).rpartition("/")[0], exist_ok=True)
-        system.pipe_file(self._at(name), data)
+        system.makedirs(self._path_of(name).rpartition("/")[0], exist_ok=True)
+        system.pipe_file(self._path_of(name), data)
 
     def remove(self, name: str) -> None:
         try:
-            self._opened[0].rm_file(self._at(name))
+            self._opened[0].rm_file(self._path_of(name))
         except FileNotFoundError:
             return
 
@@ -236,19 +238,19 @@ class Store(Location):
         system = self._opened[0]
         system.invalidate_cache()
         try:
-            found = system.ls(self._at(folder).rstrip("/"), detail=False)
+            paths = system.ls(self._path_of(folder).rstrip("/"), detail=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted({str(path).rstrip("/").rpartition("/")[2] for path in found})
+        return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
 
     def size(self, name: str) -> int | None:
         system = self._opened[0]
         system.invalidate_cache()
         try:
-            found = system.info(self._at(name))
+            info = system.info(self._path_of(name))
         except FileNotFoundError:
             return None
-        return int(found["size"]) if found.get("type") == "file" else None
+        return int(info["size"]) if info.get("type") == "file" else None
 
     def text(self, name: str = "") -> str:
         return self.address(name)
@@ -258,24 +260,24 @@ class Store(Location):
 
 
 def protocol_of(text: str) -> str:
-    """The protocol that a path begins with; empty for a path of this machine."""
-    found = PROTOCOL.match(text)
-    return found[1].lower() if found else ""
+    """The protocol that a path begins with, such as `s3`; empty for a local path."""
+    match = PROTOCOL.match(text)
+    return match[1].lower() if match else ""
 
 
-def place_of(text: str | Path) -> Location:
-    """The folder that a text names: a path, or one with a protocol such as `s3://bucket/clips`."""
+def parse_location(text: str | Path) -> Location:
+    """The location that a text names: a path, or a URL such as `s3://bucket/clips`."""
     protocol = protocol_of(str(text))
-    if protocol in LOCAL and "://" in str(text):
+    if protocol in LOCAL_PROTOCOLS and "://" in str(text):
         return Folder(path=Path(str(text).partition("://")[2]).absolute())
     if protocol:
         return Store(url=str(text).rstrip("/"))
-    return Folder(path=Path(text).absolute(), named=str(text))
+    return Folder(path=Path(text).absolute(), display_name=str(text))
 
 
-def split(text: str) -> tuple[Location, str]:
-    """The folder of a file with a protocol, and the file's name in it."""
-    folder, _, name = text.rstrip("/").rpartition("/")
+def split_file(url: str) -> tuple[Location, str]:
+    """The location of a remote file, and the file's name in it."""
+    folder, _, name = url.rstrip("/").rpartition("/")
     if not name or folder.endswith(":/"):
-        raise OptionError(f"`{text}` names no file; expected one such as s3://bucket/hero.glb")
-    return place_of(folder), name
+        raise OptionError(f"`{url}` names no file; expected one such as s3://bucket/hero.glb")
+    return parse_location(folder), name
