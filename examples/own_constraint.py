@@ -1,4 +1,4 @@
-"""A constraint of your own: a function of points that must be zero, or at most zero. Its derivative is found for you."""
+"""A constraint of your own: a function of points that must be zero, or at most zero. It is differentiated for you."""
 
 import numpy as np
 
@@ -15,7 +15,6 @@ near = Function(function=apart, points=("LeftHand", "RightHand"), bound="at_most
 result = u.retarget("sample:walk", "sample:child", constraints=[near])
 print(result.result)
 left, right = np.moveaxis(u.fk(result.motion).points(["LeftHand", "RightHand"]), 1, 0)
+gap = np.linalg.norm(left - right, axis=-1)
 for frame in (30, 75, 120):
-    print(
-        f"after {frame / result.motion.fps:.1f} s the hands are {np.linalg.norm(left - right, axis=-1)[frame]:.2f} m apart"
-    )
+    print(f"after {frame / result.motion.fps:.1f} s the hands are {gap[frame]:.2f} m apart")

@@ -77,7 +77,7 @@ def test_make_lists_its_targets() -> None:
     if not shutil.which("make"):
         pytest.skip("there is no make on this machine")
     listed = subprocess.run(["make", "help"], cwd=HOME, capture_output=True, text=True, check=True).stdout
-    for target in ("demo", "test", "check", "bench", "docs", "clean"):
+    for target in ("demo", "test", "check", "bench", "papers", "docs", "clean"):
         assert f"make {target}" in listed
 
 
@@ -127,6 +127,14 @@ def test_pages_name_no_place_of_one_machine() -> None:
     for page in [*PAGES, HOME / "CHANGELOG.md", HOME / "mkdocs.yml", HOME / "Makefile"]:
         found = re.search(r"(?<![\w.<>])/(?:home|tmp|root|work|Users)/\S*", page.read_text(encoding="utf-8"))
         assert found is None, f"{page.name}: {found.group() if found else ''}"
+
+
+def test_the_picture_of_the_rooms_shows_the_imports_of_the_source() -> None:
+    text = FILL.ROOMS_PICTURE.read_text(encoding="utf-8")
+    assert text == FILL.rooms_picture(), "run `python docs/fill.py`"
+    assert text.count("<text") == len(FILL.room_levels()) == 16
+    for upper, lower in FILL.direct_imports():
+        assert FILL.room_levels()[upper] > FILL.room_levels()[lower]
 
 
 def test_every_sample_has_its_picture_and_all_are_small() -> None:
