@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import shutil
@@ -9,14 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from understudy import samples
+from understudy import fk, retarget, samples, write
 from understudy.base.files import open_to_write
 from understudy.io.clip import Clip, Format, WriteOptions
+from understudy.metrics import Verdict
+from understudy.metrics.comparison import Comparison
 
 HOME = Path(__file__).resolve().parents[2]
 README, CONTRIBUTING = HOME / "README.md", HOME / "CONTRIBUTING.md"
@@ -95,13 +99,23 @@ def test_python_blocks_run_as_they_stand(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
 
 
-def test_the_format_and_the_command_of_contributing_work(tmp_path: Path) -> None:
-    made: dict[str, object] = {}
+@pytest.fixture(scope="module")
+def contributed() -> dict[str, Any]:
+    """What the code of CONTRIBUTING defines."""
+    defined: dict[str, Any] = {}
     for block in fences(CONTRIBUTING, "python"):
-        exec(compile(block, "CONTRIBUTING.md", "exec"), made)
-    found, command = made["FORMAT"], made["COMMAND"]
+        exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
+    return defined
+
+
+def test_the_format_of_contributing_works(
+    contributed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = contributed["FORMAT"]
     assert isinstance(found, Format)
-    assert isinstance(command, click.Command)
+    writer = ModuleType("understudy.io.path.writer")
+    vars(writer)["write"] = contributed["write"]
+    monkeypatch.setitem(sys.modules, writer.__name__, writer)
     motion = samples.motion("walk", seconds=1.0).motion
     assert found.write is not None
     with open_to_write(tmp_path / "walk.path") as stream:
@@ -110,10 +124,37 @@ def test_the_format_and_the_command_of_contributing_work(tmp_path: Path) -> None
         )
     first = [float(word) for word in (tmp_path / "walk.path").read_text().splitlines()[0].split()]
     assert first == pytest.approx(100.0 * motion.root[0], abs=1e-5)
-    from understudy import write
 
-    write(motion, tmp_path / "walk.bvh", unit="cm")
+
+def test_the_flags_of_formats_in_contributing_are_all_there() -> None:
+    known = {"name", "title", "suffixes", "read", "write"}
+    flags = {field.name for field in dataclasses.fields(Format)} - known
+    shown = re.findall(r"^\| `(\w+)` \|", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(shown) == flags
+
+
+def test_the_command_of_contributing_works(contributed: dict[str, Any], tmp_path: Path) -> None:
+    command = contributed["COMMAND"]
+    assert isinstance(command, click.Command)
+    write(samples.motion("walk", seconds=1.0).motion, tmp_path / "walk.bvh", unit="cm")
     assert CliRunner().invoke(command, [str(tmp_path / "walk.bvh")]).stdout == "1.00 s\n"
+
+
+def test_the_constraint_of_contributing_works(contributed: dict[str, Any]) -> None:
+    constraint = contributed["CONSTRAINT"](first="LeftHand", second="RightHand", start=1.0, end=2.0)
+    result = retarget("sample:walk", "sample:child", constraints=[constraint])
+    assert not result.unmet
+    heights = fk(result.motion).points(["LeftHand", "RightHand"])[30:61, :, 1]
+    assert heights[:, 0] == pytest.approx(heights[:, 1], abs=constraint.tolerance)
+
+
+def test_the_metric_of_contributing_works(contributed: dict[str, Any]) -> None:
+    motion = samples.motion("walk", seconds=1.0).motion
+    measured = contributed["METRIC"].measure(Comparison(result=motion))
+    assert measured.verdict is Verdict.GOOD
+    assert 0.5 < measured["speed"] < 3.0
+    assert measured.words.startswith("the root moves at up to ")
+    assert contributed["METRIC"].measure(Comparison(result=motion[:1])).words == "not measured: one frame has no speed"
 
 
 @pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md"], ids=lambda page: page.name)
