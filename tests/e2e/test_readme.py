@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import understudy
 from understudy import fk, retarget, samples, write
 from understudy.base.files import open_to_write
 from understudy.io.clip import Clip, Format, WriteOptions
@@ -99,6 +101,40 @@ def test_python_blocks_run_as_they_stand(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
 
 
+def project() -> dict[str, Any]:
+    return tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_extras_are_those_of_the_readme_and_of_messages() -> None:
+    extras = project()["optional-dependencies"]
+    rows = re.findall(r"^\| (`[a-z`, ]+`) \| (?!.*\byes\b).*$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    (everything,) = extras["all"]
+    assert shown == set(everything.partition("[")[2].rstrip("]").split(","))
+    assert f"{project()['name']}[all]" in extras["dev"]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (HOME / "src").rglob("*.py"))
+    named = set(re.findall(r'MissingPackageError\(\s*[\w"-]+, "(\w+)"', sources))
+    assert {"picture", "studio", "dataframe"} <= named <= shown
+
+
+def test_dependencies_have_upper_bounds_and_installing_names_the_distribution() -> None:
+    for requirement in project()["dependencies"]:
+        assert re.fullmatch(r"\w+>=[\d.]+,<\d+", requirement), requirement
+    texts = [*PAGES, *(HOME / "src").rglob("*.py"), *(HOME / "benchmarks").glob("*.py")]
+    for path in texts:
+        for line in re.findall(r"pip install[^\n]*", path.read_text(encoding="utf-8")):
+            assert "pip install understudy[" not in line.replace("'", ""), f"{path.name}: {line}"
+            assert not re.search(r"pip install '?understudy\b(?!-motion)", line), f"{path.name}: {line}"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    lines = (HOME / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert "cff-version: 1.2.0" in lines
+    assert f"version: {understudy.__version__}" in lines
+    assert project()["version"] == understudy.__version__
+    assert f"license: {project()['license']}" in lines
+
+
 @pytest.fixture(scope="module")
 def contributed() -> dict[str, Any]:
     """What the code of CONTRIBUTING defines."""
@@ -157,7 +193,7 @@ def test_the_metric_of_contributing_works(contributed: dict[str, Any]) -> None:
     assert contributed["METRIC"].measure(Comparison(result=motion[:1])).words == "not measured: one frame has no speed"
 
 
-@pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md", HOME / "SECURITY.md"], ids=lambda page: page.name)
 def test_links_and_pictures_exist(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http://", "https://", "#")):
