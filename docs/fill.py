@@ -1,13 +1,13 @@
-"""Runs what the pages show, and writes what came out between the markers of the README and of the pages in docs.
+"""Runs the commands and programs that the README and the pages of docs show, and writes their output into the pages.
 
     python docs/fill.py           rewrite the blocks
-    python docs/fill.py --check   only say which are out of date
+    python docs/fill.py --check   only list the pages that are out of date
 
-A block stands between `<!-- fill: KIND argument -->` and `<!-- /fill -->`. `run` takes commands, a line each, that run
-one after another in one empty folder a page, and may be given a number of lines to show; `output` runs the Python block
-above it; the other kinds take what they show from the program itself. Measured figures (millimetres, times taken,
-ratios, powers of ten) may differ between machines and are not compared. The picture of the package's rooms is drawn by
-this program, too, from the imports in the source.
+A block stands between `<!-- fill: KIND argument -->` and `<!-- /fill -->`. `run` takes commands, a line each, and runs
+them one after another in a folder that is empty at the start of a page; a number limits the lines shown of each.
+`output` runs the Python block above it. `example` shows and runs a program of `examples`. The other kinds show what the
+package says about itself. Measured figures (millimetres, times, ratios, powers of ten) differ between machines and are
+not compared. The picture of the package's rooms is drawn by this program, too, from the imports in the source.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def pages() -> list[Path]:
 def run_command(line: str, folder: Path) -> str:
     """What a command prints, as a terminal would show it; an error if it fails."""
     words = shlex.split(line)
-    known = {"understudy": [sys.executable, "-c", COMMAND], "python": [sys.executable], "make": ["make", "-C", HOME]}
-    if words[0] not in known:
-        raise SystemExit(f"{line}: expected one of {', '.join(known)}")
-    # A variable's own make would count as a part of ours and print where it is.
+    programs = {"understudy": [sys.executable, "-c", COMMAND], "python": [sys.executable], "make": ["make", "-C", HOME]}
+    if words[0] not in programs:
+        raise SystemExit(f"{line}: expected one of {', '.join(programs)}")
+    # With the variables of an outer make, `make` would print the folders that it enters.
     settings = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     settings |= {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*known[words[0]], *words[1:]],
+        [*programs[words[0]], *words[1:]],
         cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
     )  # fmt: skip
     if done.returncode:
@@ -68,11 +68,11 @@ def run_command(line: str, folder: Path) -> str:
 
 def fill_run(argument: str, folder: Path, _before: str) -> str:
     first, *lines = argument.rstrip().split("\n")
-    most = int(first) if first.strip() else 0
+    limit = int(first) if first.strip() else 0
     shown = []
     for line in lines:
-        found = run_command(line, folder).splitlines()
-        shown += [f"$ {line}", *(found if not most or len(found) <= most else [*found[:most], "..."])]
+        printed = run_command(line, folder).splitlines()
+        shown += [f"$ {line}", *(printed if not limit or len(printed) <= limit else [*printed[:limit], "..."])]
     return fenced("\n".join(shown), "console")
 
 
@@ -105,8 +105,8 @@ def fill_formats(_argument: str, _folder: Path, _before: str) -> str:
     from understudy.io import formats
 
     rows = [
-        (found.title, " ".join(f"`{s}`" for s in found.suffixes), yes(found.read), yes(found.write))
-        for found in formats().values()
+        (form.title, " ".join(f"`{suffix}`" for suffix in form.suffixes), yes(form.read), yes(form.write))
+        for form in formats().values()
     ]
     return table(("format", "endings", "read", "written"), rows)
 
@@ -405,7 +405,7 @@ def member_rows(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Text as a block of code; what has backquotes in a row of its own gets a longer fence."""
+    """Text as a block of code; text that contains a fence gets a longer one."""
     fence = "````" if "```" in text else "```"
     return f"{fence}{language}\n{text}\n{fence}"
 
@@ -426,15 +426,15 @@ def yes(value: object) -> str:
 
 
 def filled(page: Path) -> str:
-    """The text of a page with every block made anew."""
+    """The text of a page with every block filled again."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
 
-        def block(found: re.Match[str]) -> str:
-            opening, kind, argument, _, closing = found.groups()
+        def block(match: re.Match[str]) -> str:
+            opening, kind, argument, _, closing = match.groups()
             if kind not in KINDS:
-                raise SystemExit(f"{page.name}: no kind `{kind}` of block; known: {', '.join(KINDS)}")
-            return f"{opening}\n{KINDS[kind](argument, Path(folder), text[: found.start()])}\n\n{closing}"
+                raise SystemExit(f"{page.name}: there is no kind `{kind}` of block; kinds: {', '.join(KINDS)}")
+            return f"{opening}\n{KINDS[kind](argument, Path(folder), text[: match.start()])}\n\n{closing}"
 
         return BLOCK.sub(block, text)
 

@@ -242,8 +242,8 @@ def test_a_page_is_there_and_whole_while_the_next_is_put_in_its_place(
     assert build.is_built()
     seen = []
 
-    def looking(path: Path, place: Path) -> None:
-        swap(path, place)
+    def looking(path: Path, target: Path) -> None:
+        swap(path, target)
         index = (build.PAGE / "index.html").read_text()
         seen.append((index, (build.PAGE / index).read_text(), build.is_built()))
 
