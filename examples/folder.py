@@ -4,9 +4,9 @@ from pathlib import Path
 
 import understudy as u
 
-if __name__ == "__main__":  # worker processes import this file
-    Path("clips").mkdir(exist_ok=True)
-    for name in ("walk", "march", "squat"):
-        u.write(u.samples.motion(name, seconds=2.0).motion, f"clips/{name}.bvh", unit="cm")
-    for row in sorted(u.batch("clips", "sample:child", "on_child"), key=lambda row: row["clip"]):
-        print(row["clip"], row["status"], row["output"])
+Path("clips").mkdir(exist_ok=True)
+for name in ("walk", "march", "squat"):
+    u.write(u.samples.motion(name, seconds=2.0).motion, f"clips/{name}.bvh", unit="cm")
+rows = u.batch("clips", "sample:child", "on_child")
+for row in sorted(rows, key=lambda row: row["clip"]):
+    print(row["clip"], row["status"], row["output"])
