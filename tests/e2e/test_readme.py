@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from understudy import samples
+import understudy
+from understudy import fk, retarget, samples, write
 from understudy.base.files import open_to_write
 from understudy.io.clip import Clip, Format, WriteOptions
+from understudy.metrics import Verdict
+from understudy.metrics.comparison import Comparison
 
 HOME = Path(__file__).resolve().parents[2]
 README, CONTRIBUTING = HOME / "README.md", HOME / "CONTRIBUTING.md"
@@ -77,7 +83,7 @@ def test_make_lists_its_targets() -> None:
     if not shutil.which("make"):
         pytest.skip("there is no make on this machine")
     listed = subprocess.run(["make", "help"], cwd=HOME, capture_output=True, text=True, check=True).stdout
-    for target in ("demo", "test", "check", "bench", "docs", "clean"):
+    for target in ("demo", "test", "check", "bench", "papers", "docs", "clean"):
         assert f"make {target}" in listed
 
 
@@ -95,13 +101,57 @@ def test_python_blocks_run_as_they_stand(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
 
 
-def test_the_format_and_the_command_of_contributing_work(tmp_path: Path) -> None:
-    made: dict[str, object] = {}
+def project() -> dict[str, Any]:
+    return tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_extras_are_those_of_the_readme_and_of_messages() -> None:
+    extras = project()["optional-dependencies"]
+    rows = re.findall(r"^\| (`[a-z`, ]+`) \| (?!.*\byes\b).*$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    (everything,) = extras["all"]
+    assert shown == set(everything.partition("[")[2].rstrip("]").split(","))
+    assert f"{project()['name']}[all]" in extras["dev"]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (HOME / "src").rglob("*.py"))
+    named = set(re.findall(r'MissingPackageError\(\s*[\w"-]+, "(\w+)"', sources))
+    assert {"picture", "studio", "dataframe"} <= named <= shown
+
+
+def test_dependencies_have_upper_bounds_and_installing_names_the_distribution() -> None:
+    for requirement in project()["dependencies"]:
+        assert re.fullmatch(r"\w+>=[\d.]+,<\d+", requirement), requirement
+    texts = [*PAGES, *(HOME / "src").rglob("*.py"), *(HOME / "benchmarks").glob("*.py")]
+    for path in texts:
+        for line in re.findall(r"pip install[^\n]*", path.read_text(encoding="utf-8")):
+            assert "pip install understudy[" not in line.replace("'", ""), f"{path.name}: {line}"
+            assert not re.search(r"pip install '?understudy\b(?!-motion)", line), f"{path.name}: {line}"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    lines = (HOME / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert "cff-version: 1.2.0" in lines
+    assert f"version: {understudy.__version__}" in lines
+    assert project()["version"] == understudy.__version__
+    assert f"license: {project()['license']}" in lines
+
+
+@pytest.fixture(scope="module")
+def contributed() -> dict[str, Any]:
+    """What the code of CONTRIBUTING defines."""
+    defined: dict[str, Any] = {}
     for block in fences(CONTRIBUTING, "python"):
-        exec(compile(block, "CONTRIBUTING.md", "exec"), made)
-    found, command = made["FORMAT"], made["COMMAND"]
+        exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
+    return defined
+
+
+def test_the_format_of_contributing_works(
+    contributed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = contributed["FORMAT"]
     assert isinstance(found, Format)
-    assert isinstance(command, click.Command)
+    writer = ModuleType("understudy.io.path.writer")
+    vars(writer)["write"] = contributed["write"]
+    monkeypatch.setitem(sys.modules, writer.__name__, writer)
     motion = samples.motion("walk", seconds=1.0).motion
     assert found.write is not None
     with open_to_write(tmp_path / "walk.path") as stream:
@@ -110,13 +160,40 @@ def test_the_format_and_the_command_of_contributing_work(tmp_path: Path) -> None
         )
     first = [float(word) for word in (tmp_path / "walk.path").read_text().splitlines()[0].split()]
     assert first == pytest.approx(100.0 * motion.root[0], abs=1e-5)
-    from understudy import write
 
-    write(motion, tmp_path / "walk.bvh", unit="cm")
+
+def test_the_flags_of_formats_in_contributing_are_all_there() -> None:
+    known = {"name", "title", "suffixes", "read", "write"}
+    flags = {field.name for field in dataclasses.fields(Format)} - known
+    shown = re.findall(r"^\| `(\w+)` \|", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(shown) == flags
+
+
+def test_the_command_of_contributing_works(contributed: dict[str, Any], tmp_path: Path) -> None:
+    command = contributed["COMMAND"]
+    assert isinstance(command, click.Command)
+    write(samples.motion("walk", seconds=1.0).motion, tmp_path / "walk.bvh", unit="cm")
     assert CliRunner().invoke(command, [str(tmp_path / "walk.bvh")]).stdout == "1.00 s\n"
 
 
-@pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_the_constraint_of_contributing_works(contributed: dict[str, Any]) -> None:
+    constraint = contributed["CONSTRAINT"](first="LeftHand", second="RightHand", start=1.0, end=2.0)
+    result = retarget("sample:walk", "sample:child", constraints=[constraint])
+    assert not result.unmet
+    heights = fk(result.motion).points(["LeftHand", "RightHand"])[30:61, :, 1]
+    assert heights[:, 0] == pytest.approx(heights[:, 1], abs=constraint.tolerance)
+
+
+def test_the_metric_of_contributing_works(contributed: dict[str, Any]) -> None:
+    motion = samples.motion("walk", seconds=1.0).motion
+    measured = contributed["METRIC"].measure(Comparison(result=motion))
+    assert measured.verdict is Verdict.GOOD
+    assert 0.5 < measured["speed"] < 3.0
+    assert measured.words.startswith("the root moves at up to ")
+    assert contributed["METRIC"].measure(Comparison(result=motion[:1])).words == "not measured: one frame has no speed"
+
+
+@pytest.mark.parametrize("page", [*PAGES, HOME / "CHANGELOG.md", HOME / "SECURITY.md"], ids=lambda page: page.name)
 def test_links_and_pictures_exist(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http://", "https://", "#")):
@@ -127,6 +204,14 @@ def test_pages_name_no_place_of_one_machine() -> None:
     for page in [*PAGES, HOME / "CHANGELOG.md", HOME / "mkdocs.yml", HOME / "Makefile"]:
         found = re.search(r"(?<![\w.<>])/(?:home|tmp|root|work|Users)/\S*", page.read_text(encoding="utf-8"))
         assert found is None, f"{page.name}: {found.group() if found else ''}"
+
+
+def test_the_picture_of_the_rooms_shows_the_imports_of_the_source() -> None:
+    text = FILL.ROOMS_PICTURE.read_text(encoding="utf-8")
+    assert text == FILL.rooms_picture(), "run `python docs/fill.py`"
+    assert text.count("<text") == len(FILL.room_levels()) == 16
+    for upper, lower in FILL.direct_imports():
+        assert FILL.room_levels()[upper] > FILL.room_levels()[lower]
 
 
 def test_every_sample_has_its_picture_and_all_are_small() -> None:

