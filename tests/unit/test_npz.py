@@ -263,6 +263,10 @@ def lying(shape: str, data: bytes, dtype: str = "<f8") -> bytes:
         (lying("(1,)", b""), "says it is (1,) of float64, but has 0 bytes"),
         (lying("(1,)", b"\0" * 8, "|O"), "expected plain numbers or text: nothing is unpickled"),
         (lying("(1,)", b"\0" * 8, "<M8[s]"), "expected plain numbers or text"),
+        (lying("(1000000000000,)", b"", "<U0"), "says it is (1000000000000,) of <U0, but has 0 bytes"),
+        (lying("(0, 4611686018427387904, 4611686018427387904)", b""), "is no array"),
+        (lying("(True,)", b"\0" * 8), "is no array"),
+        (lying("(1,)", b"\0" * 8, "f4,f4"), "expected plain numbers or text"),
         (b"\x93NUMPY\x09\x00", "is no array"),
         (b"hello", "is no array"),
         (b"", "is no array"),
@@ -279,11 +283,11 @@ def test_arrays_that_lie_are_refused(member: bytes, said: str, tmp_path: Path) -
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz_archive, "LARGEST", 2**26)
+    monkeypatch.setattr(npz_archive, "MAX_TOTAL_BYTES", 2**26)
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("root.npy", "w") as member:
         block = b"\0" * 2**24
-        for _ in range(npz_archive.LARGEST // len(block) + 1):
+        for _ in range(npz_archive.MAX_TOTAL_BYTES // len(block) + 1):
             member.write(block)
     assert path.stat().st_size < 2**21
     with pytest.raises(FileError, match=r"unpacks to \d+ bytes; at most \d+ are read"):
@@ -293,14 +297,14 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_too_many_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        for number in range(npz_archive.MOST_ARRAYS + 1):
+        for number in range(npz_archive.MAX_ARRAYS + 1):
             archive.writestr(f"{number}.npy", b"")
     with pytest.raises(FileError, match="holds 1001 arrays; at most 1000 are read"):
         read(path)
 
 
 def test_what_cannot_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz_archive, "LARGEST", 1000)
+    monkeypatch.setattr(npz_archive, "MAX_TOTAL_BYTES", 1000)
     with pytest.raises(OptionError, match="NPZ files hold at most 1000"):
         write(odd_clip(), tmp_path / "big.npz")
     assert not (tmp_path / "big.npz").exists()
