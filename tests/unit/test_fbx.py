@@ -281,7 +281,7 @@ def test_of_two_characters_the_larger_is_read() -> None:
     scene.node("Other")
     clip = scene.read()
     assert clip.skeleton.names == ("Hip", "Knee", "Ankle")
-    assert "2 characters; read is the one with most joints" in clip.dropped
+    assert "2 characters; the one with the most joints is read" in clip.dropped
 
 
 def test_same_names_are_made_different() -> None:
@@ -490,7 +490,7 @@ def test_mutated_files_end_in_an_error_in_words_or_a_body(seed: int) -> None:
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     leg(scene)
-    monkeypatch.setattr("understudy.io.fbx.reader.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("understudy.io.fbx.reader.MAX_FILE_BYTES", 1 << 10)
     with pytest.raises(FileError, match="is larger than 0 MiB, the most that is read"):
         scene.read()
 

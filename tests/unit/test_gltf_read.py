@@ -289,7 +289,7 @@ def test_of_several_characters_the_largest_is_read() -> None:
     ]
     clip = Maker(nodes=nodes, skins=[{"joints": [1]}, {"joints": [3, 4]}, {"joints": [4]}]).read()
     assert clip.skeleton.names == ("two", "three")
-    assert clip.dropped == ("2 characters; read is the one with most joints, 1 skins of others are not",)
+    assert clip.dropped == ("2 characters; the one with the most joints is read, 1 skins of others are not",)
 
 
 def test_a_stiff_mesh_moves_with_the_joint_it_hangs_from() -> None:

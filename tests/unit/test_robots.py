@@ -278,7 +278,7 @@ def test_included_files_are_read_from_the_folder_only(tmp_path: Path) -> None:
         "The included file `../outside.xml` lies outside the robot's folder and is not read.",
     )
     (tmp_path / "robot" / "arm.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
-    with pytest.raises(FileError, match=r"arm.xml:1: `arm.xml` is included over and over"):
+    with pytest.raises(FileError, match=r"arm.xml:1: `arm.xml` is included again and again"):
         read(path)
 
 
@@ -335,15 +335,17 @@ def test_a_box_gives_a_foot_its_corners() -> None:
     ],
 )
 def test_what_touches_first(kind: str, size: list[float], direction: list[float], wanted: list[list[float]]) -> None:
-    shape = CollisionShape(kind=kind, place=np.zeros(3), turn=np.array([1.0, 0, 0, 0]), size=np.array(size, float))
-    np.testing.assert_allclose(shape.touching(np.array(direction, float)), wanted, atol=1e-12)
+    shape = CollisionShape(
+        kind=kind, position=np.zeros(3), rotation=np.array([1.0, 0, 0, 0]), size=np.array(size, float)
+    )
+    np.testing.assert_allclose(shape.extreme_points(np.array(direction, float)), wanted, atol=1e-12)
 
 
 def test_an_upright_cylinder_stands_on_its_rim() -> None:
     shape = CollisionShape(
-        kind="cylinder", place=np.ones(3), turn=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0])
+        kind="cylinder", position=np.ones(3), rotation=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0])
     )
-    found = shape.touching(np.array([0.0, 0.0, -1.0]))
+    found = shape.extreme_points(np.array([0.0, 0.0, -1.0]))
     assert found.shape == (4, 3)
     np.testing.assert_allclose(found[:, 2], 0.7)
     np.testing.assert_allclose(np.linalg.norm(found[:, :2] - 1.0, axis=1), 0.1)
@@ -381,7 +383,7 @@ HOSTILE = '<!DOCTYPE robot [<!ENTITY a "{}">]>\n<robot name="&a;"><link name="x"
         (WALKER.replace('type="prismatic"', 'type="rubber"'), "joint `rail` is of type `rubber`; expected one of"),
         (WALKER.replace('child link="lower"', 'child link="calf"'), "walker.urdf:21: joint `knee`: there is no link"),
         (WALKER.replace('child link="lower"', 'child link="upper"'), "link `upper` hangs from two joints"),
-        (WALKER.replace('child link="upper"', 'child link="base"'), "link `base` hangs, over others, from itself"),
+        (WALKER.replace('child link="upper"', 'child link="base"'), "link `base` is its own ancestor"),
         (WALKER.replace("0 0.1 -0.1", "0 0.1"), "`xyz` of `<origin>`: expected 3 numbers, got 2"),
         (WALKER.replace("0 0.1 -0.1", "0 a 1"), "`xyz` of `<origin>`: expected numbers, got `a`"),
         (WALKER.replace("0 0.1 -0.1", "0 nan 1"), "expected numbers up to 1e+09"),
@@ -410,7 +412,7 @@ def test_what_is_wrong_in_a_urdf_is_said_with_its_line(text: str, said: str) -> 
         ('name="slider"', 'name="arm"', "the body `arm` is there already, in line 30"),
         ('name="extend" type="slide"', 'name="extend" type="screw"', "joint `extend` is of type `screw`"),
         ('name="extend" type="slide"', 'name="extend" type="free"', "`slider` moves freely, but only a body that"),
-        ('euler="10 20 30"', 'euler="10 20 30" quat="1 0 0 0"', "`<body>` is turned twice, by `quat` and `euler`"),
+        ('euler="10 20 30"', 'euler="10 20 30" quat="1 0 0 0"', "`<body>` is rotated twice, by `quat` and `euler`"),
         ('quat="2 0 0 1"', 'quat="0 0 0 0"', "`quat`: expected a quaternion, got one of length zero"),
         ('axisangle="1 1 0 25"', 'axisangle="0 0 0 25"', "`axisangle`: expected an axis, got one of length zero"),
         ('xyaxes="0 1 0.1 -1 0 0"', 'xyaxes="0 1 0 0 2 0"', "`xyaxes`: expected two directions that differ"),
