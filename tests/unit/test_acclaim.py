@@ -244,7 +244,7 @@ class TestSkeleton:
         ("old", "new", "note"),
         [
             (":root", ":skin\n  man.obj\n:root", "Section `:skin` was not read."),
-            ("(-10, 170)", "(170 -10)", "Limits of bone `shin` stand the wrong way round and were turned about."),
+            ("(-10, 170)", "(170 -10)", "Limits of bone `shin` are in the wrong order and were swapped."),
             ("direction 0 0 1", "direction 0 0 2", "The direction of bone `foot` has length 2; it was brought to 1."),
             ("length 0.5", "length 50", "The body measures 0.00965 m when a unit is 0.000508 m: perhaps another unit"),
         ],
@@ -276,7 +276,7 @@ class TestSkeleton:
         text, told = written(moved)
         assert "shin 90.0 4.0" in text
         assert told == (
-            "Channels that do not turn a bone were not part of the motion; they are as they were, or zero.",
+            "Channels that do not rotate a bone are not part of the motion; they are as they were, or zero.",
         )
 
 
@@ -586,8 +586,8 @@ class TestWriting:
         text, told = written(replace(clip, motion=replace(clip.motion, rotations=rotations)))
         nearest = "the nearest they allow was written."
         assert told == (
-            f"Bone `hip` is turned up to 5.73 degrees out of its freedoms (none), most in frame 3; {nearest}",
-            f"Bone `shin` is turned up to 11.5 degrees out of its freedoms (rx), most in frame 2; {nearest}",
+            f"Bone `hip` is rotated up to 5.73 degrees out of its freedoms (none), most in frame 3; {nearest}",
+            f"Bone `shin` is rotated up to 11.5 degrees out of its freedoms (rx), most in frame 2; {nearest}",
         )
         assert read_walk(folder, text).layout.values[1, 9] == pytest.approx(90.0)
 

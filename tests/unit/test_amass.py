@@ -15,7 +15,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import height, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.roles import roles
 from understudy.io import read, write
-from understudy.io.npz.amass import KINDS, PELVIS, AmassLayout, bones
+from understudy.io.npz.amass import KINDS, PELVIS_OFFSET, AmassLayout, bones
 from understudy.io.units import world_from_file
 from understudy.samples import character, motion
 
@@ -52,7 +52,7 @@ def test_rotations_are_those_of_the_vectors(joints: int, tmp_path: Path) -> None
     wanted = exp(vectors)
     wanted[:, 0] = multiply(WORLD, wanted[:, 0])
     assert angle_between(clip.motion.rotations, wanted).max() < 1e-12
-    np.testing.assert_allclose(clip.motion.root, rotate(WORLD, np.asarray(data["trans"]) + PELVIS), atol=1e-12)
+    np.testing.assert_allclose(clip.motion.root, rotate(WORLD, np.asarray(data["trans"]) + PELVIS_OFFSET), atol=1e-12)
 
 
 def test_a_body_that_stands_in_amass_stands_here(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_what_is_not_used_is_said(tmp_path: Path) -> None:
     notes = read(saved(tmp_path / "a.npz", arrays())).notes
     assert notes == (
         "The body's shape (`betas`) is not used: it needs the SMPL model.",
-        "The shaking of soft parts (`dmpls`) is not used.",
-        "The body's lengths are those of an average one; --skeleton FILE gives others.",
+        "The soft-tissue motion (`dmpls`) is not used.",
+        "The bone lengths are those of an average body; --skeleton FILE gives others.",
     )
 
 
@@ -129,7 +129,7 @@ def test_what_was_read_is_written_the_same(tmp_path: Path) -> None:
     data = arrays(mocap_framerate=None, mocap_frame_rate=60.0)
     clip = read(saved(tmp_path / "a.npz", data))
     said = write(clip, tmp_path / "b.npz")
-    assert said == ("The body's lengths: an SMPL file has its shape as `betas`, which are written unchanged.",)
+    assert said == ("The bone lengths: an SMPL file holds the body's shape as `betas`, which are written unchanged.",)
     with np.load(tmp_path / "b.npz", allow_pickle=False) as found:
         assert set(found.files) == {"poses", "trans", "mocap_frame_rate", "betas", "gender"}
         np.testing.assert_allclose(found["poses"], np.asarray(data["poses"]), atol=1e-12)

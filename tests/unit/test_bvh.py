@@ -207,7 +207,7 @@ def test_position_channels_that_move_stand_in_the_place_of_offset() -> None:
     offsets = motion_of(clip).offsets
     assert offsets is not None
     assert offsets[:, 1].tolist() == [[0, 10, 0], [1, 12, 0]]
-    assert clip.notes == ("1 joints below the root have position channels that say something else than OFFSET",)
+    assert clip.notes == ("1 joints below the root have position channels that differ from OFFSET",)
     assert np.array_equal(layout_of(again(clip)).values, layout_of(clip).values)
 
 

@@ -139,11 +139,11 @@ def _moving_trees(nodes: GltfNodes, animated: set[int]) -> set[int]:
     roots = {node for node in nodes.with_ancestors(animated) if nodes.parents[node] < 0}
     if not roots:
         return set(range(nodes.count))
-    found: set[int] = set()
+    members: set[int] = set()
     for node in nodes.order:
-        if node in roots or int(nodes.parents[node]) in found:
-            found.add(node)
-    return found
+        if node in roots or int(nodes.parents[node]) in members:
+            members.add(node)
+    return members
 
 
 def _nearest_ancestors(nodes: GltfNodes, members: set[int]) -> dict[int, int]:

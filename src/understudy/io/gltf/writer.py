@@ -65,7 +65,7 @@ def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: fl
     frames = motion.num_frames
     rotations = {node: np.empty((frames, 4)) for node in joints if node != NO_NODE}
     translations = {node: np.empty((frames, 3)) for node in rotations}
-    gaps = dict.fromkeys(rotations, 0.0)
+    distances = dict.fromkeys(rotations, 0.0)
     step = frames_per_block(len(joints))
     for start in range(0, frames, step):
         part = slice(start, start + step)
@@ -82,13 +82,13 @@ def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: fl
             worlds[node] = parent @ compose(move, rotation, nodes.scales[node])
             rotations[node][part], translations[node][part] = rotation, move
             size = np.cbrt(np.abs(np.linalg.det(parent[..., :3, :3]))).max() * unit
-            gaps[node] = max(gaps[node], float(size * np.abs(move - nodes.translations[node]).max()))
-    still = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
+            distances[node] = max(distances[node], float(size * np.abs(move - nodes.translations[node]).max()))
+    min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
     return [
         Track(
             node=node,
             rotations=continuous(rotations[node]),
-            translations=translations[node] if gaps[node] > still else None,
+            translations=translations[node] if distances[node] > min_translation else None,
         )
         for node in rotations
     ]
@@ -294,11 +294,11 @@ def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
 
 def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: str) -> int:
     """Add a mesh with a skin and the node that shows it; returns the node's index."""
-    turn = to_matrix(world_from_file(up))
+    world_from_file_matrix = to_matrix(world_from_file(up))
     to_world, from_metres = np.eye(4), np.eye(4)
-    to_world[:3, :3] = unit * turn
+    to_world[:3, :3] = unit * world_from_file_matrix
     from_metres[:3, :3] /= unit
-    vertices = mesh.vertices @ turn / unit
+    vertices = mesh.vertices @ world_from_file_matrix / unit
     weights = np.pad(mesh.weights, ((0, 0), (0, -mesh.weights.shape[1] % 4)))
     joints = np.where(weights > 0.0, np.pad(mesh.joints, ((0, 0), (0, -mesh.joints.shape[1] % 4))), 0)
     attributes: Json = {"POSITION": builder.add(vertices, target=VERTICES, bounds=True)}
@@ -332,15 +332,15 @@ def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
     file_from_world = conjugate(world_from_file(up))
     rotations = np.array(motion.rotations)
     rotations[:, 0] = multiply(file_from_world, rotations[:, 0])
-    still = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(skeleton.rest_world[0], axis=0).max())
+    min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(skeleton.rest_world[0], axis=0).max())
     tracks = []
     for joint in range(skeleton.num_joints):
-        moved = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
-        if moved is not None and np.abs(moved - skeleton.offsets[joint]).max() <= still:
-            moved = None
-        if moved is not None:
-            moved = (rotate(file_from_world, moved) if joint == 0 else moved) / unit
-        tracks.append(Track(node=joint, rotations=continuous(rotations[:, joint]), translations=moved))
+        translations = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
+        if translations is not None and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation:
+            translations = None
+        if translations is not None:
+            translations = (rotate(file_from_world, translations) if joint == 0 else translations) / unit
+        tracks.append(Track(node=joint, rotations=continuous(rotations[:, joint]), translations=translations))
     return tracks
 
 
@@ -456,10 +456,10 @@ def _split_matrices(tree: Json, nodes: GltfNodes, tracks: list[Track]) -> None:
 
 def _keep_other_channels(new: Json, old: Json, layout: GltfLayout) -> None:
     """Copy the channels of the replaced animation that do not move the joints or their ancestors."""
-    moved = layout.nodes.with_ancestors(layout.character.joints.nodes)
+    moving_nodes = layout.nodes.with_ancestors(layout.character.joints.nodes)
     for channel in old.get("channels", []):
         target = channel.get("target", {})
-        if target.get("path") in ("translation", "rotation", "scale") and target.get("node") in moved:
+        if target.get("path") in ("translation", "rotation", "scale") and target.get("node") in moving_nodes:
             continue
         new["channels"].append({**channel, "sampler": len(new["samplers"])})
         new["samplers"].append(old["samplers"][channel["sampler"]])

@@ -431,7 +431,7 @@ class _StandingRobot:
             named = self._sides("sole_heel", _outer(points[along < middle], self.forward, -1.0), can_roll)
             named += self._sides("sole_toe", _outer(points[along >= middle], self.forward, 1.0), can_roll)
         positions, rotations = self.robot.skeleton.rest_world
-        return [(name, unrotate(rotations[joint], spot - positions[joint])) for name, spot in named]
+        return [(name, unrotate(rotations[joint], point - positions[joint])) for name, point in named]
 
     def _can_roll(self, joint: int) -> bool:
         """Whether a foot can roll sideways: one of its hinges, or one close above it, has a forward axis."""

@@ -55,17 +55,17 @@ def _open_all(root: Any, folder: Path, missing: list[str]) -> list[Any]:
                 raise RefusedError(f"names a layer by an expression, {asset[:80]}, which is not followed")
             if "://" in asset:
                 raise RefusedError(f"names the layer `{asset[:80]}`, which is not fetched")
-            whole = layer.ComputeAbsolutePath(asset)
-            if whole in seen:
+            absolute = layer.ComputeAbsolutePath(asset)
+            if absolute in seen:
                 continue
-            seen.add(whole)
-            _check_folder(ar.SplitPackageRelativePathOuter(whole)[0], asset, folder)
-            resolved = ar.GetResolver().Resolve(whole).GetPathString()
+            seen.add(absolute)
+            _check_folder(ar.SplitPackageRelativePathOuter(absolute)[0], asset, folder)
+            resolved = ar.GetResolver().Resolve(absolute).GetPathString()
             if not resolved:
                 missing.append(f"the layer `{asset[:80]}` is not there")
                 continue
             _check_folder(ar.SplitPackageRelativePathOuter(resolved)[0], asset, folder)
-            opened = sdf.Layer.FindOrOpen(whole)
+            opened = sdf.Layer.FindOrOpen(absolute)
             if opened is not None:
                 layers.append(opened)
                 stack.append(opened)
