@@ -1,4 +1,4 @@
-"""NPZ: clips exact to the bit, files of every version, and files that mean harm."""
+"""NPZ: clips come back bit by bit, files of every version are read, and malicious files are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def odd_clip() -> Clip:
-    """A clip with everything that a clip can have, and numbers that do not round."""
+    """A clip that uses every field, with numbers that have no short decimal form."""
     rng = np.random.default_rng(9)
     axes = np.zeros((5, 3, 3))
     axes[:2] = np.eye(3)
@@ -90,13 +90,13 @@ def test_a_clip_comes_back_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["walk", "spider_walk", "swim"])
 def test_samples_come_back_to_the_bit(name: str, tmp_path: Path) -> None:
-    wanted = motion(name).motion
-    write(wanted, tmp_path / "sample.npz")
-    found = read(tmp_path / "sample.npz").motion
-    assert found is not None
-    assert bits(found.rotations) == bits(wanted.rotations)
-    assert bits(found.root) == bits(wanted.root)
-    assert found.offsets is None
+    expected = motion(name).motion
+    write(expected, tmp_path / "sample.npz")
+    result = read(tmp_path / "sample.npz").motion
+    assert result is not None
+    assert bits(result.rotations) == bits(expected.rotations)
+    assert bits(result.root) == bits(expected.root)
+    assert result.offsets is None
 
 
 def test_a_character_without_motion_and_ends(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_the_same_clip_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
     clip = replace(odd_clip(), format="bvh", layout={"channels": ()})
-    said = write(clip, tmp_path / "a.npz", unit="mm", up="Z")
-    assert said == (
+    notes = write(clip, tmp_path / "a.npz", unit="mm", up="Z")
+    assert notes == (
         "Another unit or up axis: an NPZ clip is in metres with Y up, and only notes what was asked for.",
         "What BVH files hold beside the character: an NPZ clip has no place for it.",
     )
@@ -175,7 +175,7 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"kinds": np.array(["free", "ball"])}, "5 joints, but 2 kinds"),
         ({"kinds": np.array(["free", "gum", "ball", "ball", "ball"])}, "`kinds` names `gum`; expected free, ball"),
@@ -197,12 +197,12 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
         ({"up": "W"}, "expected a unit above zero and an up axis; got 0.0564444 and `W`"),
     ],
 )
-def test_arrays_that_do_not_fit_are_named(changed: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_arrays_that_do_not_fit_are_named(changed: dict[str, object], message: str, tmp_path: Path) -> None:
     path = saved({**clip_arrays(odd_clip()), **changed}, tmp_path / "wrong.npz")
     with pytest.raises(FileError) as caught:
         read(path)
     assert caught.value.message.startswith(f"{path}: ")
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize("key", [key for key in clip_arrays(odd_clip()) if key not in ("about", "format", CLIP)])
@@ -249,14 +249,14 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
 
 
 def lying(shape: str, data: bytes, dtype: str = "<f8") -> bytes:
-    """An array whose header says what is not so."""
+    """The bytes of an array with the given header, which need not fit the data."""
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
+    ("member", "message"),
     [
         (lying("(1000000000000,)", b"\0" * 8), "says it is (1000000000000,) of float64, but has 8 bytes"),
         (lying("(-1,)", b""), "its shape is `(-1,)`"),
@@ -273,13 +273,13 @@ def lying(shape: str, data: bytes, dtype: str = "<f8") -> bytes:
         (lying("(" * 60, b""), "is no array"),
     ],
 )
-def test_arrays_that_lie_are_refused(member: bytes, said: str, tmp_path: Path) -> None:
+def test_arrays_that_lie_are_refused(member: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "lie.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{CLIP}.npy", member)
     with pytest.raises(FileError) as caught:
         read(path)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
