@@ -119,12 +119,8 @@ def _environment() -> dict[str, str]:
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     # Each thread reserves address space, which is limited.
-    environment |= {
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        "PXR_WORK_THREAD_LIMIT": "1",
-        "MALLOC_ARENA_MAX": "2",
-    }
+    environment |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PXR_WORK_THREAD_LIMIT"), "1")
+    environment["MALLOC_ARENA_MAX"] = "2"
     return environment
 
 

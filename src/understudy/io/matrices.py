@@ -11,15 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.base.quaternion import (
-    Array,
-    conjugate,
-    continuous,
-    from_matrix,
-    multiply,
-    to_matrix,
-    unrotate,
-)
+from understudy.base.quaternion import Array, conjugate, continuous, from_matrix, multiply, to_matrix, unrotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 

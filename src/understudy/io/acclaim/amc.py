@@ -159,7 +159,7 @@ def _losses(clip: Clip, motion: Motion, figure: Skeleton, layout: AcclaimLayout,
     return notes
 
 
-LENIENT_HINT = "a lenient reading keeps the frames before it"
+HINT = "a lenient reading keeps the frames before it"
 
 Row = tuple[int, list[str]]
 """A line that is neither empty nor a comment: its number and its words."""
@@ -365,9 +365,7 @@ def _read_line_by_line(
     for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(rows)], strict=True)):
         try:
             if (number := int(rows[start][1][0])) != first + k:
-                raise FileError(
-                    name, rows[start][0], f"expected frame {first + k}; found frame {number}", hint=LENIENT_HINT
-                )
+                raise FileError(name, rows[start][0], f"expected frame {first + k}; found frame {number}", hint=HINT)
             frames.append(_read_frame(rows[start:end], layout, bone_of_word, name, last=end == len(rows)))
         except FileError as error:
             if not lenient or not frames:
@@ -390,27 +388,23 @@ def _read_frame(
         bone = _bone(words[0], bone_of_word)
         if not bone:
             nearest = nearest_names(words[0], dict.fromkeys(bone_of_word.values()))
-            raise FileError(
-                name, line, f"`{words[0][:40]}` is not a bone of the skeleton; {nearest}", hint=LENIENT_HINT
-            )
+            raise FileError(name, line, f"`{words[0][:40]}` is not a bone of the skeleton; {nearest}", hint=HINT)
         if bone in numbers:
-            raise FileError(name, line, f"bone `{bone}` stands twice in frame {number}", hint=LENIENT_HINT)
+            raise FileError(name, line, f"bone `{bone}` stands twice in frame {number}", hint=HINT)
         channels = layout.channels(bone)
         if len(words) - 1 != len(channels):
             wanted = f"{len(channels)} ({', '.join(channels)})" if channels else "none"
             problem = f"expected the numbers of bone `{bone}`, {wanted}; found {len(words) - 1}"
-            raise FileError(name, line, problem, hint=LENIENT_HINT)
+            raise FileError(name, line, problem, hint=HINT)
         numbers[bone] = []
         for word in words[1:]:
             value = to_number(word)
             if value is None or not abs(value) < MAX_NUMBER:
-                raise FileError(
-                    name, line, f"expected a number of bone `{bone}`; found `{word[:40]}`", hint=LENIENT_HINT
-                )
+                raise FileError(name, line, f"expected a number of bone `{bone}`; found `{word[:40]}`", hint=HINT)
             numbers[bone].append(value)
     missing = [bone for bone in _required_bones(layout) if bone not in numbers]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         problem = f"frame {number} has no line for bone `{missing[0]}`{more}"
-        raise FileError(name, rows[-1][0], f"the file ends early: {problem}" if last else problem, hint=LENIENT_HINT)
+        raise FileError(name, rows[-1][0], f"the file ends early: {problem}" if last else problem, hint=HINT)
     return numbers

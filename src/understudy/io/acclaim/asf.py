@@ -284,9 +284,8 @@ def _read_root(section: Section, contents: _Contents) -> None:
     while section.peek() is not None:
         key = section.take("a property of the root").lower()
         if key == "order":
-            contents.root["order"] = section.channels(
-                (*TRANSLATION_CHANNELS, *ROTATION_CHANNELS), ROOT_WORDS, "the root"
-            )
+            channels = (*TRANSLATION_CHANNELS, *ROTATION_CHANNELS)
+            contents.root["order"] = section.channels(channels, ROOT_WORDS, "the root")
         elif key == "axis":
             contents.root["root_axis"] = section.axis_order("the order of the root's orientation")
         elif key in ("position", "orientation"):
@@ -347,9 +346,8 @@ def _read_properties(section: Section) -> tuple[dict[str, Any], dict[str, int]]:
             properties[key] = section.three("the bone's axis angles")
             properties["order"] = section.axis_order("the order of the bone's axis angles")
         elif key == "dof":
-            properties[key] = section.channels(
-                (*ROTATION_CHANNELS, *TRANSLATION_CHANNELS, LENGTH_CHANNEL), BONE_WORDS, "a bone"
-            )
+            channels = (*ROTATION_CHANNELS, *TRANSLATION_CHANNELS, LENGTH_CHANNEL)
+            properties[key] = section.channels(channels, BONE_WORDS, "a bone")
         elif key == "limits":
             properties[key] = section.limits()
         else:
@@ -368,9 +366,8 @@ def _check_freedoms(
             hint="lenient reading keeps the rotations and leaves the rest out",
         )
     if extra:
-        contents.dropped.append(
-            f"Channels {', '.join(extra)} of bone `{bone.name}` were left out: they do not turn it."
-        )
+        names = ", ".join(extra)
+        contents.dropped.append(f"Channels {names} of bone `{bone.name}` were left out: they do not turn it.")
     if any(low > high for low, high in bone.limits):
         contents.notes.append(f"Limits of bone `{bone.name}` are in the wrong order and were swapped.")
 

@@ -278,9 +278,8 @@ def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> ChannelColumns:
         rotation_channels = [channel for channel in channels if channel in ROTATION_CHANNELS]
         for channel in channels:
             if channel in ROTATION_CHANNELS:
-                rotations.append(
-                    (column, skeleton.index[name], len(rotation_channels) - 1 - rotation_channels.index(channel))
-                )
+                axis = len(rotation_channels) - 1 - rotation_channels.index(channel)
+                rotations.append((column, skeleton.index[name], axis))
             elif channel in TRANSLATION_CHANNELS and name == "root":
                 translations.append((column, TRANSLATION_CHANNELS.index(channel)))
             else:
@@ -329,10 +328,8 @@ def build_skeleton(layout: AcclaimLayout, name: str, unit: float, up: str) -> Sk
     limits = np.tile([-np.inf, np.inf], (count, 3, 1))
     rest = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     offsets[0], rest[0] = rotate(world, np.array(layout.position) * unit), multiply(world, preset)
-    rotation_channels = [channel for channel in layout.order if channel in ROTATION_CHANNELS]
-    root_channels = rotation_channels[::-1] + [
-        channel for channel in ROTATION_CHANNELS if channel not in rotation_channels
-    ]
+    used = [channel for channel in layout.order if channel in ROTATION_CHANNELS]
+    root_channels = used[::-1] + [channel for channel in ROTATION_CHANNELS if channel not in used]
     axes[0] = rotate(conjugate(preset), np.eye(3)[[ROTATION_CHANNELS.index(channel) for channel in root_channels]])
     kinds = [JointKind.FREE]
     for joint, (name_, parent) in enumerate(layout.parents.items(), start=1):

@@ -138,9 +138,8 @@ def _numbers(text: bytes, raw: np.ndarray, starts: Words, ends: Words) -> tuple[
     words: Words = np.ndarray((len(text) - 7,), "<u8", text, strides=(1,))
     integer_digits = (words[points - 8] ^ _ZEROS) & _LAST[num_integer_digits]
     fraction_digits = (words[points + 1] ^ _ZEROS) & _FIRST[num_fraction_digits]
-    slow |= (
-        ((integer_digits + _TOO_BIG) | integer_digits | (fraction_digits + _TOO_BIG) | fraction_digits) & _HIGH
-    ) != 0
+    flags = (integer_digits + _TOO_BIG) | integer_digits | (fraction_digits + _TOO_BIG) | fraction_digits
+    slow |= (flags & _HIGH) != 0
     values = (_eight_digits(integer_digits) * np.uint64(100_000_000) + _eight_digits(fraction_digits)).astype(float)
     values /= 1e8
     np.negative(values, out=values, where=minus)

@@ -250,9 +250,8 @@ def losses(clip: Clip, written: Skeleton) -> list[str]:
     notes = []
     special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
     if special:
-        notes.append(
-            f"BVH has no kinds of joints: {len(special)} of {', '.join(sorted(set(special)))} kind turn freely"
-        )
+        kinds = ", ".join(sorted(set(special)))
+        notes.append(f"BVH has no kinds of joints: {len(special)} of {kinds} kind turn freely")
     limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
     if limited:
         notes.append(f"BVH has no limits: those of {limited} joints are left out")
@@ -361,11 +360,8 @@ def _add_missing_channels(body: FileMotion, channels: Channels, angles: Array) -
     columns = columns_of(channels)
     lacks_angle = (columns.rotations < 0) & (np.abs(angles).max(axis=0) > MAX_LOST_ANGLE_RADIANS)
     lacks_position = columns.positions < 0
-    tolerance = max(
-        MAX_OFFSET_ROUNDING_PER_BODY_SIZE * float(np.abs(body.offsets).max()),
-        1e-9 * float(np.abs(body.root).max()),
-        1e-9,
-    )
+    rounding = MAX_OFFSET_ROUNDING_PER_BODY_SIZE * float(np.abs(body.offsets).max())
+    tolerance = max(rounding, 1e-9 * float(np.abs(body.root).max()), 1e-9)
     lacks_position[0] &= np.abs(body.root - body.offsets[0]).max(axis=0) > tolerance
     if body.frame_offsets is None:
         lacks_position[1:] = False

@@ -95,8 +95,7 @@ def _nodes(ufbx: Any, nodes: list[Any]) -> tuple[dict[str, Any], Arrays]:
         parent, attribute = _keep(node.parent), _keep(node.attrib)
         parents.append(-1 if parent is None else int(parent.typed_id))
         kinds.append("" if attribute is None else ufbx.ElementType(node.attrib_type).name)
-    modes = [ufbx.InheritMode(node.original_inherit_mode).name for node in nodes]
-    info = {"names": [str(node.name) for node in nodes], "parents": parents, "kinds": kinds, "inherit": modes}
+    info = {"names": [str(node.name) for node in nodes], "parents": parents, "kinds": kinds}
     return info, {"worlds": np.array([_matrix(node.node_to_world) for node in nodes])}
 
 
@@ -107,17 +106,14 @@ def _matrix(matrix: Any) -> list[list[float]]:
 
 
 def _settings(scene: Any) -> dict[str, Any]:
-    settings, metadata = _keep(scene.settings), _keep(scene.metadata)
+    settings = _keep(scene.settings)
     axes = settings.axes
     fps = float(settings.frames_per_second)
     return {
         "unit": float(settings.unit_meters),
         "axes": [int(axes.right), int(axes.up), int(axes.front)],
         "fps": fps if MIN_FPS <= fps <= MAX_FPS else 30.0,
-        "version": int(metadata.version),
-        "ascii": bool(metadata.ascii),
         "blend_shapes": len(_keep(scene.blend_shapes)),
-        "constraints": len(_keep(scene.constraints)),
     }
 
 
@@ -152,7 +148,7 @@ def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
         clusters = _clusters(skins[0], i, arrays) if skins else []
         meshes.append(
             {
-                "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0], "copies": len(nodes) - 1,
+                "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
             }
         )  # fmt: skip

@@ -247,14 +247,7 @@ def _bone(start: Array, tip: Array) -> Array:
 
 
 def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[str]]:
-    """Build a file of a clip's joints, meshes and motion. Returns it with notes on what it does not hold.
-
-    Args:
-        clip: What to write.
-        unit: Metres in one unit of the file.
-        up: The file's up axis.
-        name: The name of the animation.
-    """
+    """Build a new file of a clip's joints, meshes and motion. Returns it with notes on what it does not hold."""
     skeleton = clip.skeleton
     builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
     tree = builder.tree
@@ -350,9 +343,8 @@ def _losses(clip: Clip, num_meshes: int) -> list[str]:
     notes = []
     special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
     if special:
-        notes.append(
-            f"glTF has no kinds of joints: {len(special)} of {', '.join(sorted(set(special)))} kind turn freely"
-        )
+        kinds = ", ".join(sorted(set(special)))
+        notes.append(f"glTF has no kinds of joints: {len(special)} of {kinds} kind turn freely")
     limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
     if limited:
         notes.append(f"glTF has no limits: those of {limited} joints are left out")

@@ -341,9 +341,8 @@ class _MjcfReader:
             if child.tag == "frame":
                 inner_position = position + rotate(rotation, child.numbers("pos", 3, (0.0, 0.0, 0.0)))
                 inner_rotation = multiply(rotation, read_orientation(child, self.compiler))
-                yield from self._parts(
-                    child, child.attributes.get("childclass", child_class), inner_position, inner_rotation
-                )
+                inner_class = child.attributes.get("childclass", child_class)
+                yield from self._parts(child, inner_class, inner_position, inner_rotation)
             elif child.tag in GENERATING_ELEMENTS:
                 self.skipped.append(child.tag)
             elif child.tag == "body":
@@ -389,9 +388,8 @@ class _MjcfReader:
         nodes = [part for part in parts if part.node.tag in ("joint", "freejoint")]
         free = [p for p in nodes if p.node.tag == "freejoint" or p.node.attributes.get("type") == "free"]
         if top:
-            self.widths[body] = (
-                7 if free else sum(QPOS_WIDTHS.get(p.node.attributes.get("type", "hinge"), 1) for p in nodes)
-            )
+            kinds = [p.node.attributes.get("type", "hinge") for p in nodes]
+            self.widths[body] = 7 if free else sum(QPOS_WIDTHS.get(kind, 1) for kind in kinds)
             if not nodes:
                 self.notes.append(f"`{body}` is fixed to the world in the file; it is read as free to move.")
             elif not free:

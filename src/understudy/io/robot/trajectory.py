@@ -40,7 +40,7 @@ BALL_SUFFIXES = (".w", ".x", ".y", ".z")
 
 ROBOT_SUFFIXES = (".urdf", ".xml", ".mjcf")
 
-ROBOT_HINT = "name the robot: --skeleton robot.xml"
+HINT = "name the robot: --skeleton robot.xml"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,7 +129,7 @@ def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, l
         first = next(iter(column))
         raise FileError(
             name, None, f"joint `{first}` is not in robot `{layout.robot}`; {nearest_names(first, layout.names)}",
-            hint=ROBOT_HINT,
+            hint=HINT,
         )  # fmt: skip
     if missing:
         shown = ", ".join(f"`{joint}`" for joint in missing[:4])
@@ -157,13 +157,13 @@ def clip_of(trajectory: Trajectory, name: str, options: ReadOptions, format: str
 def _read_robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip:
     path = Path(options.skeleton) if options.skeleton else _find_robot_file(trajectory, Path(name))
     if path is None:
-        raise FileError(name, None, "the robot that it moves was not found beside it", hint=ROBOT_HINT)
+        raise FileError(name, None, "the robot that it moves was not found beside it", hint=HINT)
     from understudy.io.files import read
 
     robot = read(path, up=options.up)
     if not isinstance(robot.layout, RobotLayout):
         raise FileError(
-            str(path), None, f"is no robot; expected a file that ends in {', '.join(ROBOT_SUFFIXES)}", hint=ROBOT_HINT
+            str(path), None, f"is no robot; expected a file that ends in {', '.join(ROBOT_SUFFIXES)}", hint=HINT
         )
     return robot
 

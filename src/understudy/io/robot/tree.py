@@ -308,9 +308,8 @@ class _LinkTree:
 
 def _move_shape(shape: CollisionShape, position: Array, rotation: Array) -> CollisionShape:
     """A shape in another frame, given the position (3,) and rotation (4,) of its own frame in it."""
-    return replace(
-        shape, position=position + rotate(rotation, shape.position), rotation=multiply(rotation, shape.rotation)
-    )
+    moved = position + rotate(rotation, shape.position)
+    return replace(shape, position=moved, rotation=multiply(rotation, shape.rotation))
 
 
 def _make_unused(name: str, used: set[str]) -> str:
@@ -328,9 +327,7 @@ def _find_up(links: Sequence[Link]) -> tuple[str, str]:
     for link in links[1:]:
         positions.append(positions[link.parent] + rotate(rotations[link.parent], link.offset))
         rotations.append(multiply(rotations[link.parent], link.rotation))
-    legs = [
-        position for position, link in zip(positions, links, strict=True) if LOWER_LEG_WORDS & set(words(link.name))
-    ]
+    legs = [point for point, link in zip(positions, links, strict=True) if LOWER_LEG_WORDS & set(words(link.name))]
     drop = np.mean(legs, axis=0) if legs else ORIGIN
     for axis, name in ((0, "X"), (1, "Y")):
         if -drop[axis] > 0.8 * float(np.linalg.norm(drop)):
@@ -406,11 +403,8 @@ class _StandingRobot:
             tolerance = MAX_FLOOR_DISTANCE_PER_HEIGHT * height
             if lowest[joint] < floor + tolerance and lowest[joint] < lowest_below + MAX_STEP_PER_HEIGHT * height:
                 feet[joint] = points[points[:, 1] < lowest[joint] + tolerance]
-        ahead = sum((points.mean(0) - positions[joint] for joint, points in feet.items()), np.zeros(3)) * [
-            1.0,
-            0.0,
-            1.0,
-        ]
+        ahead = sum((points.mean(0) - positions[joint] for joint, points in feet.items()), np.zeros(3))
+        ahead = ahead * [1.0, 0.0, 1.0]
         size = float(np.linalg.norm(ahead))
         # Robot models face along X by convention.
         forward = (
