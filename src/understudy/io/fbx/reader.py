@@ -267,9 +267,8 @@ def _bind_skinned(
     joint_from_bone, mesh_from_world = rig.joint_from_local(), np.linalg.inv(world)
     for i, joint in clusters:
         binds[joint] = joint_from_bone[joint] @ bone_from_mesh[i] @ mesh_from_world
-    parts = [
-        (arrays[f"{key}_cluster{i}_vertices"], arrays[f"{key}_cluster{i}_weights"], joint) for i, joint in clusters
-    ]
+    keys = [(f"{key}_cluster{i}", joint) for i, joint in clusters]
+    parts = [(arrays[f"{name}_vertices"], arrays[f"{name}_weights"], joint) for name, joint in keys]
     vertices = np.concatenate([part[0] for part in parts])
     shares = np.concatenate([part[1][: len(part[0])] for part in parts])
     numbers = np.repeat([joint for _, _, joint in parts], [len(part[0]) for part in parts])

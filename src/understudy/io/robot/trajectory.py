@@ -176,9 +176,7 @@ def _find_robot_file(trajectory: Trajectory, path: Path) -> Path | None:
     for file in candidates:
         if file.is_file() and file.suffix.lower() in ROBOT_SUFFIXES:
             return file
-    robots = [
-        file for file in sorted(path.parent.glob("*")) if file.suffix.lower() in ROBOT_SUFFIXES and file.is_file()
-    ]
+    robots = [file for file in path.parent.glob("*") if file.suffix.lower() in ROBOT_SUFFIXES and file.is_file()]
     return robots[0] if len(robots) == 1 else None
 
 
