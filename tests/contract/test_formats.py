@@ -1,4 +1,4 @@
-"""What every format of files keeps to: what is written can be read again, and is the same."""
+"""Rules for every file format: what is written can be read again, and is the same."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ OFFSETS = np.array(
     ]
 )  # fmt: skip
 TOLERANCE = 1e-5
-"""Metres that a joint may be off after writing and reading."""
+"""Largest error of a joint's position after writing and reading, in metres."""
 
 
 def writable() -> list[str]:
-    return [name for name, found in formats().items() if found.write is not None]
+    return [name for name, item in formats().items() if item.write is not None]
 
 
 @cache
 def person() -> Motion:
-    """A man of ordinary size who walks: no format should mistake his unit or which way he stands."""
+    """A walking man of ordinary size. Every format should find his unit and up axis."""
     tips = {"Head": [0, 0.2, 0], "LeftHand": [0.1, 0, 0], "RightHand": [-0.1, 0, 0]}
     tips |= {"LeftFoot": [0, -0.05, 0.15], "RightFoot": [0, -0.05, 0.15]}
     ends = tuple(Point(name=f"{joint}_end", joint=joint, offset=np.array(tip, float)) for joint, tip in tips.items())
@@ -52,22 +52,22 @@ def person() -> Motion:
     return Motion(skeleton=skeleton, fps=30.0, root=root, rotations=exp(turns))
 
 
-def written(found: Format, clip: Clip) -> bytes:
-    assert found.write is not None
+def written(file_format: Format, clip: Clip) -> bytes:
+    assert file_format.write is not None
     stream = io.BytesIO()
-    said = found.write(clip, stream, WriteOptions())
-    assert all(isinstance(sentence, str) and sentence for sentence in said)
+    notes = file_format.write(clip, stream, WriteOptions())
+    assert all(isinstance(sentence, str) and sentence for sentence in notes)
     return stream.getvalue()
 
 
-def assert_same_movement(found: Clip, wanted: Motion) -> None:
-    """Every joint that came back is where it was, in every frame; none is missing."""
-    assert found.motion is not None
-    assert found.motion.num_frames == wanted.num_frames
-    assert found.motion.fps == pytest.approx(wanted.fps, rel=1e-6)
-    assert set(wanted.skeleton.names) <= set(found.skeleton.names)
-    mine = [found.skeleton.joint(name) for name in wanted.skeleton.names]
-    error = np.abs(fk(found.motion).positions[:, mine] - fk(wanted).positions)
+def assert_same_movement(result: Clip, expected: Motion) -> None:
+    """Check that no joint is missing and that every joint has the same position in every frame."""
+    assert result.motion is not None
+    assert result.motion.num_frames == expected.num_frames
+    assert result.motion.fps == pytest.approx(expected.fps, rel=1e-6)
+    assert set(expected.skeleton.names) <= set(result.skeleton.names)
+    joints = [result.skeleton.joint(name) for name in expected.skeleton.names]
+    error = np.abs(fk(result.motion).positions[:, joints] - fk(expected).positions)
     assert error.max() < TOLERANCE
 
 
@@ -120,11 +120,11 @@ OWN_FILES = {
     "amc": ":FULLY-SPECIFIED\n:DEGREES\n"
     "1\nroot 1 16 3 0 10 0\nthigh 1 2 3\nshin 4\n2\nroot 2 17 4 0 20 5\nthigh 10 20 30\nshin 40\n",
 }
-"""Files of the formats that write only what was read from a file of their kind, which they refuse to make up."""
+"""Files of the formats that only write clips which were read from a file of the same format."""
 
 
 def source(name: str, folder: Path) -> Path:
-    """A file of a format: made from our person where the format can, else the one above, others beside it."""
+    """A file of a format: written from our person if the format can, else the file above with those it needs."""
     for other, text in OWN_FILES.items():
         (folder / f"made{formats()[other].suffixes[0]}").write_text(text)
     path = folder / f"made{formats()[name].suffixes[0]}"
@@ -153,12 +153,12 @@ def test_a_skeleton_comes_back(name: str, tmp_path: Path) -> None:
     skeleton = person().skeleton
     path = tmp_path / f"made{formats()[name].suffixes[0]}"
     write(skeleton, path)
-    found = read(path).skeleton
-    mine = [found.joint(joint) for joint in skeleton.names]
-    places = found.rest_world[0][mine]
-    wanted = skeleton.rest_world[0]
+    result = read(path).skeleton
+    joints = [result.joint(joint) for joint in skeleton.names]
+    places = result.rest_world[0][joints]
+    expected = skeleton.rest_world[0]
     # A format may lose where the root stands in the rest pose, never how the body is built.
-    assert np.abs((places - places[0]) - (wanted - wanted[0])).max() < TOLERANCE
+    assert np.abs((places - places[0]) - (expected - expected[0])).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("name", writable())
@@ -188,7 +188,7 @@ def test_unit_and_axis_can_be_chosen(name: str, tmp_path: Path) -> None:
     assert_same_movement(read(path, unit="mm", up="Z"), person())
 
 
-@pytest.mark.parametrize("name", [name for name, found in formats().items() if found.read is not None])
+@pytest.mark.parametrize("name", [name for name, item in formats().items() if item.read is not None])
 @pytest.mark.parametrize("data", [b"", b"\x00\x01\x02\x03" * 50, b"hello, world\n"], ids=["empty", "binary", "text"])
 def test_what_is_no_such_file_is_refused_with_its_name(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"wrong{formats()[name].suffixes[0]}"
@@ -199,7 +199,7 @@ def test_what_is_no_such_file_is_refused_with_its_name(name: str, data: bytes, t
 
 
 def test_suffixes_belong_to_one_format_each() -> None:
-    suffixes = [suffix for found in formats().values() for suffix in found.suffixes]
+    suffixes = [suffix for item in formats().values() for suffix in item.suffixes]
     assert len(suffixes) == len(set(suffixes))
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in suffixes)
 

@@ -1,4 +1,4 @@
-"""Acclaim skeleton and motion files: what they mean, every way they can be wrong, and writing them back."""
+"""Acclaim skeleton and motion files: their meaning, errors for wrong files, and writing them back."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def read_walk(folder: Path, text: str = WALK, **options: object) -> Clip:
 def written(clip: Clip, **options: object) -> tuple[str, tuple[str, ...]]:
     assert formats()["amc"].write is not None
     stream = io.BytesIO()
-    told = formats()["amc"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
-    return stream.getvalue().decode(), told
+    notes = formats()["amc"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
+    return stream.getvalue().decode(), notes
 
 
 def about(axis: str, degrees: float) -> Array:
@@ -244,7 +244,7 @@ class TestSkeleton:
         ("old", "new", "note"),
         [
             (":root", ":skin\n  man.obj\n:root", "Section `:skin` was not read."),
-            ("(-10, 170)", "(170 -10)", "Limits of bone `shin` stand the wrong way round and were turned about."),
+            ("(-10, 170)", "(170 -10)", "Limits of bone `shin` are in the wrong order and were swapped."),
             ("direction 0 0 1", "direction 0 0 2", "The direction of bone `foot` has length 2; it was brought to 1."),
             ("length 0.5", "length 50", "The body measures 0.00965 m when a unit is 0.000508 m: perhaps another unit"),
         ],
@@ -264,7 +264,7 @@ class TestSkeleton:
         text = FIGURE.replace("dof rx\n    limits (-10, 170)", "dof rx l\n    limits (-10, 170) (0 5)")
         with pytest.raises(FileError, match=r"half.asf:42: bone `shin` moves by `l`; of bones other than") as error:
             read_figure(text)
-        assert "leniently" in error.value.hint
+        assert "lenient reading" in error.value.hint
         clip = read_figure(text, lenient=True)
         assert clip.skeleton.kinds[3] is JointKind.HINGE
         assert clip.dropped == ("Channels l of bone `shin` were left out: they do not turn it.",)
@@ -273,10 +273,10 @@ class TestSkeleton:
         moved = read_walk(folder, walk, lenient=True)
         assert moved.motion is not None
         assert angle_between(moved.motion.rotations, read_plain(folder).rotations).max() < 1e-12
-        text, told = written(moved)
+        text, notes = written(moved)
         assert "shin 90.0 4.0" in text
-        assert told == (
-            "Channels that do not turn a bone were not part of the motion; they are as they were, or zero.",
+        assert notes == (
+            "Channels that do not rotate a bone are not part of the motion; they are as they were, or zero.",
         )
 
 
@@ -391,8 +391,8 @@ class TestMotion:
         clip = read_walk(folder, ":SAMPLES-PER-SECOND 59.94\n" + WALK)
         assert clip.motion is not None
         assert (clip.motion.fps, clip.notes) == (59.94, ())
-        text, told = written(clip)
-        assert (":SAMPLES-PER-SECOND 59.94\n" in text, told) == (True, ())
+        text, notes = written(clip)
+        assert (":SAMPLES-PER-SECOND 59.94\n" in text, notes) == (True, ())
 
     def test_lines_may_be_in_any_order_and_case(self, folder: Path) -> None:
         plain = read_walk(folder).motion
@@ -521,8 +521,8 @@ class TestFindingTheSkeleton:
 class TestWriting:
     def test_the_numbers_come_back_as_they_were(self, folder: Path) -> None:
         clip = read_walk(folder)
-        text, told = written(clip)
-        assert told == ()
+        text, notes = written(clip)
+        assert notes == ()
         assert text.startswith("#!OML:ASF walk\n:FULLY-SPECIFIED\n:DEGREES\n1\nroot 1.0 20.0 3.0 0.0 0.0 0.0\n")
         again = read_walk(folder, text)
         assert np.array_equal(again.layout.values, clip.layout.values)
@@ -546,14 +546,14 @@ class TestWriting:
         rotations[2, thigh] = multiply(rotations[2, thigh], exp(np.array([0.01, -0.02, 0.005])))
         root = clip.motion.root + np.array([0.0, 1e-3, 0.0])
         moved = replace(clip, motion=replace(clip.motion, rotations=rotations, root=root))
-        text, told = written(moved)
+        text, notes = written(moved)
         again = read_walk(folder, text)
         changed = again.layout.values != clip.layout.values
         assert np.flatnonzero(changed[0]).tolist() == [1]
         assert np.flatnonzero(changed[2]).tolist() == [1, 6, 7, 8]
         # In the file's own branch: near its 190, 100 and 200 degrees.
         assert np.abs(again.layout.values - clip.layout.values).max() < 3.0
-        assert told == ()
+        assert notes == ()
         assert again.motion is not None
         assert angle_between(again.motion.rotations, rotations).max() < 1e-9
         assert again.motion.root == pytest.approx(root, abs=1e-9)
@@ -568,8 +568,8 @@ class TestWriting:
             root=rng.normal(size=(50, 3)),
             rotations=joint_rotations(figure.skeleton, angles),
         )
-        text, told = written(replace(figure, motion=motion))
-        assert told == ()
+        text, notes = written(replace(figure, motion=motion))
+        assert notes == ()
         again = read_walk(folder, text)
         assert again.motion is not None
         assert angle_between(again.motion.rotations, motion.rotations).max() < 1e-8
@@ -583,11 +583,11 @@ class TestWriting:
         rotations = clip.motion.rotations.copy()
         rotations[1, 3] = multiply(rotations[1, 3], exp(np.array([0.0, 0.2, 0.0])))
         rotations[2, 1] = exp(np.array([0.1, 0.0, 0.0]))
-        text, told = written(replace(clip, motion=replace(clip.motion, rotations=rotations)))
+        text, notes = written(replace(clip, motion=replace(clip.motion, rotations=rotations)))
         nearest = "the nearest they allow was written."
-        assert told == (
-            f"Bone `hip` is turned up to 5.73 degrees out of its freedoms (none), most in frame 3; {nearest}",
-            f"Bone `shin` is turned up to 11.5 degrees out of its freedoms (rx), most in frame 2; {nearest}",
+        assert notes == (
+            f"Bone `hip` is rotated up to 5.73 degrees out of its freedoms (none), most in frame 3; {nearest}",
+            f"Bone `shin` is rotated up to 11.5 degrees out of its freedoms (rx), most in frame 2; {nearest}",
         )
         assert read_walk(folder, text).layout.values[1, 9] == pytest.approx(90.0)
 
@@ -597,8 +597,8 @@ class TestWriting:
         bigger = clip.skeleton.scaled(1.5)
         offsets = np.tile(bigger.offsets, (3, 1, 1))
         motion = replace(clip.motion, skeleton=bigger, offsets=offsets, fps=60.0)
-        text, told = written(replace(clip, skeleton=bigger, motion=motion))
-        assert [sentence.split()[0:4] for sentence in told] == [
+        text, notes = written(replace(clip, skeleton=bigger, motion=motion))
+        assert [sentence.split()[0:4] for sentence in notes] == [
             ["The", "character's", "bones", "are"],
             ["The", "motion", "changes", "the"],
             ["The", "rate", "of", "60"],
@@ -624,8 +624,8 @@ class TestWriting:
 def written_figure(clip: Clip, **options: object) -> tuple[str, tuple[str, ...]]:
     assert formats()["asf"].write is not None
     stream = io.BytesIO()
-    told = formats()["asf"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
-    return stream.getvalue().decode(), told
+    notes = formats()["asf"].write(clip, stream, WriteOptions(**options))  # type: ignore[arg-type]
+    return stream.getvalue().decode(), notes
 
 
 def assert_same_figure(a: Skeleton, b: Skeleton) -> None:
@@ -640,9 +640,9 @@ class TestWritingSkeletons:
         odd = odd.replace("orientation 0 0 0", "orientation 5 6 7").replace("20 XYZ", "20 ZXY")
         for text in (FIGURE, odd, odd.replace("angle deg", "angle rad"), odd.replace("  length 0.5\n", "", 1)):
             clip = read_figure(text)
-            out, told = written_figure(clip)
+            out, notes = written_figure(clip)
             again = read_figure(out)
-            assert told == ()
+            assert notes == ()
             assert_same_figure(again.skeleton, clip.skeleton)
             assert again.unit == clip.unit
             assert again.layout.documentation == clip.layout.documentation == ("begin end 17",)
@@ -683,8 +683,8 @@ class TestWritingSkeletons:
     def test_end_points_that_no_bone_ends_in_are_told(self) -> None:
         clip = read_figure(FIGURE)
         heel = Point(name="heel", joint="foot", offset=np.array([0.0, 0.0, -0.1]))
-        _, told = written_figure(replace(clip, skeleton=replace(clip.skeleton, ends=(heel,))))
-        assert told == ("End points that are no bone's end were left out: heel.",)
+        _, notes = written_figure(replace(clip, skeleton=replace(clip.skeleton, ends=(heel,))))
+        assert notes == ("End points that are no bone's end were left out: heel.",)
 
     def test_what_cannot_be_written(self) -> None:
         forked = read_figure(FIGURE.replace("    shin foot", "").replace("thigh shin", "thigh shin foot"))
@@ -714,7 +714,7 @@ def renamed(clip: Clip) -> Clip:
 
 
 def mutated(text: str, rng: np.random.Generator) -> str:
-    """A text with a few words, lines or characters changed, doubled, swapped or gone."""
+    """A text with a few words, lines or characters changed, repeated, swapped or removed."""
     for _ in range(int(rng.integers(1, 4))):
         lines = text.split("\n")
         at = int(rng.integers(len(lines)))

@@ -15,7 +15,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import height, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.roles import roles
 from understudy.io import read, write
-from understudy.io.npz.amass import KINDS, PELVIS, AmassLayout, bones
+from understudy.io.npz.amass import KINDS, PELVIS_OFFSET, AmassLayout, bones
 from understudy.io.units import world_from_file
 from understudy.samples import character, motion
 
@@ -25,7 +25,7 @@ FRAMES = 6
 
 def arrays(joints: int = 52, **changed: object) -> dict[str, object]:
     rng = np.random.default_rng(2)
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         "poses": rng.normal(0.0, 0.3, (FRAMES, 3 * joints)),
         "trans": rng.normal(size=(FRAMES, 3)),
         "mocap_framerate": 120.0,
@@ -33,7 +33,7 @@ def arrays(joints: int = 52, **changed: object) -> dict[str, object]:
         "gender": "male",
         "dmpls": np.zeros((FRAMES, 8)),
     }
-    return {**found, **changed}
+    return {**result, **changed}
 
 
 def saved(path: Path, data: dict[str, object]) -> Path:
@@ -49,10 +49,10 @@ def test_rotations_are_those_of_the_vectors(joints: int, tmp_path: Path) -> None
     assert clip.skeleton.num_joints == joints
     assert clip.motion.fps == 120.0
     vectors = np.asarray(data["poses"]).reshape(FRAMES, joints, 3)
-    wanted = exp(vectors)
-    wanted[:, 0] = multiply(WORLD, wanted[:, 0])
-    assert angle_between(clip.motion.rotations, wanted).max() < 1e-12
-    np.testing.assert_allclose(clip.motion.root, rotate(WORLD, np.asarray(data["trans"]) + PELVIS), atol=1e-12)
+    expected = exp(vectors)
+    expected[:, 0] = multiply(WORLD, expected[:, 0])
+    assert angle_between(clip.motion.rotations, expected).max() < 1e-12
+    np.testing.assert_allclose(clip.motion.root, rotate(WORLD, np.asarray(data["trans"]) + PELVIS_OFFSET), atol=1e-12)
 
 
 def test_a_body_that_stands_in_amass_stands_here(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_the_average_body_is_a_human_in_a_t_pose(joints: int, tmp_path: Path) ->
     assert rest_pose_kind(skeleton) == "T-pose"
     assert 1.6 < height(skeleton) < 1.85
     assert 0.75 < leg_length(skeleton) < 0.9
-    found = roles(skeleton)
-    assert skeleton.names[found["left_upper_leg"]] == "left_hip"
-    assert skeleton.names[found["right_hand"]] == "right_wrist"
+    result = roles(skeleton)
+    assert skeleton.names[result["left_upper_leg"]] == "left_hip"
+    assert skeleton.names[result["right_hand"]] == "right_wrist"
     lowest = min(skeleton.rest_world[0][:, 1].min(), skeleton.rest_ends[:, 1].min())
     assert abs(lowest) < 0.02, "it stands on the floor"
     places = dict(zip(skeleton.names, skeleton.rest_world[0], strict=True))
@@ -90,24 +90,24 @@ def test_what_is_not_used_is_said(tmp_path: Path) -> None:
     notes = read(saved(tmp_path / "a.npz", arrays())).notes
     assert notes == (
         "The body's shape (`betas`) is not used: it needs the SMPL model.",
-        "The shaking of soft parts (`dmpls`) is not used.",
-        "The body's lengths are those of an average one; --skeleton FILE gives others.",
+        "The soft-tissue motion (`dmpls`) is not used.",
+        "The bone lengths are those of an average body; --skeleton FILE gives others.",
     )
 
 
 @pytest.mark.parametrize(
-    ("changed", "fps", "said"),
+    ("changed", "fps", "noted"),
     [
         ({"mocap_framerate": None, "mocap_frame_rate": 60.0}, 60.0, False),
         ({"mocap_framerate": None, "fps": 25.0}, 25.0, False),
         ({"mocap_framerate": None}, 30.0, True),
     ],
 )
-def test_frame_rates_by_any_name(changed: dict[str, object], fps: float, said: bool, tmp_path: Path) -> None:
+def test_frame_rates_by_any_name(changed: dict[str, object], fps: float, noted: bool, tmp_path: Path) -> None:
     clip = read(saved(tmp_path / "a.npz", arrays(**changed)))
     assert clip.motion is not None
     assert clip.motion.fps == fps
-    assert any("gives no frame rate; 30 frames per second are assumed" in note for note in clip.notes) == said
+    assert any("gives no frame rate; 30 frames per second are assumed" in note for note in clip.notes) == noted
 
 
 def test_poses_in_parts(tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ def test_poses_in_parts(tmp_path: Path) -> None:
 def test_what_was_read_is_written_the_same(tmp_path: Path) -> None:
     data = arrays(mocap_framerate=None, mocap_frame_rate=60.0)
     clip = read(saved(tmp_path / "a.npz", data))
-    said = write(clip, tmp_path / "b.npz")
-    assert said == ("The body's lengths: an SMPL file has its shape as `betas`, which are written unchanged.",)
-    with np.load(tmp_path / "b.npz", allow_pickle=False) as found:
-        assert set(found.files) == {"poses", "trans", "mocap_frame_rate", "betas", "gender"}
-        np.testing.assert_allclose(found["poses"], np.asarray(data["poses"]), atol=1e-12)
-        np.testing.assert_allclose(found["trans"], np.asarray(data["trans"]), atol=1e-12)
-        np.testing.assert_array_equal(found["betas"], np.asarray(data["betas"]))
-        assert (str(found["gender"]), float(found["mocap_frame_rate"])) == ("male", 60.0)
+    notes = write(clip, tmp_path / "b.npz")
+    assert notes == ("The bone lengths: an SMPL file holds the body's shape as `betas`, which are written unchanged.",)
+    with np.load(tmp_path / "b.npz", allow_pickle=False) as result:
+        assert set(result.files) == {"poses", "trans", "mocap_frame_rate", "betas", "gender"}
+        np.testing.assert_allclose(result["poses"], np.asarray(data["poses"]), atol=1e-12)
+        np.testing.assert_allclose(result["trans"], np.asarray(data["trans"]), atol=1e-12)
+        np.testing.assert_array_equal(result["betas"], np.asarray(data["betas"]))
+        assert (str(result["gender"]), float(result["mocap_frame_rate"])) == ("male", 60.0)
 
 
 def test_another_rig_with_these_joints_can_be_written(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_another_rig_with_these_joints_can_be_written(tmp_path: Path) -> None:
     write(replace(clip.motion, skeleton=renamed), tmp_path / "a.bvh", unit="m")
     other = read(tmp_path / "a.bvh", unit="m", up="Y")
     write(other, tmp_path / "b_poses.npz")
-    with np.load(tmp_path / "b_poses.npz") as found:
-        turned: Array = exp(found["poses"].reshape(FRAMES, 24, 3))
-        wanted = exp(np.asarray(arrays(24)["poses"]).reshape(FRAMES, 24, 3))
-        assert angle_between(turned, wanted).max() < 1e-6
-        assert not np.any(found["betas"])
+    with np.load(tmp_path / "b_poses.npz") as result:
+        turned: Array = exp(result["poses"].reshape(FRAMES, 24, 3))
+        expected = exp(np.asarray(arrays(24)["poses"]).reshape(FRAMES, 24, 3))
+        assert angle_between(turned, expected).max() < 1e-6
+        assert not np.any(result["betas"])
     back = read(tmp_path / "b_poses.npz", skeleton=tmp_path / "a.bvh")
     assert back.motion is not None
     np.testing.assert_allclose(fk(back.motion).positions, fk(clip.motion).positions, atol=1e-5)
@@ -162,9 +162,11 @@ def test_offsets_come_from_a_skeleton_file(tmp_path: Path) -> None:
     clip = read(saved(tmp_path / "a.npz", arrays(52)))
     taller = clip.skeleton.scaled(1.1)
     write(taller, tmp_path / "tall.npz")
-    found = read(tmp_path / "a.npz", skeleton=tmp_path / "tall.npz").skeleton
-    np.testing.assert_allclose(found.offsets[1:], 1.1 * clip.skeleton.offsets[1:], atol=1e-12)
-    np.testing.assert_allclose([e.offset for e in found.ends], [1.1 * e.offset for e in clip.skeleton.ends], atol=1e-12)
+    result = read(tmp_path / "a.npz", skeleton=tmp_path / "tall.npz").skeleton
+    np.testing.assert_allclose(result.offsets[1:], 1.1 * clip.skeleton.offsets[1:], atol=1e-12)
+    np.testing.assert_allclose(
+        [e.offset for e in result.ends], [1.1 * e.offset for e in clip.skeleton.ends], atol=1e-12
+    )
     small = read(saved(tmp_path / "b.npz", arrays(22))).skeleton
     write(small.scaled(1.1), tmp_path / "small.npz")
     part = read(tmp_path / "a.npz", skeleton=tmp_path / "small.npz")
@@ -179,7 +181,7 @@ def test_a_skeleton_of_other_joints_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"poses": np.zeros((6, 70))}, "`poses` has shape (6, 70); expected rows of 66 (SMPL body), 72 (SMPL)"),
         ({"poses": np.zeros(72)}, "`poses` has shape (72,)"),
@@ -190,10 +192,10 @@ def test_a_skeleton_of_other_joints_is_refused(tmp_path: Path) -> None:
         ({"mocap_framerate": 0.0}, "the numbers make no motion: Expected frames per second above zero"),
     ],
 )
-def test_what_is_wrong_is_said(changed: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(changed: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(FileError) as caught:
         read(saved(tmp_path / "a.npz", arrays(24, **changed)))
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_only_such_bodies_are_written(tmp_path: Path) -> None:

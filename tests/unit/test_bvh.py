@@ -1,4 +1,4 @@
-"""BVH files made for the purpose: every way of writing one that is in use, and every way to get one wrong."""
+"""BVH: reading and writing small test files, in all common variants, and errors for damaged files."""
 
 # ruff: noqa: E501 (the tables of errors read best with one case to a line)
 
@@ -58,8 +58,8 @@ def load(text: str | bytes, options: ReadOptions = KNOWN) -> Clip:
 
 def saved(clip: Clip, options: WriteOptions | None = None) -> tuple[bytes, tuple[str, ...]]:
     stream = io.BytesIO()
-    said = write(clip, stream, options or WriteOptions())
-    return stream.getvalue(), said
+    notes = write(clip, stream, options or WriteOptions())
+    return stream.getvalue(), notes
 
 
 def again(clip: Clip) -> Clip:
@@ -90,8 +90,8 @@ def test_a_plain_file_gives_names_tree_angles_and_ends() -> None:
     ]
     assert motion.fps == pytest.approx(40.0)
     assert motion.root.tolist() == [[1, 2, 3], [4, 5, 6]]
-    wanted = from_euler(np.radians([[[10, 20, 30], [40, 50, 60]], [[11, 21, 31], [41, 51, 61]]]), "ZXY")
-    assert np.allclose(motion.rotations, wanted, atol=1e-15)
+    expected = from_euler(np.radians([[[10, 20, 30], [40, 50, 60]], [[11, 21, 31], [41, 51, 61]]]), "ZXY")
+    assert np.allclose(motion.rotations, expected, atol=1e-15)
     assert motion.offsets is None
     assert (clip.notes, clip.dropped) == ((), ())
 
@@ -121,11 +121,11 @@ def test_a_plain_file_gives_names_tree_angles_and_ends() -> None:
     ],
 )  # fmt: skip
 def test_ways_of_writing_the_same_file(changed: str) -> None:
-    expected, found = load(PLAIN), load(changed)
-    assert found.skeleton.names == expected.skeleton.names
-    assert np.allclose(found.skeleton.offsets, expected.skeleton.offsets, atol=1e-12)
-    assert np.array_equal(layout_of(found).values, layout_of(expected).values)
-    assert np.array_equal(motion_of(found).rotations, motion_of(expected).rotations)
+    expected, result = load(PLAIN), load(changed)
+    assert result.skeleton.names == expected.skeleton.names
+    assert np.allclose(result.skeleton.offsets, expected.skeleton.offsets, atol=1e-12)
+    assert np.array_equal(layout_of(result).values, layout_of(expected).values)
+    assert np.array_equal(motion_of(result).rotations, motion_of(expected).rotations)
 
 
 def test_names_of_any_kind_are_kept() -> None:
@@ -134,9 +134,9 @@ def test_names_of_any_kind_are_kept() -> None:
         clip = load(named.encode(encoding))
         assert clip.skeleton.names == ("Hüfte links", "End")
         assert [end.name for end in clip.skeleton.ends] == ["End_end"]
-        data, said = saved(clip)
+        data, notes = saved(clip)
         assert "Hüfte links".encode(encoding) in data
-        assert said == ()
+        assert notes == ()
 
 
 def test_several_end_sites_get_names_of_their_own() -> None:
@@ -154,8 +154,8 @@ def test_hierarchy_alone_is_a_character() -> None:
     clip = load(PLAIN[: PLAIN.index("MOTION")])
     assert clip.motion is None
     assert clip.skeleton.names == ("Hips", "Spine")
-    data, said = saved(clip)
-    assert said == ("there is no motion: one frame of the rest pose is written",)
+    data, notes = saved(clip)
+    assert notes == ("there is no motion: one frame of the rest pose is written",)
     assert motion_of(load(data)).num_frames == 1
 
 
@@ -207,7 +207,7 @@ def test_position_channels_that_move_stand_in_the_place_of_offset() -> None:
     offsets = motion_of(clip).offsets
     assert offsets is not None
     assert offsets[:, 1].tolist() == [[0, 10, 0], [1, 12, 0]]
-    assert clip.notes == ("1 joints below the root have position channels that say something else than OFFSET",)
+    assert clip.notes == ("1 joints below the root have position channels that differ from OFFSET",)
     assert np.array_equal(layout_of(again(clip)).values, layout_of(clip).values)
 
 
@@ -231,9 +231,9 @@ def test_a_root_that_stays_at_zero_is_added_to_offset() -> None:
 def test_a_root_at_the_origin_is_not_mistaken_for_one_that_adds() -> None:
     skeleton = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.array([[0, 1.0, 0], [0, 1.0, 0]]))
     motion = Motion(skeleton=skeleton, fps=30, root=np.zeros((3, 3)), rotations=identity(3, 2))
-    data, said = saved(Clip.of(motion))
+    data, notes = saved(Clip.of(motion))
     assert np.allclose(motion_of(load(data, ReadOptions(unit=0.01, up="Y"))).root, 0.0)
-    assert said == (
+    assert notes == (
         "OFFSET of 1 joints whose position channels stay at zero is written as zero, or they would be added",
     )
 
@@ -247,10 +247,10 @@ def test_inside_all_is_metres_and_y_up_and_the_file_comes_back(up: str) -> None:
     clip = load(text, ReadOptions(unit=0.01, up=up))
     plain = load(text)
     turn = world_from_file(up)
-    found, wanted = fk(motion_of(clip)), fk(motion_of(plain))
+    result, expected = fk(motion_of(clip)), fk(motion_of(plain))
     axis = "XYZ".index(up)
-    assert np.allclose(found.positions[..., 1], 0.01 * wanted.positions[..., axis])
-    assert np.allclose(found.rotations, multiply(turn, wanted.rotations))
+    assert np.allclose(result.positions[..., 1], 0.01 * expected.positions[..., axis])
+    assert np.allclose(result.rotations, multiply(turn, expected.rotations))
     assert np.allclose(clip.skeleton.rest[0], turn)
     assert np.allclose(clip.skeleton.offsets[1], [0, 0.1, 0])
     assert (clip.unit, clip.up) == (0.01, up)
@@ -435,8 +435,8 @@ def rows_text(values: np.ndarray, style: str) -> str:
 def test_numbers_are_read_to_the_last_bit(style: str, rng: np.random.Generator) -> None:
     values = rng.normal(size=(9000, 9)) * 10.0 ** rng.integers(-6, 8, size=(9000, 9))
     text = rows_text(values, style)
-    wanted = [[float(style % value) for value in row] for row in values.tolist()]
-    assert np.array_equal(layout_of(load(text)).values, wanted)
+    expected = [[float(style % value) for value in row] for row in values.tolist()]
+    assert np.array_equal(layout_of(load(text)).values, expected)
 
 
 def test_damage_far_down_is_found_on_its_line(rng: np.random.Generator) -> None:
@@ -458,16 +458,16 @@ def test_a_made_motion_comes_back_in_centimetres(make_motion, make_skeleton, rng
     skeleton = make_skeleton(rng, 12)
     for morph in (False, True):
         motion = make_motion(skeleton, rng, 6, morph=morph)
-        data, said = saved(Clip.of(motion))
+        data, notes = saved(Clip.of(motion))
         back = load(data, ReadOptions(unit=0.01, up="Y"))
-        found, wanted = fk(motion_of(back)), fk(motion)
+        result, expected = fk(motion_of(back)), fk(motion)
         order = [skeleton.index[name] for name in back.skeleton.names]
-        assert np.allclose(found.positions, wanted.positions[:, order], atol=1e-6)
-        assert np.allclose(found.ends(), wanted.ends(), atol=1e-6)
+        assert np.allclose(result.positions, expected.positions[:, order], atol=1e-6)
+        assert np.allclose(result.ends(), expected.ends(), atol=1e-6)
         assert np.allclose(back.skeleton.rest_world[0], skeleton.rest_world[0][order], atol=1e-9)
         assert layout_of(back).channels[1][-3:] == ("Zrotation", "Xrotation", "Yrotation")
-        assert any("no kinds of joints" in sentence for sentence in said)
-        assert "BVH has no names for end points: those of 1, such as `tip`, are left out" in said
+        assert any("no kinds of joints" in sentence for sentence in notes)
+        assert "BVH has no names for end points: those of 1, such as `tip`, are left out" in notes
 
 
 def test_zero_angles_show_the_rest_pose(make_skeleton, rng: np.random.Generator) -> None:
@@ -488,9 +488,9 @@ def test_a_plain_skeleton_comes_back_rotation_by_rotation(rng: np.random.Generat
     motion = Motion(
         skeleton=skeleton, fps=60.0, root=rng.normal(size=(20, 3)), rotations=normalize(rng.normal(size=(20, 3, 4)))
     )
-    data, said = saved(Clip.of(motion))
+    data, notes = saved(Clip.of(motion))
     back = motion_of(load(data, ReadOptions(unit=0.01, up="Y")))
-    assert said == ()
+    assert notes == ()
     assert np.max(angle_between(back.rotations, motion.rotations)) < 1e-6
     assert np.allclose(back.root, motion.root, atol=1e-8)
     assert back.fps == pytest.approx(60.0, rel=1e-15)
@@ -507,8 +507,8 @@ def test_what_bvh_cannot_hold_is_said() -> None:
         axes=np.array([np.eye(3), [[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.eye(3)]),
         limits=limits,
     )
-    data, said = saved(Clip(skeleton=skeleton))
-    assert said == (
+    data, notes = saved(Clip(skeleton=skeleton))
+    assert notes == (
         "BVH has no kinds of joints: 1 of hinge kind turn freely",
         "BVH has no limits: those of 1 joints are left out",
         "there is no motion: one frame of the rest pose is written",
@@ -522,10 +522,10 @@ def test_joints_out_of_tree_order_are_put_in_order(rng: np.random.Generator) -> 
     motion = Motion(
         skeleton=skeleton, fps=30, root=rng.normal(size=(4, 3)), rotations=normalize(rng.normal(size=(4, 4, 4)))
     )
-    data, said = saved(Clip.of(motion))
+    data, notes = saved(Clip.of(motion))
     back = load(data, ReadOptions(unit=0.01, up="Y"))
     assert back.skeleton.names == tuple("abdc")
-    assert said == ("BVH lists joints in tree order: read back, they come in another order",)
+    assert notes == ("BVH lists joints in tree order: read back, they come in another order",)
     assert np.allclose(fk(motion_of(back)).positions, fk(motion).positions[:, [0, 1, 3, 2]], atol=1e-7)
 
 
@@ -538,8 +538,8 @@ def test_channels_grow_where_the_motion_needs_them(rng: np.random.Generator) -> 
     offsets = np.tile(clip.skeleton.offsets, (2, 1, 1))
     offsets[1, 1] += 3.0
     grown = replace(clip, motion=replace(motion, rotations=turned, offsets=offsets))
-    data, said = saved(grown)
-    assert said == ("1 joints move in ways their channels did not allow and were given more channels",)
+    data, notes = saved(grown)
+    assert notes == ("1 joints move in ways their channels did not allow and were given more channels",)
     assert np.allclose(fk(motion_of(load(data))).ends(), fk(motion_of(grown)).ends(), atol=1e-6)
 
 
@@ -583,9 +583,9 @@ def test_other_programs_read_what_is_written(tmp_path, ended: bool, rng: np.rand
     positions = fk(motion).positions
     for frame in range(5):
         root.loadPose(frame)
-        found = {joint.Name: np.array(joint.PositionWorld) for joint, _, _ in root.layout()}
+        result = {joint.Name: np.array(joint.PositionWorld) for joint, _, _ in root.layout()}
         for number, name in enumerate(skeleton.names):
-            assert np.allclose(found[name], 100 * positions[frame, number], atol=1e-3)
+            assert np.allclose(result[name], 100 * positions[frame, number], atol=1e-3)
 
 
 # --- any hierarchy, any damage ---
@@ -631,9 +631,9 @@ def test_any_file_comes_back_number_by_number(made: tuple[str, np.ndarray], up: 
     text, values = made
     clip = load(text, ReadOptions(unit=0.01, up=up))
     assert np.array_equal(layout_of(clip).values, values)
-    data, said = saved(clip)
+    data, notes = saved(clip)
     back = load(data, ReadOptions(unit=0.01, up=up))
-    assert said == ()
+    assert notes == ()
     assert layout_of(back).channels == layout_of(clip).channels
     columns = columns_of(layout_of(clip).channels)
     angles = columns.rotations[columns.rotations >= 0]
@@ -644,7 +644,7 @@ def test_any_file_comes_back_number_by_number(made: tuple[str, np.ndarray], up: 
 
 
 def damaged(source: bytes, rng: np.random.Generator) -> bytes:
-    """A text with one to three places cut, stuffed, changed or doubled."""
+    """A text with one to three random deletions, insertions, changes or repetitions."""
     pieces = [
         b"{", b"}", b"-", b"1e999", b"nan", b"\n", b"\x00", b"\xff", b"JOINT x", b"MOTION", b"Frames: 9", b"9" * 400, b" ",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""FBX, on small text files made here: transforms, units, axes, stacks, skins, and what cannot be read."""
+"""FBX: reading small text files with transforms, units, axes, stacks and skins, and errors for wrong files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from understudy.io.clip import Clip, ReadOptions
 pytest.importorskip("ufbx")
 
 SECOND = 46186158000
-"""FBX counts time in these."""
+"""FBX time units in a second."""
 X, Y, Z = np.eye(3)
 
 
 class Scene:
-    """An FBX text file being put together."""
+    """Builds an FBX text file."""
 
     def __init__(
         self, *, unit: float = 1.0, up: int = 1, front: int = 2, front_sign: int = 1, fps_mode: int = 6
@@ -51,22 +51,22 @@ class Scene:
     def node(
         self, name: str, parent: int = 0, *, sub: str = "LimbNode", inherit: int = 1, **vectors: Iterable[float]
     ) -> int:
-        """A node; vectors are its properties by name, with _ for a blank."""
+        """Add a node. Vectors are its properties by name, with _ for a blank."""
         lines = f'\t\t\tP: "InheritType", "enum", "", "",{inherit}\n\t\t\tP: "RotationActive", "bool", "", "",1\n'
         for key, value in vectors.items():
             title = key.replace("_", " ")
             kind = f'"{title}", ""' if title.startswith("Lcl") else '"Vector3D", "Vector"'
             lines += f'\t\t\tP: "{title}", {kind}, "A",{",".join(str(float(v)) for v in value)}\n'
-        found = self.add("Model", f"Model::{name}", sub, f"\t\tVersion: 232\n\t\tProperties70:  {{\n{lines}\t\t}}\n")
-        self.link(found, parent)
-        self.nodes[name] = found
+        result = self.add("Model", f"Model::{name}", sub, f"\t\tVersion: 232\n\t\tProperties70:  {{\n{lines}\t\t}}\n")
+        self.link(result, parent)
+        self.nodes[name] = result
         if sub in ("LimbNode", "Null"):
             flags = "Skeleton" if sub == "LimbNode" else "Null"
-            self.link(self.add("NodeAttribute", "NodeAttribute::", sub, f'\t\tTypeFlags: "{flags}"\n'), found)
-        return found
+            self.link(self.add("NodeAttribute", "NodeAttribute::", sub, f'\t\tTypeFlags: "{flags}"\n'), result)
+        return result
 
     def stack(self, name: str, seconds: float | None, curves: dict[tuple[int, str, str], dict[float, float]]) -> None:
-        """An animation, perhaps without saying how long; curves are by node, property and axis, keys by seconds."""
+        """Add an animation, with or without its length. Curves are by node, property and axis, keys by seconds."""
         ends = {} if seconds is None else {"LocalStart": 0, "LocalStop": round(seconds * SECOND)}
         times = "".join(f'\t\t\tP: "{key}", "KTime", "Time", "",{value}\n' for key, value in ends.items())
         stack = self.add("AnimationStack", f"AnimStack::{name}", "", f"\t\tProperties70:  {{\n{times}\t\t}}\n")
@@ -93,7 +93,7 @@ class Scene:
 
 
 def _curve(keys: dict[float, float]) -> str:
-    """A curve of straight lines."""
+    """A curve with linear interpolation."""
     times = ",".join(str(round(t * SECOND)) for t in keys)
     values = ",".join(str(v) for v in keys.values())
     return (
@@ -158,8 +158,8 @@ def test_pre_and_post_rotations_and_orders_make_the_rest_pose() -> None:
     )
     clip = scene.read()
     turn = multiply(degrees(20, Y), degrees(10, X))
-    wanted = multiply(multiply(degrees(90, Z), turn), degrees(-30, Y))
-    assert angle_between(clip.skeleton.rest[1], wanted) < 1e-9
+    expected = multiply(multiply(degrees(90, Z), turn), degrees(-30, Y))
+    assert angle_between(clip.skeleton.rest[1], expected) < 1e-9
 
 
 def test_inherit_types_say_whether_a_scale_is_passed_on() -> None:
@@ -281,7 +281,7 @@ def test_of_two_characters_the_larger_is_read() -> None:
     scene.node("Other")
     clip = scene.read()
     assert clip.skeleton.names == ("Hip", "Knee", "Ankle")
-    assert "2 characters; read is the one with most joints" in clip.dropped
+    assert "2 characters; the one with the most joints is read" in clip.dropped
 
 
 def test_same_names_are_made_different() -> None:
@@ -302,7 +302,7 @@ def test_animated_nodes_without_bones_are_joints() -> None:
 
 
 def skinned_scene() -> tuple[Scene, np.ndarray]:
-    """A leg that carries a strip of four vertices, bound straight while the file stands bent; and the vertices."""
+    """A leg with a mesh of four vertices, bound in a straight pose while the file's pose is bent; and the vertices."""
     scene = Scene()
     hip, knee, _ = leg(scene, Lcl_Rotation=(90, 0, 0))
     points = np.array([[0, 90, 0], [10, 60, 0], [0, 50, 5], [0, 20, 0]], float)
@@ -322,14 +322,14 @@ def skinned_scene() -> tuple[Scene, np.ndarray]:
             f"\t\tWeights: *{count} {{\n\t\t\ta: {weights}\n\t\t}}\n"
             f"\t\tTransform: *16 {{\n\t\t\ta: {back}\n\t\t}}\n\t\tTransformLink: *16 {{\n\t\t\ta: {there}\n\t\t}}\n"
         )
-        found = scene.add("Deformer", "SubDeformer::", "Cluster", cluster)
-        scene.link(found, skin)
-        scene.link(bone, found)
+        result = scene.add("Deformer", "SubDeformer::", "Cluster", cluster)
+        scene.link(result, skin)
+        scene.link(bone, result)
     return scene, points
 
 
 def _moved(height: float) -> np.ndarray:
-    """A matrix of FBX, for rows, that moves upwards."""
+    """An FBX matrix (for row vectors) that translates upwards."""
     out = np.eye(4)
     out[3, 1] = height
     return out
@@ -351,12 +351,12 @@ def test_a_skin_follows_a_motion() -> None:
     scene.stack("bend", 1.0, {(scene.nodes["Knee"], "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
     clip = scene.read()
     assert clip.motion is not None
-    found = skinned(clip.meshes[0], clip.motion)
-    assert np.allclose(found[0], points / 100, atol=1e-6)
+    result = skinned(clip.meshes[0], clip.motion)
+    assert np.allclose(result[0], points / 100, atol=1e-6)
     # A quarter turn about X at the knee (0, 0.5, 0): 0.3 m below becomes 0.3 m behind.
-    assert np.allclose(found[-1, 3], [0, 0.5, -0.3], atol=1e-6)
+    assert np.allclose(result[-1, 3], [0, 0.5, -0.3], atol=1e-6)
     turned = np.array([0, 0.45, 0.0])
-    assert np.allclose(found[-1, 2], (points[2] / 100 + turned) / 2, atol=1e-6)
+    assert np.allclose(result[-1, 2], (points[2] / 100 + turned) / 2, atol=1e-6)
 
 
 def test_a_mesh_below_a_bone_is_carried_stiffly() -> None:
@@ -385,17 +385,17 @@ def test_a_file_without_bones_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "the file is empty; expected FBX"),
         (b"Kaydara FBX Binary  \x00\x1a\x00\xe8\x1c\x00\x00\xff", "is no FBX file that can be read"),
         (b"o cube\nv 0 0 0\n", "is no FBX file that can be read|holds no character"),
     ],
 )
-def test_what_is_no_fbx_is_said(data: bytes, said: str, tmp_path: Path) -> None:
+def test_what_is_no_fbx_is_said(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.fbx"
     path.write_bytes(data)
-    with pytest.raises(FileError, match=said) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         read(path)
     assert "wrong.fbx" in caught.value.message
 
@@ -442,7 +442,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("crash", r"x\.fbx: the reader crashed on it \(SIGSEGV\); the file is damaged"),
         ("hang", r"x\.fbx: was not read within 2 s, and was given up"),
@@ -451,11 +451,11 @@ BROKEN = {
     ],
 )
 def test_a_child_that_fails_is_an_error_in_words(
-    how: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / f"broken_{how}.py").write_text(BROKEN[how])
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         child.ask(f"broken_{how}", {}, b"", "x.fbx", seconds=2.0)
 
 
@@ -475,14 +475,14 @@ def test_mutated_files_end_in_an_error_in_words_or_a_body(seed: int) -> None:
         else:
             start = rng.randrange(len(data))
             data[place:place] = data[start : start + rng.randrange(1, 60)]
-    clip, said = None, ""
+    clip, message = None, ""
     try:
         clip = formats()["fbx"].read(io.BytesIO(bytes(data)), "made.fbx", ReadOptions())  # type: ignore[misc]
     except UnderstudyError as error:
-        said = error.message
+        message = error.message
     if clip is None:
-        assert said.startswith("made.fbx: ")
-        assert "failed on it" not in said
+        assert message.startswith("made.fbx: ")
+        assert "failed on it" not in message
     else:
         assert np.all(np.isfinite(clip.skeleton.rest_world[0]))
 
@@ -490,7 +490,7 @@ def test_mutated_files_end_in_an_error_in_words_or_a_body(seed: int) -> None:
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     leg(scene)
-    monkeypatch.setattr("understudy.io.fbx.reader.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("understudy.io.fbx.reader.MAX_FILE_BYTES", 1 << 10)
     with pytest.raises(FileError, match="is larger than 0 MiB, the most that is read"):
         scene.read()
 
@@ -504,16 +504,16 @@ def test_a_unit_that_cannot_be_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "said"),
+    ("scale", "message"),
     [
         ((0, 0, 0), "joints have no size: their scale is 0, from `Knee`"),
         ((1, 3, 1), "are scaled unevenly, from `Knee`"),
     ],
 )
-def test_odd_scales_are_told(scale: tuple[float, float, float], said: str) -> None:
+def test_odd_scales_are_told(scale: tuple[float, float, float], message: str) -> None:
     scene = Scene()
     leg(scene, Lcl_Scaling=scale)
-    assert any(said in note for note in scene.read().notes)
+    assert any(message in note for note in scene.read().notes)
 
 
 def test_mirrored_joints_are_placed_right() -> None:

@@ -1,4 +1,4 @@
-"""Damaged glTF files: a clear error or a sound result, quickly and within the memory that the file's size calls for."""
+"""Damaged glTF files: a clear error or a valid result, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 ROUNDS = 1000
 SLOWEST = 5.0
-"""Seconds that a damaged file of a few hundred kilobytes may take."""
+"""Time limit for a damaged file of a few hundred kilobytes, in seconds."""
 MEMORY = 400 << 20
-"""Bytes that reading a damaged file of a few hundred kilobytes may take."""
+"""Memory limit for a damaged file of a few hundred kilobytes, in bytes."""
 
 
 def open_file(data: bytes, **options: Any) -> Clip:
@@ -42,7 +42,7 @@ def open_file(data: bytes, **options: Any) -> Clip:
 
 @pytest.fixture(scope="module")
 def whole() -> bytes:
-    """A sound file: joints, a skin, a mesh, an animation."""
+    """A valid file: joints, a skin, a mesh, an animation."""
     stream = io.BytesIO()
     body, kept = samples.motion("walk").motion.skeleton.pruned([3])
     walk = samples.motion("walk").motion[:6]
@@ -87,7 +87,7 @@ def mutated(tree: Any, paths: list[tuple[Any, ...]], rng: random.Random) -> Any:
 
 
 def survives(data: bytes, rng: random.Random) -> bool:
-    """Read a file, and write it again if it can be read; whether it could."""
+    """Read a file and write it again. Returns whether it could be read."""
     begin = time.perf_counter()
     try:
         clip = open_file(data)

@@ -1,4 +1,4 @@
-"""glTF read: every way to store numbers, every way to hang joints, every way to draw curves between keys."""
+"""Reading glTF: all ways to store numbers, to arrange joints, and to interpolate between keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = {(): "SCALAR", (2,): "VEC2", (3,): "VEC3", (4,): "VEC4", (4, 4): "MAT4"
 
 
 class Maker:
-    """A glTF file put together by hand, without the library's own writer."""
+    """Builds a glTF file without the library's writer."""
 
     def __init__(self, **tree: Any) -> None:
         self.tree: dict[str, Any] = {"asset": {"version": "2.0"}, **tree, "accessors": [], "bufferViews": []}
@@ -166,8 +166,8 @@ def test_a_motion_is_where_the_nodes_go(scale: float) -> None:
     arm = halfway @ matrix((0, 0.4 / scale, 0), scale=2.0) @ matrix(turn=turn("z", 5), scale=0.5)
     hand = arm @ matrix((0.3 / scale, 0, 0), turn("y", 5))
     pose = fk(clip.motion)
-    wanted = np.array([halfway[:3, 3], arm[:3, 3], hand[:3, 3]])
-    assert np.allclose(pose.positions[12], wanted, atol=2e-6)
+    expected = np.array([halfway[:3, 3], arm[:3, 3], hand[:3, 3]])
+    assert np.allclose(pose.positions[12], expected, atol=2e-6)
     assert angle_between(pose.rotations[12, 2], _rotation(hand)) < 1e-6
     binds = np.array(Accessors(parse(maker.glb(), "made.glb")).numbers(0, "MAT4", "binds"))
     point = np.array([0.4 / scale, 1.4 / scale, 0.05 / scale, 1.0])
@@ -254,13 +254,13 @@ def test_numbers_stored_in_every_way() -> None:
     }
     accessors.append({"componentType": 5126, "count": 6, "type": "SCALAR", "sparse": sparse})
     accessors.append({**accessors[3], "sparse": {**sparse, "count": 1, "values": {"bufferView": view}}})
-    found = Accessors(parse(maker.glb(), "made.glb"))
-    assert np.allclose(found.numbers(signed, "VEC4", "x"), [[-1.0, 1.0, 0.0, 64 / 127]])
-    assert found.whole(plain, "VEC2", "x").tolist() == [[7, 9]]
-    assert np.array_equal(found.numbers(square, "MAT4", "x"), columns)
-    assert found.numbers(3, "VEC3", "x").tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
-    assert found.numbers(4, "SCALAR", "x").tolist() == [0, 5, 0, 0, 6, 0]
-    assert found.numbers(5, "VEC3", "x").tolist() == [[1, 2, 3], [0, 1, 2], [7, 8, 9]]
+    result = Accessors(parse(maker.glb(), "made.glb"))
+    assert np.allclose(result.numbers(signed, "VEC4", "x"), [[-1.0, 1.0, 0.0, 64 / 127]])
+    assert result.whole(plain, "VEC2", "x").tolist() == [[7, 9]]
+    assert np.array_equal(result.numbers(square, "MAT4", "x"), columns)
+    assert result.numbers(3, "VEC3", "x").tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    assert result.numbers(4, "SCALAR", "x").tolist() == [0, 5, 0, 0, 6, 0]
+    assert result.numbers(5, "VEC3", "x").tolist() == [[1, 2, 3], [0, 1, 2], [7, 8, 9]]
 
 
 def test_joints_without_a_common_root_get_one() -> None:
@@ -289,7 +289,7 @@ def test_of_several_characters_the_largest_is_read() -> None:
     ]
     clip = Maker(nodes=nodes, skins=[{"joints": [1]}, {"joints": [3, 4]}, {"joints": [4]}]).read()
     assert clip.skeleton.names == ("two", "three")
-    assert clip.dropped == ("2 characters; read is the one with most joints, 1 skins of others are not",)
+    assert clip.dropped == ("2 characters; the one with the most joints is read, 1 skins of others are not",)
 
 
 def test_a_stiff_mesh_moves_with_the_joint_it_hangs_from() -> None:

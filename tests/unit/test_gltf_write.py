@@ -1,4 +1,4 @@
-"""glTF written: into the character's own file with all else left alone, and as a file of its own."""
+"""Writing glTF: into the character's own file without other changes, and as a new file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXTRA = {
     "materials": [{"name": "skin", "pbrMetallicRoughness": {"roughnessFactor": 0.25}}],
     "cameras": [{"type": "perspective", "perspective": {"yfov": 0.5, "znear": 0.1}}],
 }
-"""What a file may hold that is nothing to us."""
+"""Content of a file that the reader ignores."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def walk() -> Motion:
     return samples.motion("walk").motion[:20]
 
 
-def made(clip: Clip, **options: Any) -> bytes:
+def to_bytes(clip: Clip, **options: Any) -> bytes:
     stream = io.BytesIO()
     write_stream(clip, stream, WriteOptions(**options))
     return stream.getvalue()
@@ -56,8 +56,8 @@ def document_of(data: bytes) -> Document:
 
 @pytest.fixture
 def character(walk: Motion) -> bytes:
-    """A file with two animations and much besides, under an armature that is scaled and turned by a matrix."""
-    document = document_of(made(Clip.of(replace(walk, name="Walk"))))
+    """A file with two animations and other content, under an armature that a matrix scales and rotates."""
+    document = document_of(to_bytes(Clip.of(replace(walk, name="Walk"))))
     tree = copy.deepcopy(document.tree) | copy.deepcopy(EXTRA)
     nodes = tree["nodes"]
     for node in nodes:
@@ -88,7 +88,7 @@ def turned(motion: Motion, name: str) -> Motion:
 
 
 def without(tree: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A file's JSON less some animations and what only grows at the end."""
+    """A file's JSON without some animations and without the parts that only grow at the end."""
     out = copy.deepcopy(tree)
     out["animations"] = [each for each in out["animations"] if each["name"] not in names]
     for key in ("buffers", "accessors", "bufferViews", "nodes"):
@@ -104,16 +104,16 @@ def values(document: Document, animation: dict[str, Any], node: int, path: str) 
 
 def test_an_unchanged_clip_is_the_same_file(character: bytes) -> None:
     clip = again(character)
-    assert document_of(made(clip)).tree == document_of(character).tree
-    assert document_of(made(clip)).buffers == document_of(character).buffers
-    assert made(replace(clip, motion=None)) == made(clip)
+    assert document_of(to_bytes(clip)).tree == document_of(character).tree
+    assert document_of(to_bytes(clip)).buffers == document_of(character).buffers
+    assert to_bytes(replace(clip, motion=None)) == to_bytes(clip)
 
 
 def test_a_new_animation_leaves_everything_else_alone(character: bytes) -> None:
     clip = again(character)
     assert clip.motion is not None
     motion = turned(clip.motion, "Dance")
-    data = made(replace(clip, motion=motion))
+    data = to_bytes(replace(clip, motion=motion))
     before, after = document_of(character), document_of(data)
     assert without(after.tree, "Dance") == without(before.tree)
     for key in ("accessors", "bufferViews"):
@@ -139,7 +139,7 @@ def test_an_animation_of_the_same_name_is_replaced(character: bytes) -> None:
     clip = again(character, clip="Walk")
     assert clip.motion is not None
     motion = turned(clip.motion, "Walk")
-    data = made(replace(clip, motion=motion))
+    data = to_bytes(replace(clip, motion=motion))
     before, after = document_of(character), document_of(data)
     assert [each["name"] for each in after.tree["animations"]] == ["Walk", "Look"]
     assert without(after.tree, "Walk") == without(before.tree, "Walk")
@@ -156,21 +156,21 @@ def test_every_channel_has_the_same_keys_and_translations_only_where_needed(char
     clip = again(character)
     assert clip.motion is not None
     still = replace(clip, motion=replace(turned(clip.motion, "Dance"), offsets=None))
-    animation = document_of(made(still)).tree["animations"][0]
+    animation = document_of(to_bytes(still)).tree["animations"][0]
     assert len({sampler["input"] for sampler in animation["samplers"]}) == 1
     assert {sampler["interpolation"] for sampler in animation["samplers"]} == {"LINEAR"}
     moved = [c["target"]["node"] for c in animation["channels"] if c["target"]["path"] == "translation"]
     assert moved == [0]
     assert len(animation["channels"]) == 1 + clip.skeleton.num_joints
     longer = clip.skeleton.scaled(np.where(np.arange(clip.skeleton.num_joints) == 5, 1.3, 1.0))
-    grown = made(replace(clip, skeleton=longer, motion=replace(still.motion, skeleton=longer)))  # type: ignore[type-var]
+    grown = to_bytes(replace(clip, skeleton=longer, motion=replace(still.motion, skeleton=longer)))  # type: ignore[type-var]
     animation = document_of(grown).tree["animations"][0]
     moved = [c["target"]["node"] for c in animation["channels"] if c["target"]["path"] == "translation"]
     assert sorted(moved) == [0, clip.layout.character.joints.nodes[5]]
 
 
 def test_places_are_exact_below_uneven_scales(walk: Motion) -> None:
-    document = document_of(made(Clip.of(walk)))
+    document = document_of(to_bytes(Clip.of(walk)))
     tree = copy.deepcopy(document.tree)
     tree["nodes"][1]["scale"] = [1.0, 2.0, 0.5]
     tree["nodes"][2]["scale"] = [-1.0, 1.0, 1.0]
@@ -180,7 +180,7 @@ def test_places_are_exact_below_uneven_scales(walk: Motion) -> None:
     clip = again(out.getvalue())
     assert "joints are scaled unevenly" in clip.notes[0]
     motion = turned(replace(rest_motion(clip.skeleton, num_frames=20)), "Dance")
-    back = again(made(replace(clip, motion=motion))).motion
+    back = again(to_bytes(replace(clip, motion=motion))).motion
     assert back is not None
     assert np.abs(fk(back).positions - fk(motion).positions).max() < 5e-6
 
@@ -194,7 +194,7 @@ def test_other_bones_without_a_motion_are_not_kept_and_it_is_said(character: byt
 
 
 def test_a_plain_character_comes_back_whole(walk: Motion) -> None:
-    data = made(Clip.of(walk))
+    data = to_bytes(Clip.of(walk))
     clip = again(data)
     skeleton = walk.skeleton
     assert clip.motion is not None
@@ -233,7 +233,7 @@ def test_text_and_binary_hold_the_same(walk: Motion, tmp_path: Path) -> None:
 
 
 def test_meshes_of_other_files_are_written_with_their_weights(walk: Motion) -> None:
-    source = again(made(Clip.of(walk)))
+    source = again(to_bytes(Clip.of(walk)))
     mesh = source.meshes[0]
     rng = np.random.default_rng(7)
     count = mesh.num_vertices
@@ -242,8 +242,8 @@ def test_meshes_of_other_files_are_written_with_their_weights(walk: Motion) -> N
     )  # fmt: skip
     clip = Clip(skeleton=source.skeleton, motion=source.motion, meshes=(soft,), format="other")
     stream = io.BytesIO()
-    said = write_stream(clip, stream, WriteOptions())
-    assert said == ("of the meshes only the shape and the skin weights are written, no materials",)
+    notes = write_stream(clip, stream, WriteOptions())
+    assert notes == ("of the meshes only the shape and the skin weights are written, no materials",)
     back = again(stream.getvalue())
     assert back.motion is not None
     assert source.motion is not None
@@ -274,7 +274,7 @@ def test_what_gltf_cannot_hold_is_said(walk: Motion, tmp_path: Path) -> None:
 
 
 def test_images_left_behind_are_said(walk: Motion, tmp_path: Path) -> None:
-    tree = json.loads(made(Clip.of(walk), path="x.gltf")) | {"images": [{"uri": "skin.png"}]}
+    tree = json.loads(to_bytes(Clip.of(walk), path="x.gltf")) | {"images": [{"uri": "skin.png"}]}
     (tmp_path / "walk.gltf").write_text(json.dumps(tree))
     clip = read(tmp_path / "walk.gltf")
     (tmp_path / "else").mkdir()
@@ -286,7 +286,7 @@ def test_images_left_behind_are_said(walk: Motion, tmp_path: Path) -> None:
 
 def test_one_joint_and_one_frame_are_enough() -> None:
     dot = Skeleton(names=("dot",), parents=[-1], offsets=[[1, 2, 3]])
-    clip = again(made(Clip.of(rest_motion(dot, fps=7.0))))
+    clip = again(to_bytes(Clip.of(rest_motion(dot, fps=7.0))))
     assert clip.motion is not None
     assert (clip.motion.num_frames, clip.motion.fps) == (1, 7.0)
     assert np.allclose(clip.motion.root, [[1, 2, 3]])

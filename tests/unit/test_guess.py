@@ -1,4 +1,4 @@
-"""Unit, up axis and odd frames, guessed from bodies whose truth is known."""
+"""Guesses of unit, up axis and reference frames for bodies with known answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def walk(skeleton: Skeleton, size: float, frames: int = 40) -> Motion:
 
 
 def turned(motion: Motion, up: str) -> Motion:
-    """The motion as a file with another axis up has it: only the root knows."""
+    """The motion in a file with another axis up. Only the root changes."""
     x, y, z, w = -world_from_file(up)[1], -world_from_file(up)[2], -world_from_file(up)[3], world_from_file(up)[0]
     back = np.array([w, x, y, z])
     rotations: Array = motion.rotations.copy()
@@ -61,11 +61,13 @@ def turned(motion: Motion, up: str) -> Motion:
 def test_a_walking_person_tells_unit_and_up(unit: str, up: str) -> None:
     size = 1.0 / UNITS[unit]
     motion = turned(walk(person(size), size), up)
-    found = guess(motion.skeleton, motion)
-    assert (unit_name(found.unit), found.up) == (unit, up)
-    assert found.unit_reason.startswith(f"{unit}: the body measures ")
-    assert found.unit_reason.endswith(" m")
-    assert found.up_reason.startswith(f"{up} is up: legs hang down along {up}, the head is above the feet along {up}, ")
+    result = guess(motion.skeleton, motion)
+    assert (unit_name(result.unit), result.up) == (unit, up)
+    assert result.unit_reason.startswith(f"{unit}: the body measures ")
+    assert result.unit_reason.endswith(" m")
+    assert result.up_reason.startswith(
+        f"{up} is up: legs hang down along {up}, the head is above the feet along {up}, "
+    )
 
 
 def test_the_posed_body_counts_and_not_the_rest_pose() -> None:
@@ -75,8 +77,8 @@ def test_the_posed_body_counts_and_not_the_rest_pose() -> None:
     upright = Motion(skeleton=lying, fps=30.0, root=np.tile([0.0, 95.0, 0.0], (20, 1)), rotations=identity(20, 17))
     rotations = upright.rotations.copy()
     rotations[:, 0] = from_axis_angle([0.0, 0.0, 1.0], np.pi / 2)
-    found = guess(lying, replace(upright, rotations=rotations))
-    assert (unit_name(found.unit), found.up) == ("cm", "Y")
+    result = guess(lying, replace(upright, rotations=rotations))
+    assert (unit_name(result.unit), result.up) == ("cm", "Y")
 
 
 def test_the_unit_of_cmu_is_known_by_its_names() -> None:
@@ -102,10 +104,10 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
         for n, leg in enumerate(legs)
     )
     spider = Skeleton(names=tuple(f"j{n}" for n in range(count)), parents=np.array(parents), offsets=offsets, ends=ends)
-    found = guess(spider)
-    assert (unit_name(found.unit), found.up) == ("cm", "Y")
-    assert found.unit_reason == "cm: the body measures 120 along its longest side, which makes 1.2 m"
-    assert found.up_reason == (
+    result = guess(spider)
+    assert (unit_name(result.unit), result.up) == ("cm", "Y")
+    assert result.unit_reason == "cm: the body measures 120 along its longest side, which makes 1.2 m"
+    assert result.up_reason == (
         "Y is up: no joint is named as a foot, but ends stand on one level along Y (from the rest pose)"
     )
     tipped = rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), offsets)
@@ -115,10 +117,10 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
 
 def test_too_little_to_judge_by_is_said() -> None:
     stick = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.array([[0, 0, 0], [0, 30.0, 0]]))
-    found = guess(stick)
-    assert (found.unit, found.up) == (0.01, "Y")
-    assert found.unit_reason == "cm: 2 joints of size 30 are too few to judge by"
-    assert found.up_reason == "Y is up: no joint is named as a foot, and most files have Y up (from the rest pose)"
+    result = guess(stick)
+    assert (result.unit, result.up) == (0.01, "Y")
+    assert result.unit_reason == "cm: 2 joints of size 30 are too few to judge by"
+    assert result.up_reason == "Y is up: no joint is named as a foot, and most files have Y up (from the rest pose)"
     point = Skeleton(names=("a",), parents=np.array([-1]), offsets=np.zeros((1, 3)))
     assert guess(point).unit_reason == "cm: the body has no size to judge by, and most files are in centimetres"
 

@@ -1,4 +1,4 @@
-"""NPZ: clips exact to the bit, files of every version, and files that mean harm."""
+"""NPZ: clips come back bit by bit, files of every version are read, and malicious files are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def odd_clip() -> Clip:
-    """A clip with everything that a clip can have, and numbers that do not round."""
+    """A clip that uses every field, with numbers that have no short decimal form."""
     rng = np.random.default_rng(9)
     axes = np.zeros((5, 3, 3))
     axes[:2] = np.eye(3)
@@ -90,13 +90,13 @@ def test_a_clip_comes_back_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["walk", "spider_walk", "swim"])
 def test_samples_come_back_to_the_bit(name: str, tmp_path: Path) -> None:
-    wanted = motion(name).motion
-    write(wanted, tmp_path / "sample.npz")
-    found = read(tmp_path / "sample.npz").motion
-    assert found is not None
-    assert bits(found.rotations) == bits(wanted.rotations)
-    assert bits(found.root) == bits(wanted.root)
-    assert found.offsets is None
+    expected = motion(name).motion
+    write(expected, tmp_path / "sample.npz")
+    result = read(tmp_path / "sample.npz").motion
+    assert result is not None
+    assert bits(result.rotations) == bits(expected.rotations)
+    assert bits(result.root) == bits(expected.root)
+    assert result.offsets is None
 
 
 def test_a_character_without_motion_and_ends(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_the_same_clip_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
     clip = replace(odd_clip(), format="bvh", layout={"channels": ()})
-    said = write(clip, tmp_path / "a.npz", unit="mm", up="Z")
-    assert said == (
+    notes = write(clip, tmp_path / "a.npz", unit="mm", up="Z")
+    assert notes == (
         "Another unit or up axis: an NPZ clip is in metres with Y up, and only notes what was asked for.",
         "What BVH files hold beside the character: an NPZ clip has no place for it.",
     )
@@ -175,7 +175,7 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"kinds": np.array(["free", "ball"])}, "5 joints, but 2 kinds"),
         ({"kinds": np.array(["free", "gum", "ball", "ball", "ball"])}, "`kinds` names `gum`; expected free, ball"),
@@ -197,12 +197,12 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
         ({"up": "W"}, "expected a unit above zero and an up axis; got 0.0564444 and `W`"),
     ],
 )
-def test_arrays_that_do_not_fit_are_named(changed: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_arrays_that_do_not_fit_are_named(changed: dict[str, object], message: str, tmp_path: Path) -> None:
     path = saved({**clip_arrays(odd_clip()), **changed}, tmp_path / "wrong.npz")
     with pytest.raises(FileError) as caught:
         read(path)
     assert caught.value.message.startswith(f"{path}: ")
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize("key", [key for key in clip_arrays(odd_clip()) if key not in ("about", "format", CLIP)])
@@ -249,41 +249,45 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
 
 
 def lying(shape: str, data: bytes, dtype: str = "<f8") -> bytes:
-    """An array whose header says what is not so."""
+    """The bytes of an array with the given header, which need not fit the data."""
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
+    ("member", "message"),
     [
         (lying("(1000000000000,)", b"\0" * 8), "says it is (1000000000000,) of float64, but has 8 bytes"),
         (lying("(-1,)", b""), "its shape is `(-1,)`"),
         (lying("(1,)", b""), "says it is (1,) of float64, but has 0 bytes"),
         (lying("(1,)", b"\0" * 8, "|O"), "expected plain numbers or text: nothing is unpickled"),
         (lying("(1,)", b"\0" * 8, "<M8[s]"), "expected plain numbers or text"),
+        (lying("(1000000000000,)", b"", "<U0"), "says it is (1000000000000,) of <U0, but has 0 bytes"),
+        (lying("(0, 4611686018427387904, 4611686018427387904)", b""), "is no array"),
+        (lying("(True,)", b"\0" * 8), "is no array"),
+        (lying("(1,)", b"\0" * 8, "f4,f4"), "expected plain numbers or text"),
         (b"\x93NUMPY\x09\x00", "is no array"),
         (b"hello", "is no array"),
         (b"", "is no array"),
         (lying("(" * 60, b""), "is no array"),
     ],
 )
-def test_arrays_that_lie_are_refused(member: bytes, said: str, tmp_path: Path) -> None:
+def test_arrays_that_lie_are_refused(member: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "lie.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{CLIP}.npy", member)
     with pytest.raises(FileError) as caught:
         read(path)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz_archive, "LARGEST", 2**26)
+    monkeypatch.setattr(npz_archive, "MAX_TOTAL_BYTES", 2**26)
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("root.npy", "w") as member:
         block = b"\0" * 2**24
-        for _ in range(npz_archive.LARGEST // len(block) + 1):
+        for _ in range(npz_archive.MAX_TOTAL_BYTES // len(block) + 1):
             member.write(block)
     assert path.stat().st_size < 2**21
     with pytest.raises(FileError, match=r"unpacks to \d+ bytes; at most \d+ are read"):
@@ -293,14 +297,14 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_too_many_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        for number in range(npz_archive.MOST_ARRAYS + 1):
+        for number in range(npz_archive.MAX_ARRAYS + 1):
             archive.writestr(f"{number}.npy", b"")
     with pytest.raises(FileError, match="holds 1001 arrays; at most 1000 are read"):
         read(path)
 
 
 def test_what_cannot_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz_archive, "LARGEST", 1000)
+    monkeypatch.setattr(npz_archive, "MAX_TOTAL_BYTES", 1000)
     with pytest.raises(OptionError, match="NPZ files hold at most 1000"):
         write(odd_clip(), tmp_path / "big.npz")
     assert not (tmp_path / "big.npz").exists()

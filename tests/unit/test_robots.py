@@ -118,7 +118,7 @@ MUJOCO = {
     "knee": ([0.093506876, -0.75084494, 0.717260378], [-0.08764201, -0.367056874, 0.926060543]),
     "wrist": ([0.309035897, -0.206260513, 0.993253333], [0.194871795, 0.814358974, 0.546666667]),
 }
-"""Where MuJoCo 3 puts the joints of the model above in the pose above, and where their axes point."""
+"""Positions and axes of the joints of the model above in the pose above, computed by MuJoCo 3."""
 
 
 def urdf(text: str) -> Clip:
@@ -132,7 +132,7 @@ def mjcf(text: str, options: ReadOptions | None = None, name: str = "model.xml")
 
 
 def posed_tester(clip: Clip) -> Motion:
-    """The pose that MuJoCo was asked for."""
+    """The pose for which MuJoCo computed the positions."""
     skeleton = clip.skeleton
     angles = np.zeros((skeleton.num_joints, 3))
     for name, value in VALUES.items():
@@ -150,8 +150,8 @@ def test_joints_are_where_mujoco_puts_them() -> None:
     for name, (anchor, axis) in MUJOCO.items():
         joint = clip.skeleton.index[name]
         np.testing.assert_allclose(unrotate(WORLD, pose.positions[0, joint]), anchor, atol=2e-9)
-        found = unrotate(WORLD, rotate(pose.rotations[0, joint], clip.skeleton.axes[joint, 0]))
-        np.testing.assert_allclose(found, axis, atol=2e-9)
+        result = unrotate(WORLD, rotate(pose.rotations[0, joint], clip.skeleton.axes[joint, 0]))
+        np.testing.assert_allclose(result, axis, atol=2e-9)
 
 
 def test_limits_come_from_classes_and_are_counted_from_the_rest_pose() -> None:
@@ -187,7 +187,7 @@ def test_limits_can_need_to_be_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "expected"),
     [
         ('euler="0.3 0.4 0.5"', [[0, 0, 1, 0.3], [0, 1, 0, 0.4], [1, 0, 0, 0.5]]),
         ('axisangle="0 0 2 0.7"', [[0, 0, 1, 0.7]]),
@@ -196,13 +196,13 @@ def test_limits_can_need_to_be_asked_for() -> None:
         ('quat="0 0 0 3"', [[0, 0, 1, np.pi]]),
     ],
 )
-def test_orientations(given: str, wanted: list[list[float]]) -> None:
+def test_orientations(given: str, expected: list[list[float]]) -> None:
     model = (
         '<mujoco><compiler angle="radian" eulerseq="zyx"/><worldbody><body name="a"><freejoint/>'
         f'<body name="b" {given}><joint name="j"/></body></body></worldbody></mujoco>'
     )
     turn = np.array([1.0, 0.0, 0.0, 0.0])
-    for *axis, angle in wanted:
+    for *axis, angle in expected:
         turn = multiply(turn, from_axis_angle(np.array(axis), angle))
     skeleton = mjcf(model).skeleton
     assert angle_between(skeleton.rest[1], turn) < 1e-9
@@ -278,7 +278,7 @@ def test_included_files_are_read_from_the_folder_only(tmp_path: Path) -> None:
         "The included file `../outside.xml` lies outside the robot's folder and is not read.",
     )
     (tmp_path / "robot" / "arm.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
-    with pytest.raises(FileError, match=r"arm.xml:1: `arm.xml` is included over and over"):
+    with pytest.raises(FileError, match=r"arm.xml:1: `arm.xml` is included again and again"):
         read(path)
 
 
@@ -325,7 +325,7 @@ def test_a_box_gives_a_foot_its_corners() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "direction", "wanted"),
+    ("kind", "size", "direction", "expected"),
     [
         ("sphere", [0.1, 0, 0], [0, 0, -1], [[0, 0, -0.1]]),
         ("capsule", [0.1, 0.3, 0], [1, 0, 0], [[0.1, 0, -0.3], [0.1, 0, 0.3]]),
@@ -334,19 +334,21 @@ def test_a_box_gives_a_foot_its_corners() -> None:
         ("mark", [0, 0, 0], [0, 0, 1], [[0, 0, 0]]),
     ],
 )
-def test_what_touches_first(kind: str, size: list[float], direction: list[float], wanted: list[list[float]]) -> None:
-    shape = CollisionShape(kind=kind, place=np.zeros(3), turn=np.array([1.0, 0, 0, 0]), size=np.array(size, float))
-    np.testing.assert_allclose(shape.touching(np.array(direction, float)), wanted, atol=1e-12)
+def test_what_touches_first(kind: str, size: list[float], direction: list[float], expected: list[list[float]]) -> None:
+    shape = CollisionShape(
+        kind=kind, position=np.zeros(3), rotation=np.array([1.0, 0, 0, 0]), size=np.array(size, float)
+    )
+    np.testing.assert_allclose(shape.extreme_points(np.array(direction, float)), expected, atol=1e-12)
 
 
 def test_an_upright_cylinder_stands_on_its_rim() -> None:
     shape = CollisionShape(
-        kind="cylinder", place=np.ones(3), turn=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0])
+        kind="cylinder", position=np.ones(3), rotation=np.array([1.0, 0, 0, 0]), size=np.array([0.1, 0.3, 0.0])
     )
-    found = shape.touching(np.array([0.0, 0.0, -1.0]))
-    assert found.shape == (4, 3)
-    np.testing.assert_allclose(found[:, 2], 0.7)
-    np.testing.assert_allclose(np.linalg.norm(found[:, :2] - 1.0, axis=1), 0.1)
+    result = shape.extreme_points(np.array([0.0, 0.0, -1.0]))
+    assert result.shape == (4, 3)
+    np.testing.assert_allclose(result[:, 2], 0.7)
+    np.testing.assert_allclose(np.linalg.norm(result[:, :2] - 1.0, axis=1), 0.1)
 
 
 def test_a_first_link_called_world_stands_for_the_world() -> None:
@@ -372,7 +374,7 @@ HOSTILE = '<!DOCTYPE robot [<!ENTITY a "{}">]>\n<robot name="&a;"><link name="x"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<robot><link name='a'/>", "walker.urdf:1: no XML: no element found"),
         ("<model/>", "walker.urdf:1: expected `<robot>`, got `<model>`: this is no URDF"),
@@ -381,7 +383,7 @@ HOSTILE = '<!DOCTYPE robot [<!ENTITY a "{}">]>\n<robot name="&a;"><link name="x"
         (WALKER.replace('type="prismatic"', 'type="rubber"'), "joint `rail` is of type `rubber`; expected one of"),
         (WALKER.replace('child link="lower"', 'child link="calf"'), "walker.urdf:21: joint `knee`: there is no link"),
         (WALKER.replace('child link="lower"', 'child link="upper"'), "link `upper` hangs from two joints"),
-        (WALKER.replace('child link="upper"', 'child link="base"'), "link `base` hangs, over others, from itself"),
+        (WALKER.replace('child link="upper"', 'child link="base"'), "link `base` is its own ancestor"),
         (WALKER.replace("0 0.1 -0.1", "0 0.1"), "`xyz` of `<origin>`: expected 3 numbers, got 2"),
         (WALKER.replace("0 0.1 -0.1", "0 a 1"), "`xyz` of `<origin>`: expected numbers, got `a`"),
         (WALKER.replace("0 0.1 -0.1", "0 nan 1"), "expected numbers up to 1e+09"),
@@ -393,14 +395,14 @@ HOSTILE = '<!DOCTYPE robot [<!ENTITY a "{}">]>\n<robot name="&a;"><link name="x"
         ("<robot>" + "<link>" * 300, "more than 200 elements stand inside each other"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_urdf_is_said_with_its_line(text: str, said: str) -> None:
+def test_what_is_wrong_in_a_urdf_is_said_with_its_line(text: str, message: str) -> None:
     with pytest.raises(FileError) as caught:
         urdf(text)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('angle="degree"', 'angle="grad"', "model.xml:2: `angle` is `grad`; expected `degree` or `radian`"),
         ('eulerseq="zYx"', 'eulerseq="zw"', "`eulerseq` is `zw`; expected three letters of x, y, z"),
@@ -410,7 +412,7 @@ def test_what_is_wrong_in_a_urdf_is_said_with_its_line(text: str, said: str) -> 
         ('name="slider"', 'name="arm"', "the body `arm` is there already, in line 30"),
         ('name="extend" type="slide"', 'name="extend" type="screw"', "joint `extend` is of type `screw`"),
         ('name="extend" type="slide"', 'name="extend" type="free"', "`slider` moves freely, but only a body that"),
-        ('euler="10 20 30"', 'euler="10 20 30" quat="1 0 0 0"', "`<body>` is turned twice, by `quat` and `euler`"),
+        ('euler="10 20 30"', 'euler="10 20 30" quat="1 0 0 0"', "`<body>` is rotated twice, by `quat` and `euler`"),
         ('quat="2 0 0 1"', 'quat="0 0 0 0"', "`quat`: expected a quaternion, got one of length zero"),
         ('axisangle="1 1 0 25"', 'axisangle="0 0 0 25"', "`axisangle`: expected an axis, got one of length zero"),
         ('xyaxes="0 1 0.1 -1 0 0"', 'xyaxes="0 1 0 0 2 0"', "`xyaxes`: expected two directions that differ"),
@@ -419,11 +421,11 @@ def test_what_is_wrong_in_a_urdf_is_said_with_its_line(text: str, said: str) -> 
         ("<worldbody>", "<asset>", "no XML: mismatched tag"),
     ],
 )
-def test_what_is_wrong_in_an_mjcf_is_said_with_its_line(old: str, new: str, said: str) -> None:
+def test_what_is_wrong_in_an_mjcf_is_said_with_its_line(old: str, new: str, message: str) -> None:
     assert old in TESTER
     with pytest.raises(FileError) as caught:
         mjcf(TESTER.replace(old, new, 1))
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert caught.value.line is not None
 
 
@@ -462,12 +464,12 @@ def limbed(frames: int = 12) -> Clip:
     return replace(clip, motion=motion)
 
 
-def same_motion(found: Motion | None, wanted: Motion | None, tolerance: float = 1e-12) -> None:
-    assert found is not None
-    assert wanted is not None
-    assert found.fps == wanted.fps
-    assert angle_between(found.rotations, wanted.rotations).max() < tolerance
-    np.testing.assert_allclose(found.root, wanted.root, atol=tolerance)
+def same_motion(result: Motion | None, expected: Motion | None, tolerance: float = 1e-12) -> None:
+    assert result is not None
+    assert expected is not None
+    assert result.fps == expected.fps
+    assert angle_between(result.rotations, expected.rotations).max() < tolerance
+    np.testing.assert_allclose(result.root, expected.root, atol=tolerance)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
@@ -487,15 +489,15 @@ def test_the_arrays_of_a_trajectory_say_what_they_are(tmp_path: Path) -> None:
     assert clip.motion is not None
     motion = posed_tester(clip)
     write(replace(clip, motion=motion), tmp_path / "pose.npz")
-    with np.load(tmp_path / "pose.npz", allow_pickle=False) as found:
-        assert str(found["quaternion_order"]) == "wxyz"
-        assert str(found["units"]) == "metres, radians; Z up"
-        assert float(found["fps"]) == 50.0
-        np.testing.assert_allclose(found["root_position"], BASE[0][None], atol=1e-12)
-        np.testing.assert_allclose(found["root_quaternion"], BASE[1][None], atol=1e-12)
-        names = found["joint_names"].tolist()
+    with np.load(tmp_path / "pose.npz", allow_pickle=False) as result:
+        assert str(result["quaternion_order"]) == "wxyz"
+        assert str(result["units"]) == "metres, radians; Z up"
+        assert float(result["fps"]) == 50.0
+        np.testing.assert_allclose(result["root_position"], BASE[0][None], atol=1e-12)
+        np.testing.assert_allclose(result["root_quaternion"], BASE[1][None], atol=1e-12)
+        names = result["joint_names"].tolist()
         assert names == ["swing", "lean", "turn", "knee", "ball.w", "ball.x", "ball.y", "ball.z", "wrist"]
-        values = dict(zip(names, found["joint_values"][0].tolist(), strict=True))
+        values = dict(zip(names, result["joint_values"][0].tolist(), strict=True))
     for name, value in VALUES.items():
         assert values[name] == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose([values[f"ball.{part}"] for part in "wxyz"], BALL, atol=1e-12)
@@ -505,20 +507,20 @@ def test_values_lie_in_ranges_beyond_a_half_turn(tmp_path: Path) -> None:
     model = KEYED.replace("-1 3", "2 5").replace("keyframe", "nothing")
     clip = mjcf(model, name="keyed.xml")
     skeleton = clip.skeleton
-    wanted = np.array([2.1, 3.0, 4.0, 4.9])
+    expected = np.array([2.1, 3.0, 4.0, 4.9])
     angles = np.zeros((4, skeleton.num_joints, 3))
-    angles[:, skeleton.index["thigh"], 0] = wanted
+    angles[:, skeleton.index["thigh"], 0] = expected
     motion = Motion(skeleton=skeleton, fps=10.0, root=np.zeros((4, 3)), rotations=joint_rotations(skeleton, angles))
     write(replace(clip, motion=motion), tmp_path / "t.npz")
-    with np.load(tmp_path / "t.npz") as found:
-        np.testing.assert_allclose(found["joint_values"][:, 0], wanted, atol=1e-12)
+    with np.load(tmp_path / "t.npz") as result:
+        np.testing.assert_allclose(result["joint_values"][:, 0], expected, atol=1e-12)
 
 
 def plain(clip: Clip, path: Path, **changed: object) -> Path:
     """A trajectory as another program would write it."""
     write(clip, path)
-    with np.load(path) as found:
-        arrays = {key: found[key] for key in found.files if key != "understudy_trajectory"}
+    with np.load(path) as result:
+        arrays = {key: result[key] for key in result.files if key != "understudy_trajectory"}
     np.savez(path, **{**arrays, **changed})  # type: ignore[arg-type]
     return path
 
@@ -527,8 +529,8 @@ def test_trajectories_of_other_programs(tmp_path: Path) -> None:
     clip = limbed()
     robot = tmp_path / "tester.xml"
     robot.write_text(TESTER)
-    with np.load(plain(clip, tmp_path / "a.npz")) as found:
-        turned = np.roll(found["root_quaternion"], -1, axis=1)
+    with np.load(plain(clip, tmp_path / "a.npz")) as result:
+        turned = np.roll(result["root_quaternion"], -1, axis=1)
     path = plain(clip, tmp_path / "b.npz", root_quaternion=turned, quaternion_order="xyzw", robot_file="")
     same_motion(read(path, skeleton=robot).motion, clip.motion)
     names, values = np.array(["knee"]), np.full((12, 1), 0.1)
@@ -540,7 +542,7 @@ def test_trajectories_of_other_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"joint_names": np.array(["a", "b"])}, "`joint_values`: expected shape (12, 2), got (12, 9)"),
         ({"root_quaternion": np.zeros((12, 4))}, "`root_quaternion`: expected length 1, got 0"),
@@ -553,12 +555,12 @@ def test_trajectories_of_other_programs(tmp_path: Path) -> None:
         ({"joint_names": np.arange(9)}, "`joint_names`: expected a row of texts"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_trajectory_is_said(changed: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_trajectory_is_said(changed: dict[str, object], message: str, tmp_path: Path) -> None:
     (tmp_path / "tester.xml").write_text(TESTER)
     path = plain(limbed(), tmp_path / "t.npz", **changed)
     with pytest.raises(FileError) as caught:
         read(path)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_trajectory_needs_its_robot(tmp_path: Path) -> None:
@@ -596,7 +598,7 @@ def test_a_csv_may_come_without_remarks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (",root_qw,", ",qw,", "t.csv:7: no column is named `root_qw`"),
         (",lean,", ",swing,", "t.csv:7: two columns are named `swing`"),
@@ -606,18 +608,20 @@ def test_a_csv_may_come_without_remarks(tmp_path: Path) -> None:
         ("\n0.02,", "\nsoon,", "t.csv:9: expected a number, got `soon`"),
     ],
 )
-def test_what_is_wrong_in_a_csv_is_said_with_its_line(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_csv_is_said_with_its_line(old: str, new: str, message: str, tmp_path: Path) -> None:
     write(limbed(), tmp_path / "t.csv")
     text = (tmp_path / "t.csv").read_text()
     assert old in text
     with pytest.raises(FileError) as caught:
         read(edited(text.replace(old, new, 1), tmp_path / "t.csv"))
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "no row of column names"), ("# fps: 3\n", "no row of column names")])
-def test_an_empty_csv_is_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=said):
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "no row of column names"), ("# fps: 3\n", "no row of column names")]
+)
+def test_an_empty_csv_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=message):
         read(edited(text, tmp_path / "t.csv"))
 
 

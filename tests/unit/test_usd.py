@@ -1,4 +1,4 @@
-"""USD: what is written comes back, small files made here are read right, and nothing outside the folder is opened."""
+"""USD: written files come back, small test files are read correctly, and no file outside the folder is opened."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ BEND = """
 """
 
 
-def given(folder: Path, text: str, name: str = "arm.usda", up: str = "Y") -> Path:
+def save_text(folder: Path, text: str, name: str = "arm.usda", up: str = "Y") -> Path:
     path = folder / name
     path.write_text(HEAD.format(up=up) + text)
     return path
 
 
 def figure() -> Motion:
-    """A body with turned joints, odd names and ends, and a motion that also stretches it."""
+    """A body with rotated joint frames, unusual names and end points, and a motion that also changes bone lengths."""
     skeleton = Skeleton(
         names=("mixamorig:Hips", "Left Leg", "左足", "Head"),
         parents=[-1, 0, 1, 0],
@@ -110,8 +110,8 @@ def test_the_library_itself_finds_nothing_wrong_with_what_is_written(tmp_path: P
 
     write(figure(), tmp_path / "figure.usdz")
     context = validation.ValidationContext(validation.ValidationRegistry().GetOrLoadAllValidators())
-    found = context.Validate(Usd.Stage.Open(str(tmp_path / "figure.usdz")))
-    assert [error.GetMessage() for error in found] == []
+    result = context.Validate(Usd.Stage.Open(str(tmp_path / "figure.usdz")))
+    assert [error.GetMessage() for error in result] == []
 
 
 def test_open_usd_computes_the_same_joints_from_what_is_written(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_open_usd_computes_the_same_joints_from_what_is_written(tmp_path: Path) 
     cache.Populate(UsdSkel.Root.Get(stage, "/Character"), Usd.PrimDefaultPredicate)
     query = cache.GetSkelQuery(UsdSkel.Skeleton.Get(stage, "/Character/Skeleton"))
     for frame in (0, 7, 19):
-        found = np.array(query.ComputeJointSkelTransforms(Usd.TimeCode(frame)))[:, 3, :3] / 100.0
-        wanted = fk(motion).positions[frame]
-        assert np.abs(found - wanted @ np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])).max() < 1e-6
+        result = np.array(query.ComputeJointSkelTransforms(Usd.TimeCode(frame)))[:, 3, :3] / 100.0
+        expected = fk(motion).positions[frame]
+        assert np.abs(result - expected @ np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])).max() < 1e-6
 
 
 def test_a_mesh_comes_back(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_mesh_bound_in_another_pose_is_bound_anew(tmp_path: Path) -> None:
     write(figure(), tmp_path / "first.usda")
     clip = read(tmp_path / "first.usda")
     bent = replace(clip.skeleton, rest=from_axis_angle(np.array([1.0, 0, 0]), np.full(4, 0.4)))
-    said = write(Clip(skeleton=bent, meshes=clip.meshes), tmp_path / "bent.usda")
-    assert "mesh `bones` was bound in another pose than the rest pose, and is bound anew in that" in said
+    notes = write(Clip(skeleton=bent, meshes=clip.meshes), tmp_path / "bent.usda")
+    assert "mesh `bones` was bound in another pose than the rest pose, and is bound anew in that" in notes
     back = read(tmp_path / "bent.usda")
     assert np.abs(skinned(back.meshes[0], back.skeleton) - skinned(clip.meshes[0], bent)).max() < 1e-6
 
@@ -159,9 +159,9 @@ def test_what_usd_cannot_hold_is_said(tmp_path: Path) -> None:
         names=("a", "b"), parents=[-1, 0], offsets=[[0, 1, 0], [0, 0.5, 0]], kinds=(JointKind.FREE, JointKind.HINGE),
         axes=[np.eye(3), [[1, 0, 0], [0, 0, 0], [0, 0, 0]]], limits=np.tile([-1.0, 1.0], (2, 3, 1)),
     )  # fmt: skip
-    said = write(skeleton, tmp_path / "a.usda", up="X")
-    assert said == (
-        "USD knows no X up: it is written with Y up",
+    notes = write(skeleton, tmp_path / "a.usda", up="X")
+    assert notes == (
+        "USD cannot have X up: it is written with Y up",
         "USD skeletons have no kinds of joints: 1 of hinge kind turn freely",
         "USD skeletons have no limits: those of 2 joints are left out",
     )
@@ -169,7 +169,7 @@ def test_what_usd_cannot_hold_is_said(tmp_path: Path) -> None:
 
 
 def test_unit_axis_and_sparse_keys_are_read(tmp_path: Path) -> None:
-    clip = read(given(tmp_path, arm(animation=BEND)))
+    clip = read(save_text(tmp_path, arm(animation=BEND)))
     assert (clip.unit_reason, clip.up_reason) == ("cm: the file says so", "Y is up: the file says so")
     assert np.allclose(clip.skeleton.rest_world[0], [[0, 1.4, 0], [0.3, 1.4, 0], [0.55, 1.4, 0]])
     assert clip.motion is not None
@@ -179,7 +179,7 @@ def test_unit_axis_and_sparse_keys_are_read(tmp_path: Path) -> None:
 
 
 def test_z_up_is_turned_to_y_up(tmp_path: Path) -> None:
-    path = given(tmp_path, arm(animation=BEND), up="Z")
+    path = save_text(tmp_path, arm(animation=BEND), up="Z")
     clip = read(path)
     assert np.allclose(clip.skeleton.rest_world[0][0], [0, 0, -1.4])
     assert np.allclose(read(path, up="Y").skeleton.rest_world[0][0], [0, 1.4, 0])
@@ -195,7 +195,7 @@ def test_a_file_without_a_unit_is_in_centimetres(tmp_path: Path) -> None:
 
 
 def test_a_rest_pose_serves_where_there_is_no_bind_pose(tmp_path: Path) -> None:
-    clip = read(given(tmp_path, arm(binds=False)))
+    clip = read(save_text(tmp_path, arm(binds=False)))
     assert np.allclose(clip.skeleton.rest_world[0], [[0, 1.4, 0], [0.3, 1.4, 0], [0.55, 1.4, 0]])
     assert clip.motion is None
 
@@ -205,14 +205,14 @@ def test_a_skeleton_that_is_carried_moves(tmp_path: Path) -> None:
     double3 xformOp:translate.timeSamples = { 0: (0, 0, 0), 24: (0, 0, 200) }
     uniform token[] xformOpOrder = ["xformOp:translate"]
 """
-    clip = read(given(tmp_path, arm(animation=BEND, form=form)))
+    clip = read(save_text(tmp_path, arm(animation=BEND, form=form)))
     assert clip.motion is not None
     assert np.allclose(clip.motion.root[[0, 12, 24], 2], [0.0, 1.0, 2.0])
 
 
 def test_several_animations_are_clips(tmp_path: Path) -> None:
     wave = BEND.replace('"Bend"', '"Wave"').replace("24: [(0.70710678, 0, 0, 0.70710678)]", "48: [(0, 1, 0, 0)]")
-    path = given(tmp_path, arm(animation=BEND + wave))
+    path = save_text(tmp_path, arm(animation=BEND + wave))
     clip = read(path)
     assert clip.clips == ("Bend", "Wave")
     assert "2 animations; `Bend`, the first, is read" in clip.notes
@@ -225,9 +225,9 @@ def test_several_animations_are_clips(tmp_path: Path) -> None:
 
 def test_of_several_skeletons_the_animated_one_is_read(tmp_path: Path) -> None:
     other = arm().replace('"Root"', '"Other"').replace("Shoulder", "Hip")
-    clip = read(given(tmp_path, other + arm(animation=BEND)))
+    clip = read(save_text(tmp_path, other + arm(animation=BEND)))
     assert clip.skeleton.names == ("Shoulder", "Elbow", "Hand")
-    assert "2 skeletons; read is `/Root/Arm`" in clip.dropped
+    assert "2 skeletons; `/Root/Arm` is read" in clip.dropped
 
 
 def test_several_roots_get_one(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def Skeleton "Two" {{
     uniform matrix4d[] restTransforms = [{moved(10, 0, 0)}, {moved(-10, 0, 0)}]
 }}
 """
-    clip = read(given(tmp_path, text))
+    clip = read(save_text(tmp_path, text))
     assert clip.skeleton.names == ("root", "Left", "Right")
     assert any("2 joints hang from no other joint" in note for note in clip.notes)
 
@@ -261,7 +261,7 @@ def test_skins_follow_the_joints_in_their_own_order(tmp_path: Path) -> None:
         float[] primvars:skel:jointWeights = [1] (elementSize = 1; interpolation = "constant")
     }}
 """
-    clip = read(given(tmp_path, arm(animation=BEND, extra=mesh)))
+    clip = read(save_text(tmp_path, arm(animation=BEND, extra=mesh)))
     (sleeve,) = clip.meshes
     assert sleeve.triangles.tolist() == [[2, 1, 0], [3, 2, 0]]
     assert np.allclose(sleeve.vertices[:, 1], 1.4)
@@ -272,7 +272,7 @@ def test_skins_follow_the_joints_in_their_own_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", r"arm\.usda: holds no skeleton with joints; it has 0 prims"),
         ("\ndef Xform {", r"arm\.usda:8: is no USD that can be read: does not parse at"),
@@ -302,16 +302,16 @@ def test_skins_follow_the_joints_in_their_own_order(tmp_path: Path) -> None:
     ],
     ids=["none", "syntax", "no pose", "kind", "animation", "times", "length", "infinite"],
 )
-def test_what_cannot_be_read_is_said(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=said):
-        read(given(tmp_path, text))
+def test_what_cannot_be_read_is_said(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=message):
+        read(save_text(tmp_path, text))
 
 
 SECRET = 'def SkelRoot "Root" {\ndef Skeleton "Arm" {\nuniform token[] joints = ["secret"]\n}\n}\n'
 
 
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """A folder that is given, and one beside it with a file that must not be opened."""
+    """A folder for test files, and one beside it with a file that must not be opened."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
@@ -333,7 +333,7 @@ def test_layers_outside_the_folder_are_not_opened(way: str, how: str, tmp_path: 
             f'"no" {{\n}}\n"yes" (prepend {way} = @{named}@</Root>) {{\n}}\n    }}\n}}\n'
         )
     with pytest.raises(FileError, match="is outside the file's folder and is not opened"):
-        read(given(inside, text))
+        read(save_text(inside, text))
 
 
 def test_sublayers_outside_the_folder_are_not_opened(tmp_path: Path) -> None:
@@ -345,9 +345,9 @@ def test_sublayers_outside_the_folder_are_not_opened(tmp_path: Path) -> None:
 
 def test_layers_of_layers_outside_the_folder_are_not_opened(tmp_path: Path) -> None:
     inside, _ = folders(tmp_path)
-    given(inside, 'def "Root" (references = @../outside/secret.usda@</Root>) { }\n', "middle.usda")
+    save_text(inside, 'def "Root" (references = @../outside/secret.usda@</Root>) { }\n', "middle.usda")
     with pytest.raises(FileError, match="outside the file's folder"):
-        read(given(inside, 'def "Root" (references = @./middle.usda@</Root>) { }\n'))
+        read(save_text(inside, 'def "Root" (references = @./middle.usda@</Root>) { }\n'))
 
 
 @pytest.mark.parametrize("how", ["above", "absolute"])
@@ -356,7 +356,7 @@ def test_packages_do_not_reach_outside_themselves(how: str, tmp_path: Path) -> N
 
     inside, outside = folders(tmp_path)
     named = "../outside/secret.usda" if how == "above" else str(outside / "secret.usda")
-    layer = given(outside, f'def "Root" (references = @{named}@</Root>) {{ }}\n', "root.usda")
+    layer = save_text(outside, f'def "Root" (references = @{named}@</Root>) {{ }}\n', "root.usda")
     package = Sdf.ZipFileWriter.CreateNew(str(inside / "arm.usdz"))
     package.AddFile(str(layer), "root.usda")
     package.Save()
@@ -367,7 +367,7 @@ def test_packages_do_not_reach_outside_themselves(how: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("named", ["https://example.com/a.usda", '`"${SECRET}"`'])
 def test_addresses_and_expressions_are_not_followed(named: str, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"which is not fetched|which is not followed"):
-        read(given(tmp_path, f'def "Root" (references = @{named}@</Root>) {{ }}\n'))
+        read(save_text(tmp_path, f'def "Root" (references = @{named}@</Root>) {{ }}\n'))
 
 
 @pytest.mark.parametrize("where", ["prim", "variant"])
@@ -379,27 +379,27 @@ def test_value_clips_are_refused(where: str, tmp_path: Path) -> None:
             f'def "Top" (variantSets = "v") {{\nvariantSet "v" = {{\n"a" {{\ndef "Root" ({clips}) {{\n}}\n}}\n}}\n}}\n'
         )
     with pytest.raises(FileError, match="Root` from other files"):
-        read(given(tmp_path, text))
+        read(save_text(tmp_path, text))
 
 
 def test_search_paths_of_the_user_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, outside = folders(tmp_path)
     monkeypatch.setenv("PXR_AR_DEFAULT_SEARCH_PATH", str(outside))
     with pytest.raises(FileError, match="holds no skeleton"):
-        read(given(inside, 'def "Root" (references = @secret.usda@</Root>) { }\n'))
+        read(save_text(inside, 'def "Root" (references = @secret.usda@</Root>) { }\n'))
 
 
 def test_layers_inside_the_folder_are_composed(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
-    given(tmp_path / "parts", arm(animation=BEND), "body.usda")
-    clip = read(given(tmp_path, 'def "Root" (references = @./parts/body.usda@</Root>) { }\n', "whole.usda"))
+    save_text(tmp_path / "parts", arm(animation=BEND), "body.usda")
+    clip = read(save_text(tmp_path, 'def "Root" (references = @./parts/body.usda@</Root>) { }\n', "whole.usda"))
     assert clip.skeleton.names == ("Shoulder", "Elbow", "Hand")
     assert clip.motion is not None
 
 
 def test_a_missing_layer_is_told(tmp_path: Path) -> None:
     text = arm() + 'def "Hat" (references = @./hat.usda@</Hat>) { }\n'
-    assert "the layer `./hat.usda` is not there" in read(given(tmp_path, text)).notes
+    assert "the layer `./hat.usda` is not there" in read(save_text(tmp_path, text)).notes
 
 
 def test_a_stream_that_is_no_file_is_read(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_a_stream_that_is_no_file_is_read(tmp_path: Path) -> None:
 def test_a_missing_package_is_named_with_the_install_line(
     doing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = given(tmp_path, arm())
+    path = save_text(tmp_path, arm())
     monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=f"{doing} USD needs the package `usd-core`") as caught:
         read(path) if doing == "Reading" else write(figure(), tmp_path / "out.usda")
@@ -437,20 +437,20 @@ def test_mutated_files_end_in_an_error_in_words_or_a_body(ending: str, seed: int
         else:
             data[place : place + 4] = rng.choice([b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\xff\xff\xff\xff"])
     path.write_bytes(data)
-    clip, said = None, ""
+    clip, message = None, ""
     try:
         clip = read(path)
     except UnderstudyError as error:
-        said = error.message
+        message = error.message
     if clip is None:
-        assert f"figure.{ending}" in said
-        assert "failed on it" not in said
+        assert f"figure.{ending}" in message
+        assert "failed on it" not in message
     else:
         assert np.all(np.isfinite(rotate(clip.skeleton.rest, clip.skeleton.offsets)))
 
 
 def sleeve(**changes: str) -> str:
-    """A mesh of one triangle on the arm, with some of its lines changed."""
+    """A mesh of one triangle on the arm, with some of its properties changed."""
     lines = {
         "points": "point3f[] points = [(0, 0, 0), (20, 0, 0), (40, 0, 0)]",
         "skeleton": "rel skel:skeleton = </Root/Arm>",
@@ -470,7 +470,7 @@ def sleeve(**changes: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"order": 'uniform token[] skel:joints = ["Shoulder", "Wing", "Tail"]'},
@@ -487,17 +487,19 @@ def sleeve(**changes: str) -> str:
     ],
     ids=["joint", "number", "count"],
 )
-def test_meshes_that_do_not_fit_their_skeleton_are_refused(changes: dict[str, str], said: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=said):
-        read(given(tmp_path, arm(extra=sleeve(**changes))))
+def test_meshes_that_do_not_fit_their_skeleton_are_refused(
+    changes: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FileError, match=message):
+        read(save_text(tmp_path, arm(extra=sleeve(**changes))))
 
 
 @pytest.mark.parametrize(
-    ("changes", "said", "meshes"),
+    ("changes", "message", "meshes"),
     [
         (
             {"method": 'uniform token primvars:skel:skinningMethod = "dualQuaternion"'},
-            "by dual quaternions, here by",
+            "by dual quaternions; linear blending",
             1,
         ),
         ({"bind": f"matrix4d primvars:skel:geomBindTransform = {ONE.replace('1', '0')}"}, "without an inverse", 0),
@@ -509,11 +511,11 @@ def test_meshes_that_do_not_fit_their_skeleton_are_refused(changes: dict[str, st
     ],
     ids=["method", "bind", "shapes"],
 )
-def test_what_of_a_mesh_is_not_read_is_said(changes: dict[str, str], said: str, meshes: int, tmp_path: Path) -> None:
+def test_what_of_a_mesh_is_not_read_is_said(changes: dict[str, str], message: str, meshes: int, tmp_path: Path) -> None:
     smile = 'def BlendShape "Smile" {\nuniform vector3f[] offsets = [(0, 0, 1)]\nuniform int[] pointIndices = [0]\n}\n'
-    clip = read(given(tmp_path, arm(extra=sleeve(**changes) + smile)))
+    clip = read(save_text(tmp_path, arm(extra=sleeve(**changes) + smile)))
     assert len(clip.meshes) == meshes
-    assert any(said in sentence for sentence in clip.dropped)
+    assert any(message in sentence for sentence in clip.dropped)
 
 
 def test_a_rigid_mesh_hangs_from_its_joint(tmp_path: Path) -> None:
@@ -521,7 +523,7 @@ def test_a_rigid_mesh_hangs_from_its_joint(tmp_path: Path) -> None:
         "indices": 'int[] primvars:skel:jointIndices = [1] (elementSize = 1; interpolation = "constant")',
         "weights": 'float[] primvars:skel:jointWeights = [1] (elementSize = 1; interpolation = "constant")',
     }
-    (mesh,) = read(given(tmp_path, arm(extra=sleeve(**rigid)))).meshes
+    (mesh,) = read(save_text(tmp_path, arm(extra=sleeve(**rigid)))).meshes
     assert mesh.joints.tolist() == [[1], [1], [1]]
 
 
@@ -529,11 +531,11 @@ def test_joints_that_grow_are_told(tmp_path: Path) -> None:
     grow = BEND.replace(
         "half3[] scales = [(1, 1, 1)]", "half3[] scales.timeSamples = { 0: [(1, 1, 1)], 24: [(2, 2, 2)] }"
     )
-    clip = read(given(tmp_path, arm(animation=grow)))
+    clip = read(save_text(tmp_path, arm(animation=grow)))
     assert any("joints grow or shrink, from `Elbow`" in sentence for sentence in clip.dropped)
 
 
 def test_keys_off_the_frames_are_sampled_anew(tmp_path: Path) -> None:
     odd = BEND.replace("24: [", "7.123: [(1, 0, 0, 0)], 24.7: [")
-    clip = read(given(tmp_path, arm(animation=odd)))
+    clip = read(save_text(tmp_path, arm(animation=odd)))
     assert any("the keys lie on no common frames, and are sampled anew at 60 fps" in note for note in clip.notes)

@@ -1,4 +1,4 @@
-"""Reading and writing files. One module a format; inside the library everything is metres, seconds, radians, Y up."""
+"""Reads and writes files, one folder per format. Clips are always in metres, seconds and radians with Y up."""
 
 from __future__ import annotations
 

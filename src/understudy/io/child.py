@@ -1,7 +1,7 @@
-"""Readers of other makers, run in a child process: if one crashes, hangs or eats memory, only the child does.
+"""Runs third-party readers in a child process, so that a crash, hang or memory leak does not affect the parent.
 
-The parent gives a request and perhaps the file's bytes, the child answers with named arrays, and a JSON text of all
-that is no array. Nothing is unpickled on either side.
+The parent sends a request and, for some formats, the file's bytes. The child answers with named arrays and a JSON text
+for everything else. Neither side unpickles anything.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ import numpy as np
 
 from understudy.base.errors import FileError, MissingPackageError
 
-SECONDS = 120.0
-"""How long a child may take."""
+MAX_SECONDS = 120.0
+"""Time limit of a child."""
 
-MEMORY = 4 << 30
-"""Bytes of address space that a child may have, where the system can limit it."""
+MAX_BYTES = 4 << 30
+"""Limit of a child's address space, on systems that support one."""
 
-REFUSED = 3
-"""The status a child ends with when it cannot make sense of the file; its message is on stderr."""
+REFUSED_STATUS = 3
+"""Exit status of a child that cannot read the file; its message is on stderr."""
 
-LONGEST = 300
-"""Letters of a child's message that are passed on."""
+MAX_MESSAGE_CHARACTERS = 300
+"""A longer message of a child is cut."""
 
 Arrays = dict[str, np.ndarray]
 
 
 class RefusedError(Exception):
-    """What is wrong with a file, said by a child, perhaps after `line 7: `; becomes a `FileError` of the parent."""
+    """A child's report of what is wrong with a file. It may start with `line 7: `. The parent raises a `FileError`."""
 
 
 def ask(
@@ -48,19 +48,19 @@ def ask(
 
     Args:
         module: The module, which ends in a call of `answer`.
-        request: What to read, as JSON can hold it.
-        data: The bytes to read; empty where the request names a file.
+        request: What to read, in JSON types.
+        data: The bytes to read; empty if the request names a file.
         name: The file as the user named it, for errors.
-        seconds: How long it may take; `SECONDS` if not given.
+        seconds: Time limit; `MAX_SECONDS` if not given.
 
     Returns:
-        What the child says about the file, and its arrays by name.
+        The child's description of the file, and its arrays by name.
     """
-    seconds = SECONDS if seconds is None else seconds
+    seconds = MAX_SECONDS if seconds is None else seconds
     head = json.dumps(request).encode()
     command = [sys.executable, "-P", "-m", module]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=struct.pack("<Q", len(head)) + head + data,
             capture_output=True,
@@ -70,19 +70,19 @@ def ask(
         )
     except subprocess.TimeoutExpired:
         raise FileError(name, None, f"was not read within {seconds:g} s, and was given up") from None
-    if done.returncode == 0:
-        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as found:
-            arrays = {key: found[key] for key in found.files if key != "said"}
-            return json.loads(bytes(found["said"])), arrays
-    problem = _failure(done.returncode, done.stderr.decode(errors="replace"))
-    placed = re.match(r"line (\d+): ", problem)
-    raise FileError(name, int(placed[1]) if placed else None, problem[placed.end() if placed else 0 :])
+    if process.returncode == 0:
+        with np.load(io.BytesIO(process.stdout), allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files if key != "info"}
+            return json.loads(bytes(archive["info"])), arrays
+    problem = _describe_failure(process.returncode, process.stderr.decode(errors="replace"))
+    line = re.match(r"line (\d+): ", problem)
+    raise FileError(name, int(line[1]) if line else None, problem[line.end() if line else 0 :])
 
 
 def answer(read: Callable[[dict[str, Any], bytes], tuple[dict[str, Any], Arrays]]) -> None:
-    """The child's side: take a request from stdin, answer on stdout, and end without cleaning up."""
-    _limit()
-    # A reader's own prints must not get into the answer.
+    """The child's side: read a request from stdin, answer on stdout, and exit without cleanup."""
+    _limit_memory()
+    # What a reader prints must not get into the answer.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
@@ -90,41 +90,42 @@ def answer(read: Callable[[dict[str, Any], bytes], tuple[dict[str, Any], Arrays]
     request, data = json.loads(source[8 : 8 + length]), source[8 + length :]
     del source
     try:
-        said, arrays = read(request, data)
-        text = np.frombuffer(json.dumps(said).encode(), np.uint8)
+        info, arrays = read(request, data)
+        text = np.frombuffer(json.dumps(info).encode(), np.uint8)
         memory = io.BytesIO()
-        np.savez(memory, said=text, **arrays)  # type: ignore[arg-type]
+        np.savez(memory, info=text, **arrays)  # type: ignore[arg-type]
         out.write(memory.getbuffer())
         out.flush()
         status = 0
     except RefusedError as refusal:
         sys.stderr.write(f"\n{refusal}")
-        status = REFUSED
+        status = REFUSED_STATUS
     except MemoryError:
-        sys.stderr.write(f"\nneeds more than {MEMORY >> 30} GiB of memory")
-        status = REFUSED
+        sys.stderr.write(f"\nneeds more than {MAX_BYTES >> 30} GiB of memory")
+        status = REFUSED_STATUS
     sys.stderr.flush()
     os._exit(status)
 
 
 def need(package: str, distribution: str, extra: str, purpose: str) -> None:
-    """Raise an error with the install line where a package is missing; it is not imported here."""
+    """Raise an error with the install command if a package is missing. The package is not imported."""
     if importlib.util.find_spec(package) is None:
         raise MissingPackageError(distribution, extra, purpose)
 
 
 def _environment() -> dict[str, str]:
-    """The parent's, with its packages, one thread and no plug-ins or search paths of the user's."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PXR_", "USD_", "TF_"))}
-    kept["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    kept["PYTHONDONTWRITEBYTECODE"] = "1"
-    # More threads would each reserve address space, which is limited.
-    kept |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PXR_WORK_THREAD_LIMIT": "1", "MALLOC_ARENA_MAX": "2"}
-    return kept
+    """The child's environment: the parent's packages, one thread, and none of the user's USD plug-ins and paths."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PXR_", "USD_", "TF_"))}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    # Each thread reserves address space, which is limited.
+    environment |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PXR_WORK_THREAD_LIMIT"), "1")
+    environment["MALLOC_ARENA_MAX"] = "2"
+    return environment
 
 
-def _limit() -> None:
-    """Bound the child's memory, and let it crash without leaving a file."""
+def _limit_memory() -> None:
+    """Limit the child's memory and turn off core dumps."""
     try:
         import resource
     except ImportError:
@@ -132,14 +133,14 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform.startswith("linux"):
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        limit = MAX_BYTES if hard == resource.RLIM_INFINITY else min(MAX_BYTES, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _failure(status: int, errors: str) -> str:
-    """Why a child gave no answer, in words."""
-    last = next((line.strip() for line in reversed(errors.splitlines()) if line.strip()), "")[:LONGEST]
-    if status == REFUSED:
+def _describe_failure(status: int, errors: str) -> str:
+    """Why a child gave no answer."""
+    last = next((line.strip() for line in reversed(errors.splitlines()) if line.strip()), "")[:MAX_MESSAGE_CHARACTERS]
+    if status == REFUSED_STATUS:
         return last
     if status < 0:
         try:

@@ -1,4 +1,4 @@
-"""What a file holds, and what is needed to write the same file back."""
+"""The content of a file, with what is needed to write the same file back; and the description of a format."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from understudy.figure.skin import Mesh
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clip:
-    """A character and perhaps its motion, with the file's own conventions beside them."""
+    """A character, its motion if it has one, and the conventions of its file."""
 
     skeleton: Skeleton
     motion: Motion | None = None
-    """None for a file that holds a character only."""
+    """None for a file without a motion."""
     format: str = ""
-    """The format it was read from; empty for what was made here."""
+    """The format it was read from; empty for a clip that was not read from a file."""
     unit: float = 1.0
     """Metres in one unit of the file."""
     unit_reason: str = "made in metres"
-    """How the unit was found."""
+    """How the unit was determined."""
     up: str = "Y"
     """The file's up axis: "X", "Y" or "Z"."""
     up_reason: str = "made with Y up"
-    """How the up axis was found."""
+    """How the up axis was determined."""
     notes: tuple[str, ...] = ()
-    """What is odd about the file, a sentence each."""
+    """Peculiarities of the file, a sentence each."""
     dropped: tuple[str, ...] = ()
-    """What was left out in reading, a sentence each."""
+    """What the reader left out, a sentence each."""
     clips: tuple[str, ...] = ()
     """The names of all animations in the file, for formats that hold several; the motion is one of them."""
     meshes: tuple[Mesh, ...] = ()
-    """The surfaces that the skeleton's joints carry."""
+    """The meshes that are bound to the skeleton's joints."""
     layout: Any = None
-    """What the format's own writer keeps: channel orders, original angles, comments."""
+    """What the format's own writer needs to write the same file: channel orders, original angles, comments."""
 
     def __repr__(self) -> str:
         what = repr(self.skeleton if self.motion is None else self.motion)[1:-1]
@@ -54,7 +54,7 @@ class Clip:
 
     @staticmethod
     def of(thing: Clip | Motion | Skeleton) -> Clip:
-        """A clip of something made in the library."""
+        """A clip of a motion or skeleton; a clip is returned as it is."""
         if isinstance(thing, Motion):
             return Clip(skeleton=thing.skeleton, motion=thing)
         if isinstance(thing, Skeleton):
@@ -64,35 +64,35 @@ class Clip:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How to read a file where it does not say itself."""
+    """Options for reading a file."""
 
     unit: float | None = None
     """Metres in one unit; None to guess."""
     up: str | None = None
     """The up axis, "X", "Y" or "Z"; None to guess."""
     lenient: bool = False
-    """Read a damaged motion up to the damage, and say what was dropped."""
+    """Read a damaged motion up to the damage, and report what was dropped."""
     skeleton: str | None = None
-    """The file with the skeleton, for formats that keep it apart (AMC); None to look beside the motion."""
+    """The skeleton's file, for formats with a separate one (AMC); None to look for it in the motion's folder."""
     clip: str | None = None
-    """The animation to read by name, for formats that hold several; None for the first."""
+    """The name of the animation to read, for formats that hold several; None for the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """How to write a file."""
+    """Options for writing a file."""
 
     unit: float | None = None
     """Metres in one unit; None for the clip's own."""
     up: str | None = None
     """The up axis; None for the clip's own."""
     path: str = ""
-    """The file being written, for formats with several endings; empty for the first of them."""
+    """The file's name, which selects the variant of formats with several endings; empty for the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A kind of file. A module or folder of `io` with a `FORMAT`, or with several in `FORMATS`, is found by itself."""
+    """A file format. Every module or folder of `io` with a `FORMAT` or `FORMATS` is found automatically."""
 
     name: str
     title: str
@@ -102,19 +102,19 @@ class Format:
     write: Callable[[Clip, BinaryIO, WriteOptions], tuple[str, ...]] | None = None
     """Returns what the format could not hold, a sentence each."""
     meshes: bool = False
-    """Whether files of this kind hold meshes."""
+    """Whether files of this format hold meshes."""
     motions: bool = False
-    """Whether a file of this kind is taken for a motion where a folder is searched for motions."""
+    """Whether files of this format count as motions when a folder is searched for motions."""
     several: bool = False
-    """Whether a file of this kind can hold several animations."""
+    """Whether a file can hold several animations."""
     changing_bones: bool = False
     """Whether bones may change their length from frame to frame."""
     besides: tuple[str, ...] = ()
-    """Endings of files that a file of this kind may refer to."""
+    """Endings of files that a file of this format may refer to."""
 
 
 def loaded_on_use(module: str, function: str) -> Callable[..., Any]:
-    """A function of a module that is imported when the function is first called: unused formats cost nothing."""
+    """A function whose module is imported at the first call, so that unused formats cost nothing."""
 
     def call(*arguments: Any) -> Any:
         return getattr(import_module(module), function)(*arguments)
@@ -123,11 +123,11 @@ def loaded_on_use(module: str, function: str) -> Callable[..., Any]:
 
 
 def choose_clip(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:
-    """The number of the animation that is asked for: the first if none is named, None where there are none.
+    """The index of the requested animation: the first if no name is given, None if the file has none.
 
     Args:
         names: The file's animations.
-        wanted: The name asked for.
+        wanted: The requested name.
         name: The file, for errors.
     """
     if wanted is None:

@@ -1,7 +1,7 @@
-"""Guesses about files that do not say: which way is up, how long a unit is, which frames are no movement.
+"""Guesses what a file does not say: its up axis, its unit, and which frames do not belong to the movement.
 
-Everything here works on a skeleton and motion still in the file's own unit and axes. The body is looked at as it
-is posed in the motion: a rest pose may be no pose at all (all bones along one axis, or lying down).
+The functions work on a skeleton and motion in the file's unit and axes. They use the poses of the motion, because a
+rest pose may be meaningless (all bones along one axis, or lying down).
 """
 
 from __future__ import annotations
@@ -17,42 +17,45 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.units import UNITS, UP_AXES, unit_name
 
-NUM_SAMPLES = 64
-"""How many frames of a motion are looked at."""
+NUM_SAMPLED_FRAMES = 64
+"""How many frames of a motion are examined."""
 
-HUMAN_HEIGHT = 1.7
-"""Metres along the bones from the foot to the top of the head, of a body that has both."""
+HUMAN_HEIGHT_METRES = 1.7
+"""Likely length along the bones from the foot to the top of the head, for a body that has both."""
 
-CREATURE_SIZE = 0.9
-"""Metres of the longest side of any other body."""
+CREATURE_SIZE_METRES = 0.9
+"""Likely longest side of any other body."""
 
-FEWEST_JOINTS = 10
-"""A skeleton with fewer joints is not taken for a body."""
+MIN_BODY_JOINTS = 10
+"""A skeleton with fewer joints is not judged as a body."""
 
-FEWEST_ENDS = 3
-"""Fewer ends on one level do not show that a body stands there."""
+MIN_BODY_SIZE_METRES, MAX_BODY_SIZE_METRES = 0.02, 25.0
+"""Limits of the longest side of a body between which a format's default unit is believed."""
 
-FEWEST_FRAMES = 10
+MIN_STANDING_ENDS = 3
+"""Fewer end points at one height do not show that a body stands there."""
+
+MIN_FLOOR_FRAMES = 10
 """Fewer frames do not show where the floor is."""
 
-_RARE = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foot": 0.5}
-"""What counts against a unit for being rarely used, as a logarithm of size."""
+_UNIT_PENALTIES = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foot": 0.5}
+"""Penalty for units that are rarely used, comparable to the logarithm of a size ratio."""
 
-_USUAL_UP = np.array([-0.2, 0.2, 0.0])
-"""What speaks for X, Y and Z from the start: nearly all files have Y up, a good many Z, hardly any X."""
+_UP_PRIORS = np.array([-0.2, 0.2, 0.0])
+"""Initial scores of X, Y and Z: nearly all files have Y up, many have Z, hardly any X."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
-_FEET = frozenset({"foot", "feet", "ankle", "toe", "toes", "paw", "hoof"})
+_FOOT_WORDS = frozenset({"foot", "feet", "ankle", "toe", "toes", "paw", "hoof"})
 
-_HEADS = frozenset({"head"})
+_HEAD_WORDS = frozenset({"head"})
 
-_CMU = frozenset({"lhipjoint", "rhipjoint"})
+_CMU_JOINTS = frozenset({"lhipjoint", "rhipjoint"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """The unit and up axis a file seems to mean, with a sentence on why."""
+    """The guessed unit and up axis of a file, with the reasons."""
 
     unit: float
     """Metres in one unit."""
@@ -67,41 +70,41 @@ def guess(
     """Guess a file's unit and up axis from the body it holds.
 
     Args:
-        skeleton: The character in the file's own unit and axes.
-        motion: Its motion in the same, if there is one; else the rest pose is looked at.
-        unit: Metres in one unit, if known: then it is not guessed.
-        up: The up axis, if known.
+        skeleton: The character in the file's unit and axes.
+        motion: Its motion in the same unit and axes; the rest pose is examined if there is none.
+        unit: Metres in one unit, if known. It is not guessed then.
+        up: The up axis, if known. It is not guessed then.
     """
-    found = Guess(
+    result = Guess(
         unit=unit or UNITS["m"],
         unit_reason=f"{unit_name(unit or UNITS['m'])}: given",
         up=up or "Y",
         up_reason=f"{up} is up: given",
     )
     if unit is not None and up is not None:
-        return found
+        return result
     with np.errstate(all="ignore"):
-        positions, ends = _sampled(skeleton, motion)
+        positions, ends = _sample_positions(skeleton, motion)
         body = _Body.of(skeleton)
         if up is None:
             axis, reason = _guess_up(body, positions, ends, motion is not None)
-            found = replace(found, up=axis, up_reason=reason)
+            result = replace(result, up=axis, up_reason=reason)
         if unit is None:
             metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
-            found = replace(found, unit=metres, unit_reason=reason)
-    return found
+            result = replace(result, unit=metres, unit_reason=reason)
+    return result
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Body:
-    """The parts of a skeleton that tell up from down, found by name and tree."""
+    """The parts of a skeleton that show its up direction, found by joint names and the tree."""
 
     skeleton: Skeleton
     feet: tuple[tuple[int, int], ...]
-    """The top and the foot of each leg."""
+    """The first joint and the foot joint of each leg."""
     head: int | None
     reach: Array
-    """(J,) length along the bones from the root, to the farthest end of the joint."""
+    """(J,) length along the bones from the root to the farthest end point of each joint."""
 
     @staticmethod
     def of(skeleton: Skeleton) -> _Body:
@@ -109,10 +112,10 @@ class _Body:
         tops = _chain_tops(skeleton)
         feet: dict[int, int] = {}
         for joint in range(skeleton.num_joints):
-            # Of an ankle, a foot and a toe in one leg the first is its end: toes point forward.
-            if words[joint] & _FEET and tops[joint] != joint:
+            # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
+            if words[joint] & _FOOT_WORDS and tops[joint] != joint:
                 feet.setdefault(tops[joint], joint)
-        heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEADS]
+        heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
         return _Body(
             skeleton=skeleton,
             feet=tuple(feet.items()),
@@ -122,7 +125,7 @@ class _Body:
 
     @property
     def height(self) -> float:
-        """Length along the bones from the lower end of a leg to the top of the head; 0 without both."""
+        """Length along the bones from the foot to the top of the head; 0 if either is missing."""
         if self.head is None or not self.feet:
             return 0.0
         head = self.reach[self.skeleton.below(self.head)].max()
@@ -131,12 +134,12 @@ class _Body:
 
 
 def _words(name: str) -> set[str]:
-    """The words of a joint's name, in small letters; the part before a colon is a namespace."""
+    """The words of a joint's name in lower case, without the namespace before a colon."""
     return {word.casefold() for word in _WORD.findall(name.rsplit(":", 1)[-1])}
 
 
 def _chain_tops(skeleton: Skeleton) -> list[int]:
-    """For each joint the highest of the chain it is in: the one below where the tree branches."""
+    """The first joint of each joint's chain. A chain starts below a joint where the tree branches."""
     tops = list(range(skeleton.num_joints))
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
         if parent > 0 and len(skeleton.children[parent]) == 1:
@@ -156,53 +159,53 @@ def _reach(skeleton: Skeleton) -> Array:
     return farthest
 
 
-def _sampled(skeleton: Skeleton, motion: Motion | None) -> tuple[Array, Array]:
-    """World positions of joints (S, J, 3) and ends (S, E, 3) at some frames spread over the motion."""
+def _sample_positions(skeleton: Skeleton, motion: Motion | None) -> tuple[Array, Array]:
+    """World positions of joints (S, J, 3) and end points (S, E, 3) at frames spread over the motion."""
     posed = rest_motion(skeleton) if motion is None else motion
-    frames = np.unique(np.linspace(0, posed.num_frames - 1, NUM_SAMPLES).astype(int))
+    frames = np.unique(np.linspace(0, posed.num_frames - 1, NUM_SAMPLED_FRAMES).astype(int))
     offsets = None if posed.offsets is None else posed.offsets[frames]
     positions, rotations = forward(skeleton, posed.root[frames], posed.rotations[frames], offsets)
     return positions, Pose(skeleton=skeleton, positions=positions, rotations=rotations).ends()
 
 
 def _guess_up(body: _Body, positions: Array, ends: Array, posed: bool) -> tuple[str, str]:
-    """The axis that legs hang down from and heads stand up along; where no foot is named, what stands on a floor."""
-    looked_at = "the rest pose" if not posed else f"{len(positions)} frames" if len(positions) > 1 else "the one frame"
-    clues, said = np.zeros(3), []
+    """The up axis and the reasons: from legs and head, or from ends that stand on a floor if no foot is named."""
+    source = "the rest pose" if not posed else f"{len(positions)} frames" if len(positions) > 1 else "the one frame"
+    scores, reasons = np.zeros(3), []
     if body.feet:
         tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
         legs = positions[:, tops] - positions[:, feet]
         rise = legs.mean(axis=(0, 1)) / max(np.linalg.norm(legs, axis=-1).mean(), 1e-300)
-        clues += rise
-        said.append(f"legs hang down along {_axis(rise)}")
+        scores += rise
+        reasons.append(f"legs hang down along {_axis(rise)}")
         if body.head is not None:
             above = positions[:, body.head] - positions[:, feet].mean(axis=1)
             rise = above.mean(axis=0) / max(np.linalg.norm(above, axis=-1).mean(), 1e-300)
-            clues += 0.5 * rise
-            said.append(f"the head is above the feet along {_axis(rise)}")
+            scores += 0.5 * rise
+            reasons.append(f"the head is above the feet along {_axis(rise)}")
     size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
     if not body.feet:
-        enough = ends.shape[1] >= FEWEST_ENDS and body.skeleton.num_joints >= FEWEST_JOINTS
-        standing = _standing(positions, ends, size) if enough else np.zeros(3)
-        clues += 0.5 * standing
+        enough = ends.shape[1] >= MIN_STANDING_ENDS and body.skeleton.num_joints >= MIN_BODY_JOINTS
+        standing = _standing_score(positions, ends, size) if enough else np.zeros(3)
+        scores += 0.5 * standing
         if standing.max() > 0.2:
-            said.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
+            reasons.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
         else:
-            said.append("no joint is named as a foot, and most files have Y up")
-    if len(positions) >= FEWEST_FRAMES and body.skeleton.num_joints >= FEWEST_JOINTS:
+            reasons.append("no joint is named as a foot, and most files have Y up")
+    if len(positions) >= MIN_FLOOR_FRAMES and body.skeleton.num_joints >= MIN_BODY_JOINTS:
         sway = positions.min(axis=1).std(axis=0) / size
-        clues += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
-        said.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
-    clues = np.nan_to_num(clues, posinf=0.0, neginf=0.0) + _USUAL_UP
-    up = UP_AXES[int(np.argmax(clues))]
-    return up, f"{up} is up: {', '.join(said)} (from {looked_at})"
+        scores += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
+        reasons.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
+    scores = np.nan_to_num(scores, posinf=0.0, neginf=0.0) + _UP_PRIORS
+    up = UP_AXES[int(np.argmax(scores))]
+    return up, f"{up} is up: {', '.join(reasons)} (from {source})"
 
 
-def _standing(positions: Array, ends: Array, size: float) -> Array:
-    """(3,) along each axis, what share of the ends is at the body's lowest level, less the share at its highest."""
-    every = np.concatenate([positions, ends], axis=1)
-    lowest = ends - every.min(axis=1, keepdims=True) < 0.02 * size
-    highest = every.max(axis=1, keepdims=True) - ends < 0.02 * size
+def _standing_score(positions: Array, ends: Array, size: float) -> Array:
+    """(3,) for each axis, the share of end points at the body's lowest level minus the share at its highest."""
+    points = np.concatenate([positions, ends], axis=1)
+    lowest = ends - points.min(axis=1, keepdims=True) < 0.02 * size
+    highest = points.max(axis=1, keepdims=True) - ends < 0.02 * size
     return lowest.mean(axis=(0, 1)) - highest.mean(axis=(0, 1))
 
 
@@ -212,38 +215,38 @@ def _axis(direction: Array) -> str:
 
 
 def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
-    """The unit in which the body has a likely size."""
+    """The unit that gives the body a likely size, and the reason."""
     sides = np.ptp(positions, axis=1)
     size = float(np.median(sides.max(axis=1)))
     if not np.isfinite(size) or size <= 0.0:
         return UNITS["cm"], "cm: the body has no size to judge by, and most files are in centimetres"
-    if body.skeleton.num_joints < FEWEST_JOINTS:
+    if body.skeleton.num_joints < MIN_BODY_JOINTS:
         name = "m" if size < 5.0 else "cm"
         return UNITS[name], f"{name}: {body.skeleton.num_joints} joints of size {size:.3g} are too few to judge by"
     height = body.height
     if height > 0.0 and np.isfinite(height):
-        if 18.0 < height < 40.0 and {name.casefold() for name in body.skeleton.names} >= _CMU:
+        if 18.0 < height < 40.0 and {name.casefold() for name in body.skeleton.names} >= _CMU_JOINTS:
             unit = UNITS["cmu"]
             return unit, (
                 f"cmu: joints are named as in the CMU database and the body measures {height:.3g} from foot to head "
                 f"along its bones, {height * unit:.3g} m in that database's unit"
             )
-        size, likely, what = height, HUMAN_HEIGHT, "from foot to head along its bones"
+        size, likely, what = height, HUMAN_HEIGHT_METRES, "from foot to head along its bones"
     else:
-        likely, what = CREATURE_SIZE, "along its longest side"
-    name = min(_RARE, key=lambda unit: abs(np.log(size * UNITS[unit] / likely)) + _RARE[unit])
+        likely, what = CREATURE_SIZE_METRES, "along its longest side"
+    name = min(_UNIT_PENALTIES, key=lambda unit: abs(np.log(size * UNITS[unit] / likely)) + _UNIT_PENALTIES[unit])
     return UNITS[name], f"{name}: the body measures {size:.3g} {what}, which makes {size * UNITS[name]:.3g} m"
 
 
 def reference_frame(motion: Motion) -> int | None:
-    """The number of a frame that shows a reference pose and is no part of the movement, or None.
+    """The index of a frame that shows a reference pose and does not belong to the movement, or None.
 
-    CMU's BVH files begin with one: most joints are as in the rest pose, and the pose leaps from it to the next
-    frame far more than it changes anywhere else.
+    CMU's BVH files begin with one: most joints are in the rest pose, and the pose changes far more from it to the next
+    frame than between any other frames.
     """
     if motion.num_frames < 4 or motion.skeleton.num_joints < 2:
         return None
-    early = motion.rotations[: 4 * NUM_SAMPLES]
+    early = motion.rotations[: 4 * NUM_SAMPLED_FRAMES]
     steps = angle_between(early[:-1], early[1:]).mean(axis=1)
     at_rest = float(np.median(angle_between(early[0], motion.skeleton.rest)[1:])) < np.radians(1.0)
     leaps = steps[0] > np.radians(3.0) and steps[0] > 1.2 * steps[1:].max()
@@ -251,7 +254,7 @@ def reference_frame(motion: Motion) -> int | None:
 
 
 def still_tail(motion: Motion) -> int:
-    """How many frames at the end are copies of the one before them."""
+    """The number of frames at the end that are copies of the frame before them."""
     same = np.all(motion.root == motion.root[-1], axis=1)
     changed = np.flatnonzero(~same)
     first = int(changed[-1]) + 1 if len(changed) else 0

@@ -1,4 +1,4 @@
-"""Units of length and up axes: where files differ from the library's metres and Y up."""
+"""Units of length, up axes and frame rates of files. Inside the library everything is in metres with Y up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNITS = {
 
 UP_AXES = ("X", "Y", "Z")
 
-FASTEST = 10_000.0
-"""Frames per second that are asked for at most."""
+MAX_FPS = 10_000.0
+"""The highest frame rate that a user may request."""
 
 _HALF = np.sqrt(0.5)
 
@@ -23,7 +23,7 @@ _WORLD_FROM_FILE = {"X": [_HALF, 0.0, 0.0, _HALF], "Y": [1.0, 0.0, 0.0, 0.0], "Z
 
 
 def parse_unit(text: str) -> float:
-    """Metres in a unit given by name ("cm") or as a number of metres ("0.0254")."""
+    """Metres in a unit, which is a name ("cm") or a number of metres ("0.0254")."""
     if text.lower() in UNITS:
         return UNITS[text.lower()]
     try:
@@ -36,14 +36,14 @@ def parse_unit(text: str) -> float:
 
 
 def parse_up(text: str) -> str:
-    """An up axis: X, Y or Z."""
+    """The up axis X, Y or Z in upper case; raises for other texts."""
     if text.upper() not in UP_AXES:
         raise OptionError(f"Expected an up axis, one of {', '.join(UP_AXES)}; got `{text}`")
     return text.upper()
 
 
 def unit_name(unit: float) -> str:
-    """A unit in words: its name if it has one."""
+    """The name of a unit, or its number of metres if it has no name."""
     for name, metres in UNITS.items():
         if abs(metres - unit) < 1e-4 * metres:
             return name
@@ -51,13 +51,13 @@ def unit_name(unit: float) -> str:
 
 
 def world_from_file(up: str) -> Array:
-    """(4,) the rotation that takes a file's axes, with that axis up, to the library's, with Y up."""
+    """(4,) rotation from a file's world, with that axis up, to the library's world with Y up."""
     return np.array(_WORLD_FROM_FILE[up])
 
 
 def check_fps(fps: float) -> None:
-    """Refuse a rate that no motion has: one too many zeros would fill the memory with frames."""
+    """Refuse an impossible frame rate: a rate that is far too high would fill the memory with frames."""
     if not (np.isfinite(fps) and fps > 0.0):
         raise OptionError(f"Expected frames per second above zero, got {fps:g}")
-    if fps > FASTEST:
-        raise OptionError(f"Expected at most {FASTEST:g} frames per second, got {fps:g}")
+    if fps > MAX_FPS:
+        raise OptionError(f"Expected at most {MAX_FPS:g} frames per second, got {fps:g}")

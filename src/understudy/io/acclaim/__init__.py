@@ -1,4 +1,4 @@
-"""Acclaim: a character in a skeleton file (ASF), and its motions in files of their own (AMC)."""
+"""Acclaim: a character in a skeleton file (ASF), and its motions in separate files (AMC)."""
 
 from understudy.io.clip import Format, loaded_on_use
 

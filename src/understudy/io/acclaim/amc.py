@@ -1,4 +1,4 @@
-"""Acclaim motion files (AMC): joint angles, frame by frame, of a skeleton kept in a file of its own (ASF)."""
+"""Acclaim motion files (AMC): joint angles per frame, for a skeleton in a separate file (ASF)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.acclaim import asf
 from understudy.io.acclaim.text import (
-    LARGEST,
-    TURNS,
+    MAX_NUMBER,
+    ROTATION_CHANNELS,
     AcclaimLayout,
     ChannelColumns,
     angles_of_values,
     build_skeleton,
     find_columns,
-    places_of_values,
+    positions_of_values,
     read_lines,
     to_number,
 )
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.units import unit_name, world_from_file
 
-USUAL_RATE = 120.0
-"""Frames per second of an AMC file that does not say."""
+DEFAULT_FPS = 120.0
+"""Frame rate of an AMC file that gives none."""
 
-SAME_TURN = 1e-10
-"""Radians within which a rotation is still the one that was read, so that its own numbers are written."""
+MAX_ROTATION_CHANGE_RADIANS = 1e-10
+"""A rotation that differs less than this from the one that was read is written with the numbers that were read."""
 
-SAME_PLACE = 1e-9
-"""File units, likewise."""
+MAX_POSITION_CHANGE_UNITS = 1e-9
+"""The same for a coordinate of the root's position, in file units."""
 
-TOLD_TURN = np.deg2rad(0.01)
-"""Radians a bone may be turned out of its freedoms before it is reported."""
+MIN_REPORTED_ERROR_RADIANS = np.deg2rad(0.01)
+"""A larger rotation that a bone's channels cannot express is reported."""
 
-DIGITS = 9
-"""Decimals of a number that was not read from a file."""
+DECIMALS = 9
+"""Decimals of numbers that were not read from a file."""
 
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
@@ -52,21 +52,21 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     Returns:
         What the file does not hold, a sentence each.
     """
-    motion, layout = _checked(clip, options)
+    motion, layout = _check(clip, options)
     figure = build_skeleton(layout, "", clip.unit, clip.up)
     columns = find_columns(layout, figure)
     before = layout.values if layout.values is not None and len(layout.values) == motion.num_frames else None
     values = np.zeros((motion.num_frames, columns.count)) if before is None else before.copy()
-    _fill_turns(values, before, motion, figure, layout, columns)
-    places = unrotate(world_from_file(clip.up), motion.root) / clip.unit - layout.position
-    column, coordinate = columns.move.T
-    moved = np.abs(places[:, coordinate] - values[:, column]) > SAME_PLACE
-    values[:, column] = np.where(moved, np.round(places[:, coordinate], DIGITS), values[:, column])
+    _fill_angles(values, before, motion, figure, layout, columns)
+    positions = unrotate(world_from_file(clip.up), motion.root) / clip.unit - layout.position
+    column, coordinate = columns.translations.T
+    moved = np.abs(positions[:, coordinate] - values[:, column]) > MAX_POSITION_CHANGE_UNITS
+    values[:, column] = np.where(moved, np.round(positions[:, coordinate], DECIMALS), values[:, column])
     _write_text(stream, layout, motion.fps, values + 0.0)
     return tuple(_losses(clip, motion, figure, layout, values))
 
 
-def _checked(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
+def _check(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
     layout, motion = clip.layout, clip.motion
     if not isinstance(layout, AcclaimLayout):
         raise OptionError(
@@ -77,9 +77,9 @@ def _checked(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
         raise OptionError("An AMC file holds a motion, and this clip has none")
     names = ("root", *layout.parents)
     if clip.skeleton.names != names:
-        odd = sorted(set(names) ^ set(clip.skeleton.names))[:3]
+        differing = sorted(set(names) ^ set(clip.skeleton.names))[:3]
         raise OptionError(
-            f"The character's joints are no longer those of its ASF file; they differ in {odd or 'order'}"
+            f"The character's joints are no longer those of its ASF file; they differ in {differing or 'order'}"
         )
     if options.unit is not None and not np.isclose(options.unit, clip.unit, rtol=1e-6):
         raise OptionError(
@@ -90,7 +90,7 @@ def _checked(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
     return motion, layout
 
 
-def _fill_turns(
+def _fill_angles(
     values: Array,
     before: Array | None,
     motion: Motion,
@@ -98,22 +98,24 @@ def _fill_turns(
     layout: AcclaimLayout,
     columns: ChannelColumns,
 ) -> None:
-    """Fill in the angles: the file's own where they still hold, else the nearest to them, else a smooth course."""
-    column, joint, axis = columns.turn.T
-    scale = 180.0 / np.pi if layout.turns_in_degrees else 1.0
+    """Fill in the angles: those that were read if unchanged, else those nearest to them, else smooth curves."""
+    column, joint, axis = columns.rotations.T
+    scale = 180.0 / np.pi if layout.motion_in_degrees else 1.0
     if before is None:
         angles = joint_angle_curves(figure, motion.rotations)
-        values[:, column] = np.round(angles[:, joint, axis] * scale, DIGITS)
+        values[:, column] = np.round(angles[:, joint, axis] * scale, DECIMALS)
         return
     hint = angles_of_values(before, columns, layout, figure.num_joints)
     angles = joint_angles(figure, motion.rotations, near=hint)
-    turned = angle_between(joint_rotations(figure, hint), motion.rotations) > SAME_TURN
-    values[:, column] = np.where(turned[:, joint], np.round(angles[:, joint, axis] * scale, DIGITS), before[:, column])
+    changed = angle_between(joint_rotations(figure, hint), motion.rotations) > MAX_ROTATION_CHANGE_RADIANS
+    values[:, column] = np.where(
+        changed[:, joint], np.round(angles[:, joint, axis] * scale, DECIMALS), before[:, column]
+    )
 
 
 def _write_text(stream: BinaryIO, layout: AcclaimLayout, fps: float, values: Array) -> None:
-    lines = [*layout.comments, ":FULLY-SPECIFIED", ":DEGREES" if layout.turns_in_degrees else ":RADIANS"]
-    if _tells_rate(layout, fps):
+    lines = [*layout.comments, ":FULLY-SPECIFIED", ":DEGREES" if layout.motion_in_degrees else ":RADIANS"]
+    if _writes_rate(layout, fps):
         lines.insert(len(layout.comments), f":SAMPLES-PER-SECOND {fps!r}")
     bounds = np.cumsum([0, *(len(layout.channels(bone)) for bone in layout.motion_lines)]).tolist()
     parts = list(zip(layout.motion_lines, bounds[:-1], bounds[1:], strict=True))
@@ -124,35 +126,37 @@ def _write_text(stream: BinaryIO, layout: AcclaimLayout, fps: float, values: Arr
     stream.write(("\n".join(lines) + "\n").encode())
 
 
-def _tells_rate(layout: AcclaimLayout, fps: float) -> bool:
-    return layout.says_rate or fps != USUAL_RATE
+def _writes_rate(layout: AcclaimLayout, fps: float) -> bool:
+    return layout.has_rate or fps != DEFAULT_FPS
 
 
 def _losses(clip: Clip, motion: Motion, figure: Skeleton, layout: AcclaimLayout, values: Array) -> list[str]:
-    """What is not in the file as it is in the clip."""
+    """Notes on what the file does not hold as it is in the clip."""
     columns = find_columns(layout, figure)
-    told = []
+    notes = []
     written = joint_rotations(figure, angles_of_values(values, columns, layout, figure.num_joints))
-    out = angle_between(written, motion.rotations)
-    for joint in np.flatnonzero(out.max(axis=0) > TOLD_TURN):
-        frame = int(np.argmax(out[:, joint]))
-        freedoms = ", ".join(c for c in layout.channels(figure.names[joint]) if c in TURNS) or "none"
-        told.append(
-            f"Bone `{figure.names[joint]}` is turned up to {np.rad2deg(out[frame, joint]):.3g} degrees out of its"
+    error = angle_between(written, motion.rotations)
+    for joint in np.flatnonzero(error.max(axis=0) > MIN_REPORTED_ERROR_RADIANS):
+        frame = int(np.argmax(error[:, joint]))
+        freedoms = ", ".join(c for c in layout.channels(figure.names[joint]) if c in ROTATION_CHANNELS) or "none"
+        notes.append(
+            f"Bone `{figure.names[joint]}` is rotated up to {np.rad2deg(error[frame, joint]):.3g} degrees out of its"
             f" freedoms ({freedoms}), most in frame {layout.first_frame + frame}; the nearest they allow was written."
         )
     if len(columns.other):
-        told.append("Channels that do not turn a bone were not part of the motion; they are as they were, or zero.")
+        notes.append("Channels that do not rotate a bone are not part of the motion; they are as they were, or zero.")
     if not np.allclose(figure.offsets[1:], clip.skeleton.offsets[1:], atol=1e-6 * clip.unit):
-        told.append("The character's bones are not as long as in the ASF file it was read from, which AMC cannot hold.")
-    if motion.offsets is not None:
-        told.append("The motion changes the lengths of bones, which AMC cannot hold.")
-    if _tells_rate(layout, motion.fps) and not layout.says_rate:
-        told.append(
-            f"The rate of {motion.fps:g} frames per second is in a line `:SAMPLES-PER-SECOND`, which many readers skip:"
-            f" they take AMC files for {USUAL_RATE:g}."
+        notes.append(
+            "The character's bones are not as long as in the ASF file it was read from, which AMC cannot hold."
         )
-    return told
+    if motion.offsets is not None:
+        notes.append("The motion changes the lengths of bones, which AMC cannot hold.")
+    if _writes_rate(layout, motion.fps) and not layout.has_rate:
+        notes.append(
+            f"The rate of {motion.fps:g} frames per second is in a line `:SAMPLES-PER-SECOND`, which many readers skip:"
+            f" they take AMC files for {DEFAULT_FPS:g}."
+        )
+    return notes
 
 
 HINT = "a lenient reading keeps the frames before it"
@@ -163,7 +167,7 @@ Row = tuple[int, list[str]]
 
 @dataclass
 class _Header:
-    """What stands before the first frame."""
+    """The lines before the first frame."""
 
     comments: tuple[str, ...] = ()
     degrees: bool | None = None
@@ -171,11 +175,11 @@ class _Header:
     skeleton: str | None = None
     full: bool = False
     end: int = 0
-    """How many lines it has."""
+    """The number of its lines."""
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
-    """Read a motion together with its skeleton file."""
+    """Read a motion and its skeleton file."""
     lines = read_lines(stream)
     header = _read_header(lines, name)
     figure = _read_skeleton(name, header, options)
@@ -183,11 +187,13 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     body = lines[header.end :]
     if any("#" in line for line in body):
         body = [line.split("#", 1)[0] for line in body]
-    known = {bone.casefold(): bone for bone in ("root", *layout.parents)} | {bone: bone for bone in layout.parents}
-    frames = _read_quickly(body, layout, known)
+    bone_of_word = {bone.casefold(): bone for bone in ("root", *layout.parents)} | {
+        bone: bone for bone in layout.parents
+    }
+    frames = _read_uniform_frames(body, layout, bone_of_word)
     if frames is None:
         rows = [(number, words) for number, line in enumerate(body, start=header.end + 1) if (words := line.split())]
-        frames = _read_line_by_line(rows, layout, known, name, options.lenient)
+        frames = _read_line_by_line(rows, layout, bone_of_word, name, options.lenient)
     order, values, first, dropped = frames
     values.setflags(write=False)
     layout = replace(
@@ -197,11 +203,11 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         first_frame=first,
         motion_degrees=header.degrees,
         comments=header.comments,
-        says_rate=header.fps is not None,
+        has_rate=header.fps is not None,
     )
     return replace(
         figure,
-        motion=_motion(figure, layout, values, header.fps or USUAL_RATE, name),
+        motion=_motion(figure, layout, values, header.fps or DEFAULT_FPS, name),
         format="amc",
         notes=(*figure.notes, *_notes(header, layout)),
         dropped=(*figure.dropped, *dropped),
@@ -212,11 +218,11 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
 def _motion(figure: Clip, layout: AcclaimLayout, values: Array, fps: float, name: str) -> Motion:
     columns = find_columns(layout, figure.skeleton)
     angles = angles_of_values(values, columns, layout, figure.skeleton.num_joints)
-    places = places_of_values(values, columns, layout)
+    positions = positions_of_values(values, columns, layout)
     return Motion(
         skeleton=figure.skeleton,
         fps=fps,
-        root=rotate(world_from_file(figure.up), places * figure.unit),
+        root=rotate(world_from_file(figure.up), positions * figure.unit),
         rotations=joint_rotations(figure.skeleton, angles),
         name=Path(name).stem,
     )
@@ -225,7 +231,7 @@ def _motion(figure: Clip, layout: AcclaimLayout, values: Array, fps: float, name
 def _notes(header: _Header, layout: AcclaimLayout) -> list[str]:
     notes = []
     if header.fps is None:
-        notes.append(f"The file gives no frame rate; {USUAL_RATE:g} frames per second are assumed.")
+        notes.append(f"The file gives no frame rate; {DEFAULT_FPS:g} frames per second are assumed.")
     if header.degrees is None:
         unit = "degrees" if layout.degrees else "radians"
         notes.append(f"The file does not say what its angles are; {unit} are assumed, as in the skeleton file.")
@@ -257,7 +263,7 @@ def _read_keyword(words: list[str], header: _Header, name: str, line: int) -> No
         header.full = True
     elif keyword == ":samples-per-second":
         rate = to_number(words[1]) if len(words) > 1 else None
-        if rate is None or not 0.0 < rate < LARGEST:
+        if rate is None or not 0.0 < rate < MAX_NUMBER:
             raise FileError(name, line, "expected a number of samples per second above zero")
         header.fps = rate
     elif keyword == ":asf-file" and len(words) > 1:
@@ -265,7 +271,7 @@ def _read_keyword(words: list[str], header: _Header, name: str, line: int) -> No
 
 
 def _read_skeleton(name: str, header: _Header, options: ReadOptions) -> Clip:
-    path = options.skeleton or _beside(Path(name), header)
+    path = options.skeleton or _find_skeleton_file(Path(name), header)
     if path is None:
         raise FileError(
             name, None, "its skeleton file was not found beside it", hint="name the skeleton: --skeleton FILE.asf"
@@ -279,34 +285,34 @@ def _read_skeleton(name: str, header: _Header, options: ReadOptions) -> Clip:
         return asf.read(stream, str(path), options)
 
 
-def _beside(path: Path, header: _Header) -> str | None:
-    """The skeleton beside a motion: the one it names, of its name, of its subject (02 of 02_01), or the only one."""
+def _find_skeleton_file(path: Path, header: _Header) -> str | None:
+    """The skeleton file in the folder: the one the motion names, one of its name or subject (02), or the only one."""
     wanted = [path.stem, path.stem.rpartition("_")[0]]
     if header.skeleton:
         wanted.insert(0, Path(header.skeleton.replace("\\", "/")).stem)
     try:
-        found = sorted(entry for entry in path.parent.iterdir() if entry.suffix.lower() == ".asf")
+        files = sorted(entry for entry in path.parent.iterdir() if entry.suffix.lower() == ".asf")
     except OSError:
         return None
-    stems = {entry.stem.casefold(): entry for entry in found}
+    stems = {entry.stem.casefold(): entry for entry in files}
     for stem in wanted:
         if stem and stem.casefold() in stems:
             return str(stems[stem.casefold()])
-    return str(found[0]) if len(found) == 1 else None
+    return str(files[0]) if len(files) == 1 else None
 
 
 _Frames = tuple[tuple[str, ...], Array, int, list[str]]
 """The bones of a frame in order, the numbers (F, C), the first frame's number, and what was dropped."""
 
 
-def _read_quickly(lines: list[str], layout: AcclaimLayout, known: dict[str, str]) -> _Frames | None:
-    """All frames at once if every one is laid out as the first and all is well, else None."""
+def _read_uniform_frames(lines: list[str], layout: AcclaimLayout, bone_of_word: dict[str, str]) -> _Frames | None:
+    """All frames at once, if every frame has the layout of the first and there is no error; else None."""
     rows = [words for line in lines if (words := line.split())]
     period = next((k for k in range(1, len(rows)) if _is_frame(rows[k])), len(rows))
     if len(rows) % period or not _is_frame(rows[0]):
         return None
-    order = tuple(_bone(words[0], known) for words in rows[1:period])
-    if len(set(order)) < len(order) or "" in order or not set(_needed(layout)) <= set(order):
+    order = tuple(_bone(words[0], bone_of_word) for words in rows[1:period])
+    if len(set(order)) < len(order) or "" in order or not set(_required_bones(layout)) <= set(order):
         return None
     heads = [words[0] for words in rows]
     counts = [len(words) for words in rows]
@@ -322,17 +328,17 @@ def _read_quickly(lines: list[str], layout: AcclaimLayout, known: dict[str, str]
         values = np.array(list(map(float, flat)))
     except ValueError:
         return None
-    if frames != list(range(frames[0], frames[0] + num_frames)) or not np.all(np.abs(values) < LARGEST):
+    if frames != list(range(frames[0], frames[0] + num_frames)) or not np.all(np.abs(values) < MAX_NUMBER):
         return None
-    # Python reads `1_000` as a number; no AMC means it.
+    # Python reads `1_000` as a number, but AMC does not allow it.
     if "_" in "".join(flat):
         return None
     return order, values.reshape(num_frames, -1), frames[0], []
 
 
-def _bone(word: str, known: dict[str, str]) -> str:
-    """The bone a line begins with, spelled as in the skeleton file, or else in another case; empty if there is none."""
-    return known.get(word) or known.get(word.casefold(), "")
+def _bone(word: str, bone_of_word: dict[str, str]) -> str:
+    """The bone at the start of a line, in the skeleton file's spelling; case may differ. Empty if there is none."""
+    return bone_of_word.get(word) or bone_of_word.get(word.casefold(), "")
 
 
 def _is_frame(words: list[str]) -> bool:
@@ -340,19 +346,19 @@ def _is_frame(words: list[str]) -> bool:
     return len(words) == 1 and words[0].isdecimal() and len(words[0]) < 16
 
 
-def _needed(layout: AcclaimLayout) -> tuple[str, ...]:
+def _required_bones(layout: AcclaimLayout) -> tuple[str, ...]:
     """The bones that every frame must have."""
     return ("root", *(bone.name for bone in layout.bones if bone.dof))
 
 
 def _read_line_by_line(
-    rows: list[Row], layout: AcclaimLayout, known: dict[str, str], name: str, lenient: bool
+    rows: list[Row], layout: AcclaimLayout, bone_of_word: dict[str, str], name: str, lenient: bool
 ) -> _Frames:
-    """Frame after frame, to find the line of what is wrong, or with frames that are each laid out their own way."""
+    """Read frame by frame. This finds the line of an error, and allows frames with different layouts."""
     starts = [k for k, (_, words) in enumerate(rows) if _is_frame(words)]
     if not starts or starts[0] != 0:
-        found = " ".join(rows[0][1])[:40]
-        raise FileError(name, rows[0][0], f"expected the number of the first frame; found `{found}`")
+        text = " ".join(rows[0][1])[:40]
+        raise FileError(name, rows[0][0], f"expected the number of the first frame; found `{text}`")
     frames: list[dict[str, list[float]]] = []
     dropped: list[str] = []
     first = int(rows[0][1][0])
@@ -360,7 +366,7 @@ def _read_line_by_line(
         try:
             if (number := int(rows[start][1][0])) != first + k:
                 raise FileError(name, rows[start][0], f"expected frame {first + k}; found frame {number}", hint=HINT)
-            frames.append(_read_frame(rows[start:end], layout, known, name, last=end == len(rows)))
+            frames.append(_read_frame(rows[start:end], layout, bone_of_word, name, last=end == len(rows)))
         except FileError as error:
             if not lenient or not frames:
                 raise
@@ -373,32 +379,32 @@ def _read_line_by_line(
 
 
 def _read_frame(
-    rows: list[Row], layout: AcclaimLayout, known: dict[str, str], name: str, *, last: bool
+    rows: list[Row], layout: AcclaimLayout, bone_of_word: dict[str, str], name: str, *, last: bool
 ) -> dict[str, list[float]]:
-    """The numbers of a frame's bones; its rows begin with its number."""
-    found: dict[str, list[float]] = {}
+    """The numbers of a frame by bone. The first row holds the frame's number."""
+    numbers: dict[str, list[float]] = {}
     number = rows[0][1][0]
     for line, words in rows[1:]:
-        bone = _bone(words[0], known)
+        bone = _bone(words[0], bone_of_word)
         if not bone:
-            nearest = nearest_names(words[0], dict.fromkeys(known.values()))
+            nearest = nearest_names(words[0], dict.fromkeys(bone_of_word.values()))
             raise FileError(name, line, f"`{words[0][:40]}` is not a bone of the skeleton; {nearest}", hint=HINT)
-        if bone in found:
+        if bone in numbers:
             raise FileError(name, line, f"bone `{bone}` stands twice in frame {number}", hint=HINT)
         channels = layout.channels(bone)
         if len(words) - 1 != len(channels):
             wanted = f"{len(channels)} ({', '.join(channels)})" if channels else "none"
             problem = f"expected the numbers of bone `{bone}`, {wanted}; found {len(words) - 1}"
             raise FileError(name, line, problem, hint=HINT)
-        found[bone] = []
+        numbers[bone] = []
         for word in words[1:]:
             value = to_number(word)
-            if value is None or not abs(value) < LARGEST:
+            if value is None or not abs(value) < MAX_NUMBER:
                 raise FileError(name, line, f"expected a number of bone `{bone}`; found `{word[:40]}`", hint=HINT)
-            found[bone].append(value)
-    missing = [bone for bone in _needed(layout) if bone not in found]
+            numbers[bone].append(value)
+    missing = [bone for bone in _required_bones(layout) if bone not in numbers]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         problem = f"frame {number} has no line for bone `{missing[0]}`{more}"
         raise FileError(name, rows[-1][0], f"the file ends early: {problem}" if last else problem, hint=HINT)
-    return found
+    return numbers

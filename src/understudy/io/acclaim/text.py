@@ -1,20 +1,20 @@
-"""What Acclaim's skeleton (ASF) and motion (AMC) files share: the bones as the files count them, and their meaning.
+"""Text and meaning of Acclaim's skeleton (ASF) and motion (AMC) files: sections, bones, channels and their columns.
 
 Sources: Acclaim Skeleton File Definition V1.10 (M. Schafer, 1994 and 1995) and Vicon's "Acclaim Format - ASF line
-details". What they say, and the CMU files bear out:
+details". The CMU files confirm what they say:
 
-- A bone starts where its parent ends. Its direction is given in the axes of the whole figure, in the base pose.
-- `axis x y z XYZ` is the orientation C of the frame a bone's angles are counted in: about the figure's fixed axes,
-  the first named first, so `C = Rz Ry Rx` for XYZ.
-- Turns apply about the fixed axes of that frame in the order listed, as Vicon says of the root's `order`, so
-  `dof rx ry rz` is `C Rz Ry Rx C^-1`, and the last one listed is our joint's first axis. CMU's files list x before y
-  before z everywhere, which bears this out for that order only; others rest on the description.
+- A bone starts where its parent ends. Its direction is in the axes of the whole figure, in the base pose.
+- `axis x y z XYZ` is the orientation C of the frame of a bone's angles: rotations about the figure's fixed axes, the
+  first named first, so `C = Rz Ry Rx` for XYZ.
+- Rotations apply about the fixed axes of that frame in the order listed, as Vicon says of the root's `order`. So
+  `dof rx ry rz` is `C Rz Ry Rx C^-1`, and the last one listed is our joint's first axis. CMU's files always list x
+  before y before z, so they confirm this for that order only.
 - `units length` is a multiplier between the file's lengths and inches: one file unit is `1 / length` inches (CMU's
   0.45 gives 5.644 cm).
 - Parentheses and commas are space, `#` begins a comment, and keywords may be of any case.
 
-Where programs differ, as Vicon warns, is the root's preset position and orientation (zero in all CMU files). Here they
-place and turn the figure before the motion moves it about the fixed axes: position p + t, rotation R C.
+Vicon warns that programs differ in the root's preset position and orientation (zero in all CMU files). Here they apply
+before the motion, which then moves the figure about the fixed axes: position p + t, rotation R C.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from understudy.io.units import world_from_file
 
 AXIS_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 
-LARGEST = 1e12
-"""No length or angle of a character is larger; what is has been damaged."""
+MAX_NUMBER = 1e12
+"""A larger length or angle counts as damage."""
 
 
 def read_lines(stream: BinaryIO) -> list[str]:
-    """The lines of a text file, whatever ends them and however it is encoded."""
+    """The lines of a text file with any line ending, in UTF-8 or Latin-1."""
     data = stream.read()
     try:
         text = data.decode("utf-8-sig")
@@ -48,7 +48,7 @@ def read_lines(stream: BinaryIO) -> list[str]:
 
 
 def to_number(word: str) -> float | None:
-    """The number a word stands for, infinite or NaN included; None where it is none."""
+    """The number in a word, which may be infinite or NaN; None if it is no number."""
     try:
         return None if "_" in word else float(word)
     except ValueError:
@@ -57,32 +57,32 @@ def to_number(word: str) -> float | None:
 
 @dataclass
 class Section:
-    """The words of a section, taken one after the other."""
+    """The words of a section, read one after another."""
 
     file: str
     keyword: str
     line: int
-    """Where the section, and from then on the last word taken, stands."""
+    """The line of the last word that was taken; of the section's start before that."""
     words: list[tuple[str, int]] = field(default_factory=list)
     """Words and their lines; commas and parentheses count as space [ASF V1.10]."""
     first_line: str = ""
-    """What follows the keyword in its line."""
+    """The text after the keyword in its line."""
     lines: list[str] = field(default_factory=list)
     """The lines after the first, without comments."""
     _next: int = 0
 
     def add(self, text: str, line: int) -> None:
-        """Take in a line without its comment."""
+        """Add a line, from which the comment is already removed."""
         if line > self.line:
             self.lines.append(text)
         self.words += [(word, line) for word in re.sub(r"[(),]", " ", text).split()]
 
     def peek(self) -> str | None:
-        """The next word, left where it is; None at the section's end."""
+        """The next word without taking it; None at the section's end."""
         return self.words[self._next][0] if self._next < len(self.words) else None
 
     def take(self, expected: str) -> str:
-        """The next word."""
+        """Take the next word."""
         if self._next >= len(self.words):
             self.fail(f"section `:{self.keyword}` ends where {expected} was expected")
         word, self.line = self.words[self._next]
@@ -90,60 +90,60 @@ class Section:
         return word
 
     def rest_of_line(self) -> list[str]:
-        """The words left in the line of the last word taken."""
+        """Take the remaining words in the line of the last word taken."""
         start = self._next
         while self._next < len(self.words) and self.words[self._next][1] == self.line:
             self._next += 1
         return [word for word, _ in self.words[start : self._next]]
 
     def number(self, expected: str) -> float:
-        """The next word, a finite number."""
+        """Take the next word, which must be a finite number."""
         word = self.take(expected)
         value = to_number(word)
-        if value is None or not abs(value) < LARGEST:
+        if value is None or not abs(value) < MAX_NUMBER:
             self.fail(f"expected {expected}, a number; found `{word}`")
         return value
 
     def three(self, expected: str) -> tuple[float, float, float]:
-        """The next three words, numbers."""
+        """Take three numbers."""
         return self.number(expected), self.number(expected), self.number(expected)
 
     def axis_order(self, expected: str) -> str:
-        """The next word, an order of three axes."""
+        """Take the next word, which must be an order of three axes."""
         word = self.take(expected)
         if word.upper() not in AXIS_ORDERS:
             self.fail(f"expected {expected}, one of {', '.join(AXIS_ORDERS)}; found `{word}`")
         return word.upper()
 
-    def channels(self, known: tuple[str, ...], until: tuple[str, ...], whose: str) -> tuple[str, ...]:
-        """The next words up to one that ends them, channels, in lower case."""
-        found: list[str] = []
+    def channels(self, allowed: tuple[str, ...], until: tuple[str, ...], whose: str) -> tuple[str, ...]:
+        """Take channels up to a word of `until`; returns them in lower case."""
+        channels: list[str] = []
         while (word := self.peek()) is not None and word.lower() not in until:
             self.take("a channel")
-            if word.lower() not in known:
-                self.fail(f"{whose} has a channel `{word}`; known: {', '.join(known)}")
-            if word.lower() in found:
+            if word.lower() not in allowed:
+                self.fail(f"{whose} has a channel `{word}`; known: {', '.join(allowed)}")
+            if word.lower() in channels:
                 self.fail(f"{whose} names its channel `{word}` twice")
-            found.append(word.lower())
-        return tuple(found)
+            channels.append(word.lower())
+        return tuple(channels)
 
     def limits(self) -> tuple[float, ...]:
-        """The next words that are numbers; infinite ones are no limit."""
-        found: list[float] = []
+        """Take the next words as long as they are numbers. An infinite number means no limit."""
+        limits: list[float] = []
         while (value := to_number(self.peek() or "")) is not None:
             self.take("a limit")
             if np.isnan(value):
                 self.fail("a limit is not a number: `nan`")
-            found.append(value)
-        return tuple(found)
+            limits.append(value)
+        return tuple(limits)
 
     def fail(self, problem: str, *, line: int | None = None, hint: str = "") -> NoReturn:
-        """An error at the last word taken, or at another line."""
+        """Raise an error at the last word taken, or at another line."""
         raise FileError(self.file, line or self.line, problem, hint=hint)
 
 
 def split_sections(lines: list[str], file: str) -> dict[str, Section]:
-    """The sections by keyword, lower case, in the file's order."""
+    """The sections by lower-case keyword, in the file's order."""
     sections: dict[str, Section] = {}
     starts: dict[str, int] = {}
     section: Section | None = None
@@ -168,21 +168,21 @@ def split_sections(lines: list[str], file: str) -> dict[str, Section]:
     return sections
 
 
-INCH = 0.0254
+INCH_METRES = 0.0254
 
-TURNS = ("rx", "ry", "rz")
+ROTATION_CHANNELS = ("rx", "ry", "rz")
 
-MOVES = ("tx", "ty", "tz")
+TRANSLATION_CHANNELS = ("tx", "ty", "tz")
 
-STRETCH = "l"
+LENGTH_CHANNEL = "l"
 
-KINDS = (JointKind.FIXED, JointKind.HINGE, JointKind.UNIVERSAL, JointKind.BALL)
-"""A bone's kind by its number of turns."""
+KIND_BY_NUM_ROTATIONS = (JointKind.FIXED, JointKind.HINGE, JointKind.UNIVERSAL, JointKind.BALL)
+"""A joint's kind by its number of rotation channels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bone:
-    """A bone as an ASF file gives it, in the file's own numbers."""
+    """A bone of an ASF file, with the file's own numbers."""
 
     name: str
     direction: tuple[float, float, float]
@@ -193,29 +193,29 @@ class Bone:
     dof: tuple[str, ...] = ()
     """The channels of an AMC line, lower case, in the file's order."""
     limits: tuple[tuple[float, float], ...] = ()
-    """Least and greatest value of each channel, in the order of `dof`; empty if the file gives none."""
+    """Smallest and largest value of each channel, in the order of `dof`; empty if the file gives none."""
     extras: tuple[tuple[str, str], ...] = ()
-    """Properties that are only kept: `id`, `bodymass`, `cofmass`."""
+    """Properties that are kept but not used: `id`, `bodymass`, `cofmass`."""
 
     @property
-    def turns(self) -> tuple[str, ...]:
+    def rotation_channels(self) -> tuple[str, ...]:
         """The channels that are angles."""
-        return tuple(channel for channel in self.dof if channel in TURNS)
+        return tuple(channel for channel in self.dof if channel in ROTATION_CHANNELS)
 
     @property
     def vector(self) -> Array:
-        """(3,) from the bone's start to its end, file units."""
+        """(3,) vector from the bone's start to its end, file units."""
         return np.array(self.direction) * self.length
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AcclaimLayout:
-    """A skeleton and motion file as they stand, to write the same again."""
+    """The contents of a skeleton and motion file, kept to write the same files again."""
 
     bones: tuple[Bone, ...]
     """In the file's order."""
     parents: dict[str, str]
-    """The parent of each bone, in the order of the hierarchy from the root down."""
+    """The parent of each bone, in depth-first order from the root."""
     order: tuple[str, ...]
     """The root's channels, lower case."""
     root_axis: str = "XYZ"
@@ -224,45 +224,45 @@ class AcclaimLayout:
     degrees: bool = True
     """Whether the skeleton file's angles are degrees."""
     length: float | None = None
-    """The skeleton file's unit of length: one is `1 / length` inches; None where it gives none."""
+    """The skeleton file's unit of length is `1 / length` inches; None if the file gives none."""
     mass: float | None = None
-    """Its unit of mass."""
+    """The skeleton file's unit of mass."""
     documentation: tuple[str, ...] = ()
-    """Its remarks, line by line."""
+    """The lines of the skeleton file's documentation section."""
     lines: tuple[str, ...] = ()
-    """The bones of an AMC frame in their order; empty before a motion was read."""
+    """The bones of an AMC frame in the file's order; empty if no motion was read."""
     motion_degrees: bool | None = None
-    """Whether the motion's angles are degrees; None where it does not say: as the skeleton file."""
+    """Whether the motion's angles are degrees; None if the motion file does not say."""
     comments: tuple[str, ...] = ()
-    """The motion file's opening comments."""
-    says_rate: bool = False
+    """The comments at the start of the motion file."""
+    has_rate: bool = False
     """Whether the motion file gives its frames per second."""
     first_frame: int = 1
     values: Array | None = None
-    """(F, C) the motion file's numbers, line after line."""
+    """(F, C) the motion file's numbers, in the order of its lines."""
 
     def channels(self, bone: str) -> tuple[str, ...]:
-        """The channels of a bone's line, the root's included."""
+        """The channels of the line of a bone or of the root."""
         return self.order if bone == "root" else next(b.dof for b in self.bones if b.name == bone)
 
     @property
-    def turns_in_degrees(self) -> bool:
+    def motion_in_degrees(self) -> bool:
         """Whether the motion file's angles are degrees."""
         return self.degrees if self.motion_degrees is None else self.motion_degrees
 
     @property
     def motion_lines(self) -> tuple[str, ...]:
-        """The lines of a motion frame: as read, else the root and every bone that moves."""
+        """The bones of a motion frame: as read, else the root and every bone with channels."""
         return self.lines or ("root", *(bone.name for bone in self.bones if bone.dof))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChannelColumns:
-    """Where the numbers of a motion frame go."""
+    """The meaning of the columns of a motion frame."""
 
-    move: np.ndarray
-    """(M, 2) column and coordinate of the root's place."""
-    turn: np.ndarray
+    translations: np.ndarray
+    """(M, 2) column and coordinate of the root's position."""
+    rotations: np.ndarray
     """(N, 3) column, joint and axis of each angle."""
     other: tuple[int, ...]
     """Columns of channels that are not read."""
@@ -270,54 +270,55 @@ class ChannelColumns:
 
 
 def find_columns(layout: AcclaimLayout, skeleton: Skeleton) -> ChannelColumns:
-    """The meaning of the columns of a motion frame, line after line."""
-    move, turn, other = [], [], []
+    """Find the meaning of the columns of a motion frame, in the order of its lines."""
+    translations, rotations, other = [], [], []
     column = 0
     for name in layout.motion_lines:
         channels = layout.channels(name)
-        turns = [channel for channel in channels if channel in TURNS]
+        rotation_channels = [channel for channel in channels if channel in ROTATION_CHANNELS]
         for channel in channels:
-            if channel in TURNS:
-                turn.append((column, skeleton.index[name], len(turns) - 1 - turns.index(channel)))
-            elif channel in MOVES and name == "root":
-                move.append((column, MOVES.index(channel)))
+            if channel in ROTATION_CHANNELS:
+                axis = len(rotation_channels) - 1 - rotation_channels.index(channel)
+                rotations.append((column, skeleton.index[name], axis))
+            elif channel in TRANSLATION_CHANNELS and name == "root":
+                translations.append((column, TRANSLATION_CHANNELS.index(channel)))
             else:
                 other.append(column)
             column += 1
     return ChannelColumns(
-        move=np.array(move, dtype=np.intp).reshape(-1, 2),
-        turn=np.array(turn, dtype=np.intp).reshape(-1, 3),
+        translations=np.array(translations, dtype=np.intp).reshape(-1, 2),
+        rotations=np.array(rotations, dtype=np.intp).reshape(-1, 3),
         other=tuple(other),
         count=column,
     )
 
 
 def angles_of_values(values: Array, columns: ChannelColumns, layout: AcclaimLayout, num_joints: int) -> Array:
-    """(F, J, 3) radians, about the joints' axes, of a motion file's numbers (F, C)."""
+    """(F, J, 3) joint angles in radians from a motion file's numbers (F, C)."""
     angles = np.zeros((len(values), num_joints, 3))
-    column, joint, axis = columns.turn.T
-    angles[:, joint, axis] = np.deg2rad(values[:, column]) if layout.turns_in_degrees else values[:, column]
+    column, joint, axis = columns.rotations.T
+    angles[:, joint, axis] = np.deg2rad(values[:, column]) if layout.motion_in_degrees else values[:, column]
     return angles
 
 
-def places_of_values(values: Array, columns: ChannelColumns, layout: AcclaimLayout) -> Array:
-    """(F, 3) where the root is, file units and axes, of a motion file's numbers (F, C)."""
-    places = np.tile(np.array(layout.position, float), (len(values), 1))
-    column, coordinate = columns.move.T
-    places[:, coordinate] += values[:, column]
-    return places
+def positions_of_values(values: Array, columns: ChannelColumns, layout: AcclaimLayout) -> Array:
+    """(F, 3) root positions in the file's unit and axes, from a motion file's numbers (F, C)."""
+    positions = np.tile(np.array(layout.position, float), (len(values), 1))
+    column, coordinate = columns.translations.T
+    positions[:, coordinate] += values[:, column]
+    return positions
 
 
 def orientation_of(angles: tuple[float, float, float], order: str, degrees: bool) -> Array:
-    """(4,) the rotation of angles about fixed axes, the first named first."""
+    """(4,) rotation from angles about fixed axes, the first named first."""
     radians = np.deg2rad(angles) if degrees else np.array(angles)
-    # Angles are listed x, y, z whatever the order; turns about fixed axes are turns about moving ones in reverse.
-    chosen = [radians["XYZ".index(axis)] for axis in order]
-    return from_euler(chosen[::-1], order[::-1])
+    # Angles are always listed x, y, z. Rotations about fixed axes equal rotations about moving axes in reverse order.
+    ordered = [radians["XYZ".index(axis)] for axis in order]
+    return from_euler(ordered[::-1], order[::-1])
 
 
 def build_skeleton(layout: AcclaimLayout, name: str, unit: float, up: str) -> Skeleton:
-    """The skeleton of an Acclaim file: a joint where each bone starts, named after it, and end points at the leaves."""
+    """The skeleton of an Acclaim file: a joint at the start of each bone, named after it, and end points at leaves."""
     bones = {bone.name: bone for bone in layout.bones}
     names = ["root", *layout.parents]
     count = len(names)
@@ -327,20 +328,20 @@ def build_skeleton(layout: AcclaimLayout, name: str, unit: float, up: str) -> Sk
     limits = np.tile([-np.inf, np.inf], (count, 3, 1))
     rest = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     offsets[0], rest[0] = rotate(world, np.array(layout.position) * unit), multiply(world, preset)
-    turns = [channel for channel in layout.order if channel in TURNS]
-    turns_of_root = turns[::-1] + [channel for channel in TURNS if channel not in turns]
-    axes[0] = rotate(conjugate(preset), np.eye(3)[[TURNS.index(channel) for channel in turns_of_root]])
+    used = [channel for channel in layout.order if channel in ROTATION_CHANNELS]
+    root_channels = used[::-1] + [channel for channel in ROTATION_CHANNELS if channel not in used]
+    axes[0] = rotate(conjugate(preset), np.eye(3)[[ROTATION_CHANNELS.index(channel) for channel in root_channels]])
     kinds = [JointKind.FREE]
     for joint, (name_, parent) in enumerate(layout.parents.items(), start=1):
         bone = bones[name_]
         offsets[joint] = bones[parent].vector * unit if parent != "root" else 0.0
         frame = orientation_of(bone.axis, bone.order, layout.degrees)
-        for k, channel in enumerate(reversed(bone.turns)):
-            axes[joint, k] = rotate(frame, np.eye(3)[TURNS.index(channel)])
+        for k, channel in enumerate(reversed(bone.rotation_channels)):
+            axes[joint, k] = rotate(frame, np.eye(3)[ROTATION_CHANNELS.index(channel)])
             if bone.limits:
                 pair = np.sort(bone.limits[bone.dof.index(channel)])
                 limits[joint, k] = np.deg2rad(pair) if layout.degrees else pair
-        kinds.append(KINDS[len(bone.turns)])
+        kinds.append(KIND_BY_NUM_ROTATIONS[len(bone.rotation_channels)])
     leaves = [bone for bone in names[1:] if bone not in layout.parents.values()]
     return Skeleton(
         names=tuple(names),

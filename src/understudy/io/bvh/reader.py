@@ -1,7 +1,7 @@
-"""BVH, the Biovision hierarchy: joints with offsets and channels, then one row of numbers a frame.
+"""BVH, the Biovision hierarchy: joints with offsets and channels, then one row of numbers per frame.
 
-A BVH file says neither its unit nor which way is up: both are guessed from the body (`guess.py`) unless given. Angles
-are kept as the file has them beside the rotations, so that what is written back is the same file.
+A BVH file gives neither its unit nor its up axis. Both are guessed from the body (`guess.py`) unless the user gives
+them. The file's angles are kept besides the rotations, so that the writer can write the same file back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from understudy.io.clip import Clip, ReadOptions
 from understudy.io.guess import guess, reference_frame, still_tail
 from understudy.io.units import world_from_file
 
-BLOCK = 1 << 18
-"""Characters worked on at a time, so that the intermediate arrays stay in the processor's cache."""
+BLOCK_CHARACTERS = 1 << 18
+"""Characters parsed at a time, so that the intermediate arrays stay in the processor's cache."""
 
 Words = np.ndarray
 
@@ -38,10 +38,10 @@ _HIGH = np.uint64(0x8080808080808080)
 _TOO_BIG = np.uint64(0x7676767676767676)
 
 _FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
-"""By n: a mask for the first n characters of a word."""
+"""At index n: a mask for the first n characters of an 8-byte word."""
 
 _LAST = np.array([((1 << 64) - 1) ^ ((1 << 8 * (8 - n)) - 1) for n in range(9)], np.uint64)
-"""By n: a mask for the last n characters of a word."""
+"""At index n: a mask for the last n characters of an 8-byte word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,41 +51,41 @@ class Damage:
     line: int
     """Counted from 0 at the start of the block."""
     row: int
-    """How many whole rows came before."""
+    """The number of complete rows before it."""
     problem: str
     extra: bool = False
-    """The row is one too many, and otherwise not looked at."""
+    """Whether the row is one too many; then it is not examined further."""
 
 
-def read_rows(data: bytes, width: int, most: int, start: int = 0) -> tuple[Array, Damage | None]:
-    """Rows of numbers, one a line, blank lines skipped, up to the first damage.
+def read_rows(data: bytes, width: int, max_rows: int, start: int = 0) -> tuple[Array, Damage | None]:
+    """Rows of numbers, one per line, up to the first damage. Blank lines are skipped.
 
     Args:
-        data: Text in ASCII, lines ended by a line feed.
-        width: How many numbers stand in a row.
-        most: How many rows there should be at most; the next one counts as damage.
-        start: Where in the text the rows begin.
+        data: ASCII text with line feeds.
+        width: The number of values in a row.
+        max_rows: The largest allowed number of rows; one more counts as damage.
+        start: The start of the rows in the text.
 
     Returns:
-        (R, width) the whole rows, and what stopped the reading, if anything did.
+        (R, width) the complete rows, and the damage that stopped the reading, if any.
     """
-    # A number takes two characters at least, so what a file promises never decides how much memory is taken.
-    rows = np.empty((min(most, (len(data) - start) // (2 * width) + 1), width))
+    # A number takes at least two characters. This bounds the memory by the file's size, not by its frame count.
+    rows = np.empty((min(max_rows, (len(data) - start) // (2 * width) + 1), width))
     done = line = 0
     while start < len(data):
-        stop = len(data) if start + BLOCK >= len(data) else data.find(b"\n", start + BLOCK) + 1
+        stop = len(data) if start + BLOCK_CHARACTERS >= len(data) else data.find(b"\n", start + BLOCK_CHARACTERS) + 1
         stop = stop or len(data)
         values, counts, problem = _read_block(data[start:stop], width)
-        found = len(values)
-        if done + found > most:
-            bad = int(np.flatnonzero(counts)[most - done])
-            rows[done:most] = values[: most - done]
-            return rows[:most], Damage(line=line + bad, row=most, problem="", extra=True)
-        rows[done : done + found] = values
-        done += found
+        count = len(values)
+        if done + count > max_rows:
+            bad = int(np.flatnonzero(counts)[max_rows - done])
+            rows[done:max_rows] = values[: max_rows - done]
+            return rows[:max_rows], Damage(line=line + bad, row=max_rows, problem="", extra=True)
+        rows[done : done + count] = values
+        done += count
         if problem is not None:
             bad, text = problem
-            extra = done == most
+            extra = done == max_rows
             return rows[:done], Damage(line=line + bad, row=done, problem=text, extra=extra)
         line += len(counts)
         start = stop
@@ -93,7 +93,7 @@ def read_rows(data: bytes, width: int, most: int, start: int = 0) -> tuple[Array
 
 
 def _read_block(block: bytes, width: int) -> tuple[Array, np.ndarray, tuple[int, str] | None]:
-    """The whole rows of some lines, how many numbers stand in each line, and the first bad line with its fault."""
+    """The complete rows of some lines, the count of numbers in each line, and the first bad line with its fault."""
     text = _PAD + block + _PAD
     raw = np.frombuffer(text, np.uint8)
     space = raw <= 32
@@ -110,9 +110,9 @@ def _read_block(block: bytes, width: int) -> tuple[Array, np.ndarray, tuple[int,
         bad = int(wrong[0])
         usable = int(counts[:bad].sum())
         problem = (bad, f"has {counts[bad]} values; expected {width}, one for each channel")
-        junk = _first_junk(text, starts[usable : usable + counts[bad]], ends[usable : usable + counts[bad]])
-        if junk is not None:
-            problem = (bad, junk)
+        token_fault = _first_fault(text, starts[usable : usable + counts[bad]], ends[usable : usable + counts[bad]])
+        if token_fault is not None:
+            problem = (bad, token_fault)
     values, fault = _numbers(text, raw, starts[:usable], ends[:usable])
     if fault is not None:
         number, description = fault
@@ -123,23 +123,24 @@ def _read_block(block: bytes, width: int) -> tuple[Array, np.ndarray, tuple[int,
 
 
 def _numbers(text: bytes, raw: np.ndarray, starts: Words, ends: Words) -> tuple[Array, tuple[int, str] | None]:
-    """The numbers between starts and ends, and the first that is none, with what it is."""
+    """The numbers between starts and ends, and the index and fault of the first that is not a number."""
     if len(starts) == 0:
         return np.empty(0), None
     first = raw[starts]
     minus = first == 45
     digits = starts + (minus | (first == 43))
-    points = _points(raw, starts, ends)
-    whole, part = points - digits, ends - points - 1
-    slow = (whole > 7) | (part > 8) | (whole + part < 1)
-    np.maximum(part, 0, out=part)
-    np.minimum(part, 8, out=part)
-    np.minimum(whole, 8, out=whole)
+    points = _decimal_points(raw, starts, ends)
+    num_integer_digits, num_fraction_digits = points - digits, ends - points - 1
+    slow = (num_integer_digits > 7) | (num_fraction_digits > 8) | (num_integer_digits + num_fraction_digits < 1)
+    np.maximum(num_fraction_digits, 0, out=num_fraction_digits)
+    np.minimum(num_fraction_digits, 8, out=num_fraction_digits)
+    np.minimum(num_integer_digits, 8, out=num_integer_digits)
     words: Words = np.ndarray((len(text) - 7,), "<u8", text, strides=(1,))
-    above = (words[points - 8] ^ _ZEROS) & _LAST[whole]
-    below = (words[points + 1] ^ _ZEROS) & _FIRST[part]
-    slow |= (((above + _TOO_BIG) | above | (below + _TOO_BIG) | below) & _HIGH) != 0
-    values = (_eight_digits(above) * np.uint64(100_000_000) + _eight_digits(below)).astype(float)
+    integer_digits = (words[points - 8] ^ _ZEROS) & _LAST[num_integer_digits]
+    fraction_digits = (words[points + 1] ^ _ZEROS) & _FIRST[num_fraction_digits]
+    flags = (integer_digits + _TOO_BIG) | integer_digits | (fraction_digits + _TOO_BIG) | fraction_digits
+    slow |= (flags & _HIGH) != 0
+    values = (_eight_digits(integer_digits) * np.uint64(100_000_000) + _eight_digits(fraction_digits)).astype(float)
     values /= 1e8
     np.negative(values, out=values, where=minus)
     for number in np.flatnonzero(slow).tolist():
@@ -151,30 +152,30 @@ def _numbers(text: bytes, raw: np.ndarray, starts: Words, ends: Words) -> tuple[
     return values, None
 
 
-def _points(raw: np.ndarray, starts: Words, ends: Words) -> Words:
-    """Where each number has its decimal point, or its end if it has none."""
-    found = np.flatnonzero(raw == 46)
-    if len(found) >= len(starts):
-        same = found[: len(starts)]
-        if np.all((starts <= same) & (same < ends)):
-            return same
+def _decimal_points(raw: np.ndarray, starts: Words, ends: Words) -> Words:
+    """The position of each number's decimal point, or of its end if it has none."""
+    all_points = np.flatnonzero(raw == 46)
+    if len(all_points) >= len(starts):
+        first = all_points[: len(starts)]
+        if np.all((starts <= first) & (first < ends)):
+            return first
     points = ends.copy()
-    owner = np.searchsorted(starts, found, side="right") - 1
+    owner = np.searchsorted(starts, all_points, side="right") - 1
     kept = owner < len(starts)
-    # Written backwards, so that of two points in one number the first is kept and the rest fails as a digit.
-    points[owner[kept][::-1]] = found[kept][::-1]
+    # In reverse, so that the first of two points in a number is kept. The second then fails as a digit.
+    points[owner[kept][::-1]] = all_points[kept][::-1]
     return np.minimum(points, ends)
 
 
 def _eight_digits(word: Words) -> Words:
-    """The numbers written by eight digits each, first digit in the lowest byte."""
+    """The values of eight decimal digits each, with the first digit in the lowest byte."""
     word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
     word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
     return (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
 
 
 def _one_number(token: bytes) -> float | None:
-    """A finite number, or None."""
+    """The value of a token; None if it is no finite number."""
     try:
         value = float(token)
     except ValueError:
@@ -187,8 +188,8 @@ def _fault(token: bytes) -> str:
     return f"`{shown}` is not a finite number"
 
 
-def _first_junk(text: bytes, starts: Words, ends: Words) -> str | None:
-    """What is wrong with the first of some tokens that is not a number, if one is."""
+def _first_fault(text: bytes, starts: Words, ends: Words) -> str | None:
+    """The fault of the first token that is not a number; None if all are numbers."""
     for start, end in zip(starts.tolist(), ends.tolist()):
         token = text[start:end]
         if _one_number(token) is None:
@@ -199,8 +200,8 @@ def _first_junk(text: bytes, starts: Words, ends: Words) -> str | None:
 CHANNELS = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 """The channels a BVH joint can have."""
 
-LARGEST = 1e30
-"""A length beyond this is no body's, and its square may be beyond any number."""
+MAX_LENGTH = 1e30
+"""Larger lengths are refused: no body has them, and their squares could overflow."""
 
 _CHANNEL_BY_WORD = {name.casefold(): name for name in CHANNELS}
 
@@ -211,12 +212,12 @@ _PIECE = re.compile(r"[{}]|[^\s{}]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """An End Site: the far end of a joint that has no joint there."""
+    """An End Site: the end point of a joint."""
 
     joint: int
     offset: tuple[float, float, float]
     label: str
-    """What stands after `End`: as a rule `Site`."""
+    """The text after `End`, usually `Site`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +233,7 @@ class Hierarchy:
 
     @property
     def width(self) -> int:
-        """How many numbers make a frame."""
+        """The number of values in a frame."""
         return sum(len(channels) for channels in self.channels)
 
 
@@ -255,7 +256,7 @@ class _Joint:
 
 @dataclass
 class _Words:
-    """The words and braces of the section, one after another, with their lines."""
+    """The words and braces of a section in order, with their lines."""
 
     name: str
     text: str
@@ -271,19 +272,20 @@ class _Words:
         self.last_line = self.first_line + len(lines) - 1
 
     def peek(self) -> tuple[str, int]:
-        """The next word and its line; an empty word at the end."""
+        """The next word and its line, without taking it; an empty word at the end."""
         return self.words[self.at] if self.at < len(self.words) else ("", self.last_line)
 
     def take(self) -> tuple[str, int]:
-        found = self.peek()
+        """Take the next word; returns it and its line."""
+        word = self.peek()
         self.at += 1
-        return found
+        return word
 
     def rest_of_line(self, line: int) -> Iterator[str]:
-        """Take the words still on a line, up to a brace."""
+        """Take the remaining words of a line, up to a brace."""
         while True:
-            word, here = self.peek()
-            if not word or here != line or word in "{}":
+            word, word_line = self.peek()
+            if not word or word_line != line or word in "{}":
                 return
             self.at += 1
             yield word
@@ -296,7 +298,7 @@ def parse_hierarchy(text: str, name: str) -> Hierarchy:
     """Read the text of a HIERARCHY section.
 
     Args:
-        text: Everything up to and with the word MOTION, or the whole file without one; lines end in a line feed.
+        text: The file up to and including the word MOTION, or all of it if there is none, with line feeds.
         name: The file, for errors.
     """
     words = _Words(name, text)
@@ -333,7 +335,7 @@ def parse_hierarchy(text: str, name: str) -> Hierarchy:
 
 
 def _begin(words: _Words, joints: list[_Joint], line: int, parent: int) -> int:
-    """Take a joint's name and opening brace; the joint's number."""
+    """Take a joint's name and opening brace; returns the joint's index."""
     joint_name = " ".join(words.rest_of_line(line))
     if not joint_name:
         raise words.error(line, "a joint needs a name here; found none")
@@ -369,9 +371,9 @@ def _statement(words: _Words, open_blocks: list[int], joints: list[_Joint], site
         _check_complete(words, joint, line)
         open_blocks.pop()
     elif not word or key == "motion":
-        found = "`MOTION` begins" if word else "the file ends"
-        many = f"{len(open_blocks)} joints are" if len(open_blocks) > 1 else f"joint `{joint.name}` is"
-        raise words.error(line, f"{found} while {many} still open: a closing brace `}}` is missing")
+        event = "`MOTION` begins" if word else "the file ends"
+        joints_are = f"{len(open_blocks)} joints are" if len(open_blocks) > 1 else f"joint `{joint.name}` is"
+        raise words.error(line, f"{event} while {joints_are} still open: a closing brace `}}` is missing")
     elif word == "{":
         raise words.error(line, f"a second `{{` in {joint.title}; expected OFFSET, CHANNELS, JOINT, End Site or `}}`")
     else:
@@ -384,18 +386,18 @@ def _offset(words: _Words, joint: _Joint, line: int) -> None:
         raise words.error(line, f"{joint.title} has a second OFFSET")
     values: list[float] = []
     for _ in range(3):
-        word, here = words.peek()
+        word, word_line = words.peek()
         number = _number(word)
         if number is None:
             if not word or word in "{}" or word.casefold() in _KEYWORDS:
                 raise words.error(line, f"OFFSET of {joint.title} has {len(values)} numbers; expected 3")
-            raise words.error(here, f"OFFSET of {joint.title}: {_quoted_word(word)} is not a finite number")
-        if abs(number) > LARGEST:
-            raise words.error(here, f"OFFSET of {joint.title}: {_quoted_word(word)} is too large for a body")
+            raise words.error(word_line, f"OFFSET of {joint.title}: {_quoted_word(word)} is not a finite number")
+        if abs(number) > MAX_LENGTH:
+            raise words.error(word_line, f"OFFSET of {joint.title}: {_quoted_word(word)} is too large for a body")
         values.append(number)
         words.at += 1
-    word, here = words.peek()
-    if here == line and _number(word) is not None:
+    word, word_line = words.peek()
+    if word_line == line and _number(word) is not None:
         raise words.error(line, f"OFFSET of {joint.title} has more than 3 numbers")
     joint.offset = (values[0], values[1], values[2])
 
@@ -403,24 +405,26 @@ def _offset(words: _Words, joint: _Joint, line: int) -> None:
 def _channels(words: _Words, joint: _Joint, line: int) -> None:
     if joint.channels is not None:
         raise words.error(line, f"{joint.title} has a second CHANNELS line")
-    word, here = words.take()
+    word, word_line = words.take()
     if not word.isdecimal():
-        raise words.error(here, f"CHANNELS of {joint.title}: expected how many there are, found {_quoted_word(word)}")
+        raise words.error(
+            word_line, f"CHANNELS of {joint.title}: expected how many there are, found {_quoted_word(word)}"
+        )
     declared = int(word) if len(word) < 9 else 10**9
     named: list[str] = []
     while True:
-        word, here = words.peek()
-        known = _CHANNEL_BY_WORD.get(word.casefold())
-        if known is None:
+        word, word_line = words.peek()
+        channel = _CHANNEL_BY_WORD.get(word.casefold())
+        if channel is None:
             if word and word not in "{}" and word.casefold() not in _KEYWORDS:
                 raise words.error(
-                    here,
+                    word_line,
                     f"{joint.title} has no channel {_quoted_word(word)} known to BVH; {nearest_names(word, CHANNELS)}",
                 )
             break
-        if known in named:
-            raise words.error(here, f"{joint.title} names the channel `{known}` twice")
-        named.append(known)
+        if channel in named:
+            raise words.error(word_line, f"{joint.title} names the channel `{channel}` twice")
+        named.append(channel)
         words.at += 1
     if declared != len(named):
         raise words.error(line, f"{joint.title} declares {declared} channels but names {len(named)}")
@@ -432,15 +436,15 @@ def _site(words: _Words, joint: int, joint_name: str, line: int) -> Site:
     site = _Joint(joint_name, joint, line, label=label)
     _open(words, site)
     while True:
-        word, here = words.take()
+        word, word_line = words.take()
         if word.casefold() == "offset":
-            _offset(words, site, here)
+            _offset(words, site, word_line)
         elif word == "}":
             if site.offset is None:
-                raise words.error(here, f"{site.title} has no OFFSET")
+                raise words.error(word_line, f"{site.title} has no OFFSET")
             return Site(joint=joint, offset=site.offset, label=label)
         else:
-            raise words.error(here, f"found {_quoted_word(word)} in {site.title}; expected OFFSET or `}}`")
+            raise words.error(word_line, f"found {_quoted_word(word)} in {site.title}; expected OFFSET or `}}`")
 
 
 def _check_complete(words: _Words, joint: _Joint, line: int) -> None:
@@ -473,12 +477,12 @@ _FRAME_TIME = re.compile(r"\s*frame[\s_]*time\s*:?\s*(.*?)\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """The numbers of a MOTION section, as they stand in the file."""
+    """The numbers of a MOTION section, unchanged."""
 
     values: Array
-    """(F, C) one row a frame."""
+    """(F, C) one row per frame."""
     frame_time: str
-    """Seconds between frames, as the file writes them."""
+    """Seconds between frames, as written in the file."""
     dropped: tuple[str, ...] = ()
     """What was left out, a sentence each."""
 
@@ -487,39 +491,39 @@ def parse_motion(data: bytes, line: int, width: int, name: str, *, lenient: bool
     """Read a MOTION section.
 
     Args:
-        data: What follows the word MOTION, lines ended by a line feed.
+        data: The text after the word MOTION, with line feeds.
         line: The line of that word, from 1.
-        width: How many numbers make a frame.
+        width: The number of values in a frame.
         name: The file, for errors.
-        lenient: Read up to the first damage and say what was dropped.
+        lenient: Read up to the first damage and report what was dropped.
     """
     at, line, text = _next_line(data, 0, line)
     if not (match := _FRAMES.fullmatch(text)):
         raise FileError(name, line, f"expected `Frames:` and how many there are, found {_quoted_bytes(text)}")
-    promised = _frame_count(match.group(1), line, name)
+    declared_frames = _frame_count(match.group(1), line, name)
     at, line, text = _next_line(data, at, line)
     if not (match := _FRAME_TIME.fullmatch(text)):
         raise FileError(name, line, f"expected `Frame Time:` and the seconds of a frame, found {_quoted_bytes(text)}")
     frame_time = _frame_time(match.group(1), line, name)
     if width == 0:
         raise FileError(name, line, "there is a MOTION section, but no joint has a channel")
-    values, damage = read_rows(data, width, promised, at)
+    values, damage = read_rows(data, width, declared_frames, at)
     values.setflags(write=False)
-    problem = _problem(damage, len(values), promised)
+    problem = _problem(damage, len(values), declared_frames)
     if problem is None:
         return Block(values=values, frame_time=frame_time)
     last = _last_line(data, at, line + 1) if damage is None else line + 1 + damage.line
     if lenient and len(values):
-        sentence = f"line {last}: {problem}; {_left_out(damage, len(values), promised)}"
+        sentence = f"line {last}: {problem}; {_left_out(damage, len(values), declared_frames)}"
         return Block(values=values, frame_time=frame_time, dropped=(sentence,))
     hint = "lenient reading keeps the frames before the damage" if len(values) else ""
     raise FileError(name, last, problem, hint=hint)
 
 
 def _next_line(data: bytes, at: int, line: int) -> tuple[int, int, str]:
-    """Where the next line that is not blank ends, its number, and its text; empty at the end.
+    """The end of the next line that is not blank, its number and its text; the text is empty at the file's end.
 
-    Only what follows the word MOTION on its own line has that line's number.
+    At the start of the data, the line is the rest of the line with the word MOTION, and has its number.
     """
     first = at == 0
     while at < len(data):
@@ -535,7 +539,7 @@ def _next_line(data: bytes, at: int, line: int) -> tuple[int, int, str]:
 
 
 def _last_line(data: bytes, at: int, line: int) -> int:
-    """The number of the last line that is not blank, the one at `at` having the given number."""
+    """The number of the last line that is not blank, given that `line` is the number of the line at `at`."""
     return line + data[at:].rstrip().count(b"\n")
 
 
@@ -559,14 +563,14 @@ def _frame_time(text: str, line: int, name: str) -> str:
     return text
 
 
-def _problem(damage: Damage | None, found: int, promised: int) -> str | None:
-    """What is wrong with the rows, in words."""
+def _problem(damage: Damage | None, num_frames: int, declared_frames: int) -> str | None:
+    """A description of the damage; None if there is none."""
     if damage is None:
-        if found == promised:
+        if num_frames == declared_frames:
             return None
-        return f"the motion ends after {found} frames; `Frames:` promises {promised}"
+        return f"the motion ends after {num_frames} frames; `Frames:` promises {declared_frames}"
     if damage.extra:
-        return f"there is more after the {promised} frames that `Frames:` promises"
+        return f"there is more after the {declared_frames} frames that `Frames:` promises"
     return (
         f"frame {damage.row} {damage.problem}"
         if damage.problem.startswith("has")
@@ -574,14 +578,14 @@ def _problem(damage: Damage | None, found: int, promised: int) -> str | None:
     )
 
 
-def _left_out(damage: Damage | None, found: int, promised: int) -> str:
-    """What a lenient reading does about it."""
+def _left_out(damage: Damage | None, num_frames: int, declared_frames: int) -> str:
+    """What lenient reading leaves out because of the damage."""
     if damage is None:
-        return f"the missing {promised - found} frames were left out"
+        return f"the missing {declared_frames - num_frames} frames were left out"
     if damage.extra:
         return "it was left out"
-    missing = promised - found
-    return f"that frame and all after it were left out: {missing} of {promised}"
+    missing = declared_frames - num_frames
+    return f"that frame and all after it were left out: {missing} of {declared_frames}"
 
 
 def _quoted_bytes(text: str) -> str:
@@ -589,32 +593,32 @@ def _quoted_bytes(text: str) -> str:
     return f"`{text[:40]}`" if text else "nothing"
 
 
-FRAMES_AT_ONCE = 256
-"""Frames converted together, so that what is being computed stays in the processor's cache."""
+FRAMES_PER_BLOCK = 256
+"""Frames converted together, so that the intermediate arrays stay in the processor's cache."""
 
-SAME = 2e-5
-"""Share of the body's size below which a position channel says the same as OFFSET, or nothing: files round them."""
+MAX_OFFSET_ROUNDING_PER_BODY_SIZE = 2e-5
+"""A position channel that differs less than this from OFFSET or from zero, in body sizes, differs by rounding only."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BvhLayout:
-    """A BVH file's own way of putting things."""
+    """The names, channels and numbers of a BVH file, kept to write the same file again."""
 
     names: tuple[str, ...]
     parents: tuple[int, ...]
     channels: tuple[tuple[str, ...], ...]
     """Each joint's channels, in the file's order."""
     site_labels: tuple[str, ...] = ()
-    """What stands after `End`, for each End Site."""
+    """The text after `End`, for each End Site."""
     adds: np.ndarray
-    """(J,) True where position channels are added to OFFSET; elsewhere they stand in its place."""
+    """(J,) True if position channels are added to OFFSET; False if they replace it."""
     frame_time: str = ""
-    """Seconds between frames, as the file writes them."""
+    """Seconds between frames, as written in the file."""
     values: Array | None = None
     """(F, C) every number of the motion, in the file's unit, axes and degrees."""
     encoding: str = "utf-8"
     reference_frame: int | None = None
-    """A frame that shows a reference pose and is no part of the movement."""
+    """A frame that shows a reference pose and does not belong to the movement."""
 
     def fits(self, skeleton: Skeleton) -> bool:
         """Whether a skeleton has the names and tree of the file."""
@@ -623,21 +627,21 @@ class BvhLayout:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BvhColumns:
-    """Where in a row of numbers each joint's position and rotation stand."""
+    """The columns of each joint's position and rotation."""
 
     positions: np.ndarray
-    """(J, 3) column of each joint's x, y, z; -1 where there is none."""
+    """(J, 3) columns of each joint's x, y, z; -1 if there is none."""
     rotations: np.ndarray
-    """(J, 3) columns of each joint's angles in the order of turning; -1 past the last."""
+    """(J, 3) columns of each joint's angles in Euler order; -1 after the last."""
     orders: tuple[str, ...]
     """(J,) each joint's Euler order; axes without a channel come last, and their angles are zero."""
 
     def groups(self) -> dict[str, np.ndarray]:
-        """Joint numbers by Euler order."""
-        found: dict[str, list[int]] = {}
+        """Joint indices by Euler order."""
+        groups: dict[str, list[int]] = {}
         for joint, order in enumerate(self.orders):
-            found.setdefault(order, []).append(joint)
-        return {order: np.array(joints) for order, joints in found.items()}
+            groups.setdefault(order, []).append(joint)
+        return {order: np.array(joints) for order, joints in groups.items()}
 
 
 def columns_of(channels: tuple[tuple[str, ...], ...]) -> BvhColumns:
@@ -647,20 +651,20 @@ def columns_of(channels: tuple[tuple[str, ...], ...]) -> BvhColumns:
     orders = []
     column = 0
     for joint, names in enumerate(channels):
-        turned = ""
+        used_axes = ""
         for name in names:
             if name.endswith("position"):
                 positions[joint, "XYZ".index(name[0])] = column
             else:
-                rotations[joint, len(turned)] = column
-                turned += name[0]
+                rotations[joint, len(used_axes)] = column
+                used_axes += name[0]
             column += 1
-        orders.append(turned + "".join(axis for axis in "ZXY" if axis not in turned))
+        orders.append(used_axes + "".join(axis for axis in "ZXY" if axis not in used_axes))
     return BvhColumns(positions=positions, rotations=rotations, orders=tuple(orders))
 
 
 def rotations_of(values: Array, columns: BvhColumns) -> Array:
-    """(F, J, 4) local rotations of rows of numbers (F, C), all joints of one Euler order together."""
+    """(F, J, 4) local rotations from rows of numbers (F, C). Joints of one Euler order are converted together."""
     frames, joints = len(values), len(columns.orders)
     out = np.empty((frames, joints, 4))
     for order, members in columns.groups().items():
@@ -672,13 +676,13 @@ def rotations_of(values: Array, columns: BvhColumns) -> Array:
         if len(members) == 0:
             continue
         missing = used < 0
-        every = len(members) == joints
-        for start in range(0, frames, FRAMES_AT_ONCE):
-            part = slice(start, start + FRAMES_AT_ONCE)
+        all_joints = len(members) == joints
+        for start in range(0, frames, FRAMES_PER_BLOCK):
+            part = slice(start, start + FRAMES_PER_BLOCK)
             angles = np.radians(values[part].take(used.ravel(), axis=1)).reshape(-1, len(members), 3)
             if missing.any():
                 angles[:, missing] = 0.0
-            if every:
+            if all_joints:
                 out[part] = from_euler(angles, order)
             else:
                 out[part, members] = from_euler(angles, order)
@@ -686,26 +690,25 @@ def rotations_of(values: Array, columns: BvhColumns) -> Array:
 
 
 def decide_adds(hierarchy: Hierarchy, columns: BvhColumns, values: Array) -> tuple[np.ndarray, list[str]]:
-    """Which joints' position channels add to OFFSET, and a sentence on each such decision.
+    """Decide which joints' position channels are added to OFFSET, and explain it in notes.
 
-    Channels stand in the place of OFFSET in nearly every file. They are added where the file would otherwise
-    collapse: a root that stays at zero below an OFFSET that is not, or a body most of whose position channels
-    stay at zero while its OFFSETs do not.
+    In nearly every file the channels replace OFFSET. They are added if the body would otherwise collapse: if the root's
+    channels stay at zero but its OFFSET is not zero, or if most other position channels do so.
     """
     adds = np.zeros(len(hierarchy.names), bool)
     notes = []
     offsets = np.array(hierarchy.offsets)
     placed = np.flatnonzero((columns.positions >= 0).any(axis=1) & (offsets != 0.0).any(axis=1))
-    nearly = SAME * body_size(hierarchy)
-    zero = [joint for joint in placed.tolist() if np.abs(values[:, _used(columns, joint)]).max() <= nearly]
+    tolerance = MAX_OFFSET_ROUNDING_PER_BODY_SIZE * body_size(hierarchy)
+    zero = [joint for joint in placed.tolist() if np.abs(values[:, _used(columns, joint)]).max() <= tolerance]
     if 0 in zero:
         adds[0] = True
         notes.append("the root's position channels stay at zero and are added to its OFFSET")
-    below, still = placed[placed > 0], [joint for joint in zero if joint > 0]
-    if 2 * len(still) > len(below):
+    below_root, still = placed[placed > 0], [joint for joint in zero if joint > 0]
+    if 2 * len(still) > len(below_root):
         adds[1:] = (columns.positions[1:] >= 0).any(axis=1)
         notes.append(
-            f"the position channels of {len(still)} of {len(below)} joints below the root stay at zero and are "
+            f"the position channels of {len(still)} of {len(below_root)} joints below the root stay at zero and are "
             "added to OFFSET"
         )
     return adds, notes
@@ -717,31 +720,31 @@ def _used(columns: BvhColumns, joint: int) -> np.ndarray:
 
 
 def root_of(values: Array, hierarchy: Hierarchy, columns: BvhColumns, adds: np.ndarray) -> Array:
-    """(F, 3) where the root is, in the file's unit and axes."""
-    return _places(values, np.array(hierarchy.offsets[0]), columns.positions[0], bool(adds[0]))
+    """(F, 3) root positions in the file's unit and axes."""
+    return _positions(values, np.array(hierarchy.offsets[0]), columns.positions[0], bool(adds[0]))
 
 
 def offsets_of(values: Array, hierarchy: Hierarchy, columns: BvhColumns, adds: np.ndarray) -> Array | None:
-    """(F, J, 3) the offsets of each frame in the file's unit, or None if they are the skeleton's all the time."""
+    """(F, J, 3) the offsets of each frame in the file's unit; None if they are always those of the skeleton."""
     offsets = np.array(hierarchy.offsets)
-    nearly = SAME * body_size(hierarchy)
+    tolerance = MAX_OFFSET_ROUNDING_PER_BODY_SIZE * body_size(hierarchy)
     moving = {}
     for joint in np.flatnonzero((columns.positions >= 0).any(axis=1)).tolist():
         if joint == 0:
             continue
-        places = _places(values, offsets[joint], columns.positions[joint], bool(adds[joint]))
-        if np.max(np.abs(places - offsets[joint]), initial=0.0) > nearly:
-            moving[joint] = places
+        positions = _positions(values, offsets[joint], columns.positions[joint], bool(adds[joint]))
+        if np.max(np.abs(positions - offsets[joint]), initial=0.0) > tolerance:
+            moving[joint] = positions
     if not moving:
         return None
     out = np.tile(offsets, (len(values), 1, 1))
-    for joint, places in moving.items():
-        out[:, joint] = places
+    for joint, positions in moving.items():
+        out[:, joint] = positions
     return out
 
 
 def body_size(hierarchy: Hierarchy) -> float:
-    """The longest way from the root to a joint or end, along the bones, in the file's unit."""
+    """The longest path from the root to a joint or end point along the bones, in the file's unit."""
     reach = np.zeros(len(hierarchy.names))
     lengths = np.linalg.norm(np.array(hierarchy.offsets), axis=1)
     for joint, parent in enumerate(hierarchy.parents[1:], start=1):
@@ -750,7 +753,7 @@ def body_size(hierarchy: Hierarchy) -> float:
     return float(max(reach.max(), max(ends, default=0.0)))
 
 
-def _places(values: Array, offset: Array, columns: np.ndarray, add: bool) -> Array:
+def _positions(values: Array, offset: Array, columns: np.ndarray, add: bool) -> Array:
     out = np.tile(offset, (len(values), 1))
     for axis, column in enumerate(columns.tolist()):
         if column >= 0:
@@ -759,7 +762,7 @@ def _places(values: Array, offset: Array, columns: np.ndarray, add: bool) -> Arr
 
 
 def skeleton_of(hierarchy: Hierarchy, orders: tuple[str, ...], title: str) -> Skeleton:
-    """The skeleton in the file's own unit and axes; an End Site becomes an end named `<joint>_end`."""
+    """The skeleton in the file's unit and axes. An End Site becomes an end point with the name `<joint>_end`."""
     taken = set(hierarchy.names)
     numbers: dict[int, int] = {}
     ends = []
@@ -782,46 +785,46 @@ def skeleton_of(hierarchy: Hierarchy, orders: tuple[str, ...], title: str) -> Sk
 
 
 def motion_of(skeleton: Skeleton, hierarchy: Hierarchy, block: Block, columns: BvhColumns, adds: np.ndarray) -> Motion:
-    """The motion in the file's own unit and axes."""
-    places = block.values[:, columns.positions[columns.positions >= 0]]
-    if np.max(np.abs(places), initial=0.0) > LARGEST:
-        frame = int(np.argmax(np.abs(places).max(axis=1)))
-        raise MotionError(f"a position in frame {frame} is {np.abs(places).max():.3g}")
-    moved = offsets_of(block.values, hierarchy, columns, adds)
+    """The motion in the file's unit and axes."""
+    positions = block.values[:, columns.positions[columns.positions >= 0]]
+    if np.max(np.abs(positions), initial=0.0) > MAX_LENGTH:
+        frame = int(np.argmax(np.abs(positions).max(axis=1)))
+        raise MotionError(f"a position in frame {frame} is {np.abs(positions).max():.3g}")
+    frame_offsets = offsets_of(block.values, hierarchy, columns, adds)
     return Motion(
         skeleton=skeleton,
         fps=1.0 / float(block.frame_time),
         root=_frozen(root_of(block.values, hierarchy, columns, adds)),
         rotations=_frozen(rotations_of(block.values, columns)),
-        offsets=None if moved is None else _frozen(moved),
+        offsets=None if frame_offsets is None else _frozen(frame_offsets),
         name=skeleton.name,
     )
 
 
 def in_metres(skeleton: Skeleton, motion: Motion | None, unit: float, up: str) -> tuple[Skeleton, Motion | None]:
-    """The same in metres with Y up: the root is turned, all else hangs from it as before."""
-    turn = world_from_file(up)
+    """The skeleton and motion in metres with Y up. Only the root is rotated; the rest is relative to it."""
+    world = world_from_file(up)
     offsets = skeleton.offsets * unit
     rest = skeleton.rest.copy()
     if up != "Y":
-        offsets[0] = rotate(turn, offsets[0])
-        rest[0] = turn
+        offsets[0] = rotate(world, offsets[0])
+        rest[0] = world
     ends = tuple(replace(end, offset=end.offset * unit) for end in skeleton.ends)
     skeleton = replace(skeleton, offsets=offsets, rest=rest, ends=ends)
     if motion is None:
         return skeleton, None
     root, rotations = motion.root * unit, motion.rotations
     if up != "Y":
-        root = rotate(turn, root)
+        root = rotate(world, root)
         rotations = np.array(rotations)
-        rotations[:, 0] = multiply(turn, rotations[:, 0])
-    moved = None if motion.offsets is None else _frozen(motion.offsets * unit)
-    motion = replace(motion, skeleton=skeleton, root=_frozen(root), rotations=_frozen(rotations), offsets=moved)
+        rotations[:, 0] = multiply(world, rotations[:, 0])
+    frame_offsets = None if motion.offsets is None else _frozen(motion.offsets * unit)
+    motion = replace(motion, skeleton=skeleton, root=_frozen(root), rotations=_frozen(rotations), offsets=frame_offsets)
     return skeleton, motion
 
 
 def _frozen(array: Array) -> Array:
-    """The array, made read-only, so that a motion takes it without a copy."""
+    """Make an array read-only, so that a motion uses it without a copy."""
     array.setflags(write=False)
     return array
 
@@ -856,14 +859,14 @@ def _parse(data: bytes, name: str, *, lenient: bool) -> tuple[Hierarchy, Block |
         raise FileError(name, line, "found a zero byte: this is a binary file, not a BVH")
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    found = _MOTION.search(data)
-    header = data if found is None else data[: found.start(1)]
+    match = _MOTION.search(data)
+    header = data if match is None else data[: match.start(1)]
     text, encoding = _decoded(header.removeprefix(b"\xef\xbb\xbf"))
-    hierarchy = parse_hierarchy(text + ("" if found is None else "MOTION"), name)
-    if found is None:
+    hierarchy = parse_hierarchy(text + ("" if match is None else "MOTION"), name)
+    if match is None:
         return hierarchy, None, encoding
     line = header.count(b"\n") + 1
-    motion = data[found.end(1) :]
+    motion = data[match.end(1) :]
     del data
     return hierarchy, parse_motion(motion, line, hierarchy.width, name, lenient=lenient), encoding
 
@@ -884,17 +887,17 @@ def _clip(hierarchy: Hierarchy, block: Block | None, encoding: str, title: str, 
         adds, notes = decide_adds(hierarchy, columns, block.values)
         motion = motion_of(skeleton, hierarchy, block, columns, adds)
         reference = reference_frame(motion)
-        notes += _oddities(motion, reference)
-    found = guess(skeleton, motion, unit=options.unit, up=options.up)
-    skeleton, motion = in_metres(skeleton, motion, found.unit, found.up)
+        notes += _notes(motion, reference)
+    guessed = guess(skeleton, motion, unit=options.unit, up=options.up)
+    skeleton, motion = in_metres(skeleton, motion, guessed.unit, guessed.up)
     return Clip(
         skeleton=skeleton,
         motion=motion,
         format="bvh",
-        unit=found.unit,
-        unit_reason=found.unit_reason,
-        up=found.up,
-        up_reason=found.up_reason,
+        unit=guessed.unit,
+        unit_reason=guessed.unit_reason,
+        up=guessed.up,
+        up_reason=guessed.up_reason,
         notes=tuple(notes),
         dropped=block.dropped if block else (),
         layout=BvhLayout(
@@ -911,11 +914,11 @@ def _clip(hierarchy: Hierarchy, block: Block | None, encoding: str, title: str, 
     )
 
 
-def _oddities(motion: Motion, reference: int | None) -> list[str]:
+def _notes(motion: Motion, reference: int | None) -> list[str]:
     notes = []
     if motion.offsets is not None:
         moving = int(np.count_nonzero(np.any(motion.offsets != motion.skeleton.offsets, axis=(0, 2))[1:]))
-        notes.append(f"{moving} joints below the root have position channels that say something else than OFFSET")
+        notes.append(f"{moving} joints below the root have position channels that differ from OFFSET")
     if reference is not None:
         notes.append(
             f"frame {reference} is a reference pose, not part of the movement: the pose leaps from it to the next"

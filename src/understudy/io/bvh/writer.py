@@ -1,4 +1,4 @@
-"""Writing BVH: the same file back where it was read from one, and plain channels for what was made here."""
+"""Writes BVH: the same channels for a clip that was read from BVH, and standard channels for other clips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.bvh.reader import (
     CHANNELS,
-    SAME,
+    MAX_OFFSET_ROUNDING_PER_BODY_SIZE,
     BvhColumns,
     BvhLayout,
     Hierarchy,
@@ -29,8 +29,8 @@ from understudy.io.units import UNITS, world_from_file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Baked:
-    """A body and its movement, in the file's unit and axes."""
+class FileMotion:
+    """A skeleton and motion in the file's unit and axes, with all joint frames parallel in the rest pose."""
 
     names: tuple[str, ...]
     parents: np.ndarray
@@ -46,59 +46,59 @@ class Baked:
     """(F, J, 3)"""
 
 
-def bake(motion: Motion, unit: float, up: str) -> Baked:
-    """Turn a motion into what a BVH file in that unit, with that axis up, holds. Its joints must be in tree order."""
+def to_file_axes(motion: Motion, unit: float, up: str) -> FileMotion:
+    """Convert a motion to the unit and up axis of a BVH file. Its joints must be in depth-first order."""
     skeleton = motion.skeleton
     file_from_world = conjugate(world_from_file(up))
     frames = multiply(file_from_world, skeleton.rest_world[1])
-    above = np.concatenate([file_from_world[None], frames[skeleton.parents[1:]]])
+    parent_frames = np.concatenate([file_from_world[None], frames[skeleton.parents[1:]]])
     ends = [(skeleton.index[end.joint], end.offset) for end in skeleton.ends]
     offsets = None
     if motion.offsets is not None:
-        offsets = _turned(above, motion.offsets) / unit
-    return Baked(
+        offsets = _rotate_exactly(parent_frames, motion.offsets) / unit
+    return FileMotion(
         names=skeleton.names,
         parents=skeleton.parents,
-        offsets=_turned(above, skeleton.offsets) / unit,
+        offsets=_rotate_exactly(parent_frames, skeleton.offsets) / unit,
         sites=tuple((joint, rotate(frames[joint], offset) / unit) for joint, offset in ends),
-        root=_turned(file_from_world, motion.root) / unit,
-        rotations=_relative(above, motion.rotations, frames),
+        root=_rotate_exactly(file_from_world, motion.root) / unit,
+        rotations=_relative(parent_frames, motion.rotations, frames),
         frame_offsets=offsets,
     )
 
 
-def _turned(turn: Array, vectors: Array) -> Array:
-    """Vectors turned; exactly themselves where there is nothing to turn."""
-    return np.where(_is_identity(turn)[..., None], vectors, rotate(turn, vectors))
+def _rotate_exactly(rotation: Array, vectors: Array) -> Array:
+    """Rotated vectors; exactly unchanged if the rotation is the identity."""
+    return np.where(_is_identity(rotation)[..., None], vectors, rotate(rotation, vectors))
 
 
-def _relative(above: Array, rotations: Array, frames: Array) -> Array:
-    """`above * rotation * frame^-1` for each joint, joints with nothing to turn left exactly as they are."""
-    turned = np.flatnonzero(~(_is_identity(above) & _is_identity(frames)))
-    if len(turned) == 0:
+def _relative(parent_frames: Array, rotations: Array, frames: Array) -> Array:
+    """`parent_frame * rotation * frame^-1` of each joint; exactly unchanged if both frames are the identity."""
+    rotated = np.flatnonzero(~(_is_identity(parent_frames) & _is_identity(frames)))
+    if len(rotated) == 0:
         return rotations
     out = rotations.copy()
-    out[:, turned] = multiply(multiply(above[turned], rotations[:, turned]), conjugate(frames[turned]))
+    out[:, rotated] = multiply(multiply(parent_frames[rotated], rotations[:, rotated]), conjugate(frames[rotated]))
     return out
 
 
-def _is_identity(turn: Array) -> np.ndarray:
-    return np.max(np.abs(turn[..., 1:] - IDENTITY[1:]), axis=-1) < 1e-12
+def _is_identity(rotation: Array) -> np.ndarray:
+    return np.max(np.abs(rotation[..., 1:] - IDENTITY[1:]), axis=-1) < 1e-12
 
 
 def in_tree_order(motion: Motion) -> Motion:
-    """The same motion with each joint right before all that hangs from it, as a BVH text lists them."""
+    """The same motion with its joints in depth-first order, as in a BVH file."""
     skeleton = motion.skeleton
     order = _tree_order(skeleton)
     if order == list(range(skeleton.num_joints)):
         return motion
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
+    new_index = np.empty(len(order), np.intp)
+    new_index[order] = np.arange(len(order))
     parents = skeleton.parents[order]
     skeleton = replace(
         skeleton,
         names=tuple(skeleton.names[joint] for joint in order),
-        parents=np.where(parents < 0, -1, place[parents]),
+        parents=np.where(parents < 0, -1, new_index[parents]),
         offsets=skeleton.offsets[order],
         rest=skeleton.rest[order],
         kinds=tuple(skeleton.kinds[joint] for joint in order),
@@ -110,23 +110,23 @@ def in_tree_order(motion: Motion) -> Motion:
 
 
 def _tree_order(skeleton: Skeleton) -> list[int]:
-    order, waiting = [], [0]
-    while waiting:
-        joint = waiting.pop()
+    order, stack = [], [0]
+    while stack:
+        joint = stack.pop()
         order.append(joint)
-        waiting += reversed(skeleton.children[joint])
+        stack += reversed(skeleton.children[joint])
     return order
 
 
-FINEST = 1e-8
-"""Metres: positions are written at least this finely, up to eight decimals."""
+MAX_POSITION_STEP_METRES = 1e-8
+"""The last decimal of positions is at most this, up to eight decimals."""
 
 ANGLE_DECIMALS = 6
 
-ROWS_AT_ONCE = 512
+ROWS_PER_BLOCK = 512
 
-DEEPEST_INDENT = 40
-"""Lines are set in no further than this, or a chain of thousands of joints would be mostly white space."""
+MAX_INDENT = 40
+"""Largest indentation. Without it, a chain of thousands of joints would be mostly white space."""
 
 _UNSAFE = re.compile(r"[\s{}]+")
 
@@ -137,34 +137,34 @@ def write_text(
     """Write both sections of a BVH file.
 
     Args:
-        stream: Where to.
-        hierarchy: Joints in tree order.
+        stream: The file to write to.
+        hierarchy: Joints in depth-first order.
         values: (F, C) degrees and the file's unit.
         frame_time: Seconds between frames, as text.
-        unit: Metres in one unit: decides how many decimals positions get.
-        encoding: Of the names; UTF-8 is taken where it cannot hold them.
+        unit: Metres in one unit; determines the number of decimals of positions.
+        encoding: Encoding of the names; UTF-8 is used if it cannot hold them.
     """
-    decimals = max(6, min(8, math.ceil(math.log10(unit / FINEST) - 1e-9)))
+    decimals = max(6, min(8, math.ceil(math.log10(unit / MAX_POSITION_STEP_METRES) - 1e-9)))
     text = "\n".join(["HIERARCHY", *_joint_lines(hierarchy, decimals + 2), "MOTION"])
     text += f"\nFrames: {len(values)}\nFrame Time: {frame_time}\n"
     try:
         stream.write(text.encode(encoding))
     except UnicodeEncodeError:
         stream.write(text.encode("utf-8"))
-    places = [
+    decimals_per_column = [
         decimals if name.endswith("position") else ANGLE_DECIMALS for names in hierarchy.channels for name in names
     ]
-    row = " ".join(f"%.{count}f" for count in places) + "\n"
-    # Half a unit of the last decimal, so that what rounds to zero is written without a sign.
-    tiny = 0.5 * 10.0 ** -np.array(places, float)
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        part = values[start : start + ROWS_AT_ONCE]
+    row = " ".join(f"%.{count}f" for count in decimals_per_column) + "\n"
+    # Half a unit of the last decimal. Smaller numbers become zero, so that "-0.000" is never written.
+    tiny = 0.5 * 10.0 ** -np.array(decimals_per_column, float)
+    for start in range(0, len(values), ROWS_PER_BLOCK):
+        part = values[start : start + ROWS_PER_BLOCK]
         part = np.where(np.abs(part) <= tiny, 0.0, part)
         stream.write("".join([row % tuple(numbers) for numbers in part.tolist()]).encode("ascii"))
 
 
 def _joint_lines(hierarchy: Hierarchy, decimals: int) -> list[str]:
-    """The lines of all joints; a stack of closing braces takes the place of recursion."""
+    """The lines of all joints, written without recursion."""
     sites: dict[int, list[str]] = {}
     depth = [0] * len(hierarchy.names)
     for joint, parent in enumerate(hierarchy.parents[1:], start=1):
@@ -198,7 +198,7 @@ def _joint_lines(hierarchy: Hierarchy, decimals: int) -> list[str]:
 
 
 def _indent(level: int) -> str:
-    return "\t" * min(level, DEEPEST_INDENT)
+    return "\t" * min(level, MAX_INDENT)
 
 
 def _vector(values: tuple[float, ...], decimals: int) -> str:
@@ -206,28 +206,28 @@ def _vector(values: tuple[float, ...], decimals: int) -> str:
 
 
 def _decimal(value: float, decimals: int) -> str:
-    """A number without an exponent, and without more zeros at the end than one."""
+    """A number without an exponent and without trailing zeros after the first decimal."""
     text = f"{value:.{decimals}f}".rstrip("0")
     text = text + "0" if text.endswith(".") else text
     return "0.0" if text == "-0.0" else text
 
 
-def frame_time_text(fps: float, kept: str) -> str:
-    """Seconds between frames: the file's own words if they still say the same rate, else every digit there is."""
-    if kept and abs(fps * float(kept) - 1.0) < 1e-12:
-        return kept
+def frame_time_text(fps: float, stored: str) -> str:
+    """Seconds between frames: the text that was read if the rate is unchanged, else all digits."""
+    if stored and abs(fps * float(stored) - 1.0) < 1e-12:
+        return stored
     text = repr(1.0 / fps)
     return text if "e" not in text else f"{1.0 / fps:.20f}".rstrip("0")
 
 
 def safe_names(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """Names without white space and braces, all different, and a sentence if any had to change."""
-    known, taken = set(names), set[str]()
+    """Unique names without white space and braces, and a note if any had to change."""
+    wanted, taken = set(names), set[str]()
     out = []
     for name in names:
         base = safe = _UNSAFE.sub("_", name.strip()) or "joint"
         number = 1
-        while safe in taken or (safe != name and safe in known):
+        while safe in taken or (safe != name and safe in wanted):
             number += 1
             safe = f"{base}_{number}"
         taken.add(safe)
@@ -240,38 +240,39 @@ def safe_names(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def losses(clip: Clip, written: Skeleton) -> list[str]:
-    """What of a clip BVH cannot hold, a sentence each.
+    """Notes on what BVH cannot hold of a clip.
 
     Args:
-        clip: What is being written.
-        written: Its skeleton, in the order its joints are written.
+        clip: The clip to write.
+        written: Its skeleton, with the joints in the order of the file.
     """
     skeleton = clip.skeleton
-    said = []
+    notes = []
     special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
     if special:
-        said.append(f"BVH has no kinds of joints: {len(special)} of {', '.join(sorted(set(special)))} kind turn freely")
+        kinds = ", ".join(sorted(set(special)))
+        notes.append(f"BVH has no kinds of joints: {len(special)} of {kinds} kind turn freely")
     limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
     if limited:
-        said.append(f"BVH has no limits: those of {limited} joints are left out")
+        notes.append(f"BVH has no limits: those of {limited} joints are left out")
     if written.names != skeleton.names:
-        said.append("BVH lists joints in tree order: read back, they come in another order")
+        notes.append("BVH lists joints in tree order: read back, they come in another order")
     renamed = [end.name for end in skeleton.ends if not end.name.startswith(f"{end.joint}_end")]
     if renamed:
-        said.append(f"BVH has no names for end points: those of {len(renamed)}, such as `{renamed[0]}`, are left out")
+        notes.append(f"BVH has no names for end points: those of {len(renamed)}, such as `{renamed[0]}`, are left out")
     if clip.motion is None:
-        said.append("there is no motion: one frame of the rest pose is written")
-    return said
+        notes.append("there is no motion: one frame of the rest pose is written")
+    return notes
 
 
-POSITIONS, ANGLES = CHANNELS[:3], ("Zrotation", "Xrotation", "Yrotation")
-"""The channels of what was made here: positions at the root, angles everywhere."""
+POSITION_CHANNELS, ROTATION_CHANNELS = CHANNELS[:3], ("Zrotation", "Xrotation", "Yrotation")
+"""The channels of clips that were not read from BVH: positions at the root, angles everywhere."""
 
-SMALL_ANGLE = 1e-6
-"""Radians; an angle that has no channel may be this large before the joint gets one."""
+MAX_LOST_ANGLE_RADIANS = 1e-6
+"""A joint gets more channels if an angle without a channel is larger than this."""
 
-AT_ONCE = 1 << 18
-"""Rotations turned into angles together, which bounds the memory it takes."""
+ROTATIONS_PER_BLOCK = 1 << 18
+"""Rotations converted to angles together. This bounds the memory."""
 
 Channels = tuple[tuple[str, ...], ...]
 
@@ -279,34 +280,33 @@ Channels = tuple[tuple[str, ...], ...]
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
     """Write a BVH file.
 
-    A clip read from BVH keeps the file's unit, up axis, names, channels, frame time and way of counting angles.
-    Anything else is written in centimetres with Y up, which is what most programs take a BVH for, with angles
-    in the order Z, X, Y.
+    A clip read from BVH keeps the file's unit, up axis, names, channels, frame time and branch of Euler angles. Any
+    other clip is written in centimetres with Y up, as most programs expect, with angles in the order Z, X, Y.
 
     Args:
         clip: What to write; without a motion, one frame of the rest pose is written.
-        stream: Where to.
-        options: Unit and up axis, if not these.
+        stream: The file to write to.
+        options: Unit and up axis, if they are to be others.
 
     Returns:
         What BVH could not hold, a sentence each.
     """
-    ours = clip.format == "bvh"
-    unit = options.unit or (clip.unit if ours else UNITS["cm"])
-    up = options.up or (clip.up if ours else "Y")
+    from_bvh = clip.format == "bvh"
+    unit = options.unit or (clip.unit if from_bvh else UNITS["cm"])
+    up = options.up or (clip.up if from_bvh else "Y")
     layout = clip.layout if isinstance(clip.layout, BvhLayout) and clip.layout.fits(clip.skeleton) else None
     motion = in_tree_order(rest_motion(clip.skeleton) if clip.motion is None else clip.motion)
-    body = bake(motion, unit, up)
-    hint = _hint(layout, motion.num_frames) if (unit, up) == (clip.unit, clip.up) else None
+    body = to_file_axes(motion, unit, up)
+    original = _original_values(layout, motion.num_frames) if (unit, up) == (clip.unit, clip.up) else None
     channels = layout.channels if layout else _default_channels(motion)
-    angles = _angles(body, columns_of(channels), hint)
+    angles = _angles(body, columns_of(channels), original)
     adds = layout.adds if layout else np.zeros(len(channels), bool)
-    channels, added = _enough_channels(body, channels, angles)
+    channels, added = _add_missing_channels(body, channels, angles)
     names, renamed = (body.names, []) if layout else safe_names(body.names)
     hierarchy = _hierarchy(replace(body, names=names), channels, layout)
     same = layout is not None and channels == layout.channels
-    values = _values(body, hierarchy, angles, adds, hint if same else None)
-    hierarchy, values, moved = _unambiguous(body, hierarchy, angles, adds, values)
+    values = _values(body, hierarchy, angles, adds, original if same else None)
+    hierarchy, values, moved = _make_unambiguous(body, hierarchy, angles, adds, values)
     write_text(
         stream,
         hierarchy,
@@ -318,8 +318,8 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     return (*losses(clip, motion.skeleton), *added, *moved, *renamed)
 
 
-def _hint(layout: BvhLayout | None, frames: int) -> Array | None:
-    """(F, C) the file's own numbers; those without the reference pose where the motion has one frame less."""
+def _original_values(layout: BvhLayout | None, frames: int) -> Array | None:
+    """(F, C) the numbers that were read; without the reference pose if the motion has one frame less."""
     if layout is None or layout.values is None:
         return None
     shorter = layout.reference_frame == 0 and len(layout.values) == frames + 1
@@ -327,20 +327,20 @@ def _hint(layout: BvhLayout | None, frames: int) -> Array | None:
 
 
 def _default_channels(motion: Motion) -> Channels:
-    below = ANGLES if motion.offsets is None else POSITIONS + ANGLES
-    return (POSITIONS + ANGLES,) + (below,) * (motion.skeleton.num_joints - 1)
+    below = ROTATION_CHANNELS if motion.offsets is None else POSITION_CHANNELS + ROTATION_CHANNELS
+    return (POSITION_CHANNELS + ROTATION_CHANNELS,) + (below,) * (motion.skeleton.num_joints - 1)
 
 
-def _angles(body: Baked, columns: BvhColumns, hint: Array | None) -> Array:
-    """(F, J, 3) radians in each joint's order of turning, in the branch of the file's own numbers if there are any."""
+def _angles(body: FileMotion, columns: BvhColumns, original: Array | None) -> Array:
+    """(F, J, 3) Euler angles in radians, in each joint's order and in the branch of the original angles, if any."""
     out = np.empty((*body.rotations.shape[:2], 3))
     frames = len(out)
     for order, members in columns.groups().items():
-        step = max(AT_ONCE // frames, 1)
+        step = max(ROTATIONS_PER_BLOCK // frames, 1)
         for start in range(0, len(members), step):
             joints = members[start : start + step]
             rotations = body.rotations[:, joints]
-            near = None if hint is None else _hinted(hint, columns.rotations[joints])
+            near = None if original is None else _original_angles(original, columns.rotations[joints])
             if near is not None and len(near) == frames:
                 out[:, joints] = to_euler(rotations, order, near=near)
             else:
@@ -348,39 +348,40 @@ def _angles(body: Baked, columns: BvhColumns, hint: Array | None) -> Array:
     return out
 
 
-def _hinted(values: Array, columns: np.ndarray) -> Array:
-    """(F, n, 3) the file's own angles of some joints, radians; zero where there is no channel."""
+def _original_angles(values: Array, columns: np.ndarray) -> Array:
+    """(F, n, 3) the angles that were read for some joints, radians; zero if there is no channel."""
     angles = np.radians(values[:, columns])
     angles[:, columns < 0] = 0.0
     return angles
 
 
-def _enough_channels(body: Baked, channels: Channels, angles: Array) -> tuple[Channels, list[str]]:
-    """The channels, with those added that the motion needs and the file's layout lacks."""
+def _add_missing_channels(body: FileMotion, channels: Channels, angles: Array) -> tuple[Channels, list[str]]:
+    """Add the channels that the motion needs and the layout lacks. Returns all channels and a note."""
     columns = columns_of(channels)
-    lacks_angle = (columns.rotations < 0) & (np.abs(angles).max(axis=0) > SMALL_ANGLE)
-    lacks_place = columns.positions < 0
-    nearly = max(SAME * float(np.abs(body.offsets).max()), 1e-9 * float(np.abs(body.root).max()), 1e-9)
-    lacks_place[0] &= np.abs(body.root - body.offsets[0]).max(axis=0) > nearly
+    lacks_angle = (columns.rotations < 0) & (np.abs(angles).max(axis=0) > MAX_LOST_ANGLE_RADIANS)
+    lacks_position = columns.positions < 0
+    rounding = MAX_OFFSET_ROUNDING_PER_BODY_SIZE * float(np.abs(body.offsets).max())
+    tolerance = max(rounding, 1e-9 * float(np.abs(body.root).max()), 1e-9)
+    lacks_position[0] &= np.abs(body.root - body.offsets[0]).max(axis=0) > tolerance
     if body.frame_offsets is None:
-        lacks_place[1:] = False
+        lacks_position[1:] = False
     else:
-        lacks_place[1:] &= np.abs(body.frame_offsets - body.offsets).max(axis=0)[1:] > nearly
-    grown = list(channels)
-    for joint in np.flatnonzero(lacks_angle.any(axis=1) | lacks_place.any(axis=1)).tolist():
-        places = [name for name in channels[joint] if name.endswith("position")]
-        turns = [name for name in channels[joint] if name.endswith("rotation")]
-        if lacks_place[joint].any():
-            places = list(POSITIONS)
+        lacks_position[1:] &= np.abs(body.frame_offsets - body.offsets).max(axis=0)[1:] > tolerance
+    extended = list(channels)
+    for joint in np.flatnonzero(lacks_angle.any(axis=1) | lacks_position.any(axis=1)).tolist():
+        positions = [name for name in channels[joint] if name.endswith("position")]
+        rotations = [name for name in channels[joint] if name.endswith("rotation")]
+        if lacks_position[joint].any():
+            positions = list(POSITION_CHANNELS)
         if lacks_angle[joint].any():
-            turns = [f"{axis}rotation" for axis in columns.orders[joint]]
-        grown[joint] = (*places, *turns)
-    count = sum(new != old for new, old in zip(grown, channels, strict=True))
-    said = [f"{count} joints move in ways their channels did not allow and were given more channels"] if count else []
-    return tuple(grown), said
+            rotations = [f"{axis}rotation" for axis in columns.orders[joint]]
+        extended[joint] = (*positions, *rotations)
+    count = sum(new != old for new, old in zip(extended, channels, strict=True))
+    notes = [f"{count} joints move in ways their channels did not allow and were given more channels"] if count else []
+    return tuple(extended), notes
 
 
-def _hierarchy(body: Baked, channels: Channels, layout: BvhLayout | None) -> Hierarchy:
+def _hierarchy(body: FileMotion, channels: Channels, layout: BvhLayout | None) -> Hierarchy:
     labels = layout.site_labels if layout and len(layout.site_labels) == len(body.sites) else ()
     sites = tuple(
         Site(joint=joint, offset=tuple(offset.tolist()), label=labels[i] if labels else "Site")
@@ -395,13 +396,13 @@ def _hierarchy(body: Baked, channels: Channels, layout: BvhLayout | None) -> Hie
     )
 
 
-def _values(body: Baked, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, hint: Array | None) -> Array:
-    """(F, C) the numbers of the motion section, degrees and the file's unit."""
+def _values(body: FileMotion, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, original: Array | None) -> Array:
+    """(F, C) the numbers of the motion section, in degrees and the file's unit."""
     columns = columns_of(hierarchy.channels)
     out = np.empty((len(body.root), hierarchy.width))
-    joints, turns = np.nonzero(columns.rotations >= 0)
-    out[:, columns.rotations[joints, turns]] = np.degrees(angles[:, joints, turns])
-    nearly = SAME * body_size(hierarchy)
+    joints, axes = np.nonzero(columns.rotations >= 0)
+    out[:, columns.rotations[joints, axes]] = np.degrees(angles[:, joints, axes])
+    tolerance = MAX_OFFSET_ROUNDING_PER_BODY_SIZE * body_size(hierarchy)
     for joint, axis in np.argwhere(columns.positions >= 0).tolist():
         column = columns.positions[joint, axis]
         base = body.offsets[joint, axis] if adds[joint] else 0.0
@@ -411,15 +412,17 @@ def _values(body: Baked, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, 
             out[:, column] = body.frame_offsets[:, joint, axis] - base
         else:
             out[:, column] = body.offsets[joint, axis] - base
-        if hint is not None and len(hint) == len(out) and np.max(np.abs(out[:, column] - hint[:, column])) <= nearly:
-            out[:, column] = hint[:, column]
+        if original is None or len(original) != len(out):
+            continue
+        if np.max(np.abs(out[:, column] - original[:, column])) <= tolerance:
+            out[:, column] = original[:, column]
     return out
 
 
-def _unambiguous(
-    body: Baked, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, values: Array
+def _make_unambiguous(
+    body: FileMotion, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, values: Array
 ) -> tuple[Hierarchy, Array, list[str]]:
-    """The same, changed where a reader would take channels to add to OFFSET that do not, or the other way round."""
+    """Change OFFSETs or values so that a reader decides correctly whether position channels are added to OFFSET."""
     columns = columns_of(hierarchy.channels)
     read_as, _ = decide_adds(hierarchy, columns, values)
     if adds.any() and not np.array_equal(read_as, adds):
@@ -432,7 +435,7 @@ def _unambiguous(
     offsets = list(hierarchy.offsets)
     for joint in wrong.tolist():
         offsets[joint] = (0.0, 0.0, 0.0)
-    said = (
+    note = (
         f"OFFSET of {len(wrong)} joints whose position channels stay at zero is written as zero, or they would be added"
     )
-    return replace(hierarchy, offsets=tuple(offsets)), values, [said]
+    return replace(hierarchy, offsets=tuple(offsets)), values, [note]

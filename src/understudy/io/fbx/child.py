@@ -1,7 +1,7 @@
-"""What an FBX file holds, told by the library `ufbx` in a child process: nodes, bind poses, skins and moving nodes.
+"""Child process that reads an FBX file with the library `ufbx`: nodes, bind poses, skins and animated nodes.
 
-Everything stays in the file's own unit and axes. Pre and post rotations, pivots, rotation orders and inherit types
-are in the world matrices, which the library evaluates.
+Everything stays in the file's unit and axes. The world matrices, which the library evaluates, already include pre and
+post rotations, pivots, rotation orders and inherit types.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ import numpy as np
 
 from understudy.io.child import Arrays, RefusedError, answer
 
-MOST_NODES = 100_000
+MAX_NODES = 100_000
 
-MOST_MATRICES = 1 << 22
-"""Node matrices of a motion, of all frames together."""
+MAX_MATRICES = 1 << 22
+"""Node matrices of a motion, all frames together."""
 
-SLOWEST, FASTEST = 1.0, 1000.0
-"""Frames per second that a file is believed to mean."""
+MIN_FPS, MAX_FPS = 1.0, 1000.0
+"""Limits between which the file's frame rate is believed."""
 
-DENSER = 1.01
-"""How many times more often than once a frame keys must be set for their own rate to be taken."""
+MIN_KEYS_PER_FRAME = 1.01
+"""The rate of the keys replaces the file's frame rate if it is higher by this factor."""
 
 Thing = TypeVar("Thing")
 
 
 def _keep(thing: Thing) -> Thing:
-    """Hold an object of the library for ever.
+    """Add a reference to an object of the library, so that it is never freed.
 
-    Its wrappers count their references too few: one that is handed out twice is freed while it is in use. The child
-    ends soon, so nothing is lost by never freeing any.
+    The library's wrappers miscount references: an object returned twice is freed while in use. The child process ends
+    soon, so the leak does no harm.
     """
     if thing is not None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
@@ -42,14 +42,14 @@ def _keep(thing: Thing) -> Thing:
 
 
 def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """All that is needed of an FBX file.
+    """Read what the parent needs of an FBX file.
 
     Args:
         request: `clip`, the name of the animation stack, or None for the first.
         data: The file's bytes.
     """
     ufbx = import_module("ufbx")
-    # The garbage collector walks into the same wrappers and falls.
+    # The garbage collector would crash on the same wrappers.
     gc.disable()
     try:
         scene = _keep(
@@ -62,151 +62,149 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
             )
         )
     except ufbx.UfbxError as error:
-        raise RefusedError(f"is no FBX file that can be read: {_words(error)}") from None
+        raise RefusedError(f"is no FBX file that can be read: {_one_line(error)}") from None
     nodes = [_keep(node) for node in _keep(scene.nodes)]
-    if len(nodes) > MOST_NODES:
-        raise RefusedError(f"holds {len(nodes)} nodes; at most {MOST_NODES} are read")
-    said, arrays = _nodes(ufbx, nodes)
-    said |= _settings(scene)
+    if len(nodes) > MAX_NODES:
+        raise RefusedError(f"holds {len(nodes)} nodes; at most {MAX_NODES} are read")
+    info, arrays = _nodes(ufbx, nodes)
+    info |= _settings(scene)
     arrays["bind_nodes"], arrays["bind_worlds"] = _bind_poses(scene)
-    said["meshes"] = _meshes(scene, arrays)
-    skinned = {cluster["node"] for mesh in said["meshes"] for cluster in mesh["clusters"]}
-    moving = _above([i for i, kind in enumerate(said["kinds"]) if kind == "BONE"] + sorted(skinned), said["parents"])
+    info["meshes"] = _meshes(scene, arrays)
+    skinned = {cluster["node"] for mesh in info["meshes"] for cluster in mesh["clusters"]}
+    moving = _with_ancestors(
+        [i for i, kind in enumerate(info["kinds"]) if kind == "BONE"] + sorted(skinned), info["parents"]
+    )
     stacks = [_keep(stack) for stack in _keep(scene.anim_stacks)]
-    names = said["stacks"] = _differing([str(stack.name) for stack in stacks])
+    names = info["stacks"] = _make_unique([str(stack.name) for stack in stacks])
     if stacks and (request["clip"] is None or request["clip"] in names):
         chosen = stacks[names.index(request["clip"]) if request["clip"] else 0]
-        said |= _sample(ufbx, scene, chosen, moving or list(range(1, len(nodes))), said["fps"], arrays)
-        driven, places = said.pop("driven"), {int(node.element_id): i for i, node in enumerate(nodes)}
-        said["animated"] = sorted(places[element] for element in driven if element in places)
-    return said, arrays
+        info |= _sample(ufbx, scene, chosen, moving or list(range(1, len(nodes))), info["fps"], arrays)
+        driven, node_of = info.pop("driven"), {int(node.element_id): i for i, node in enumerate(nodes)}
+        info["animated"] = sorted(node_of[element] for element in driven if element in node_of)
+    return info, arrays
 
 
-def _words(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _nodes(ufbx: Any, nodes: list[Any]) -> tuple[dict[str, Any], Arrays]:
-    """Names, parents and kinds of nodes, and where they are while nothing is animated."""
+    """Names, parents and kinds of nodes, and their world matrices when no animation plays."""
     parents, kinds = [], []
     for node in nodes:
         parent, attribute = _keep(node.parent), _keep(node.attrib)
         parents.append(-1 if parent is None else int(parent.typed_id))
         kinds.append("" if attribute is None else ufbx.ElementType(node.attrib_type).name)
-    modes = [ufbx.InheritMode(node.original_inherit_mode).name for node in nodes]
-    said = {"names": [str(node.name) for node in nodes], "parents": parents, "kinds": kinds, "inherit": modes}
-    return said, {"worlds": np.array([_matrix(node.node_to_world) for node in nodes])}
+    info = {"names": [str(node.name) for node in nodes], "parents": parents, "kinds": kinds}
+    return info, {"worlds": np.array([_matrix(node.node_to_world) for node in nodes])}
 
 
-def _matrix(given: Any) -> list[list[float]]:
+def _matrix(matrix: Any) -> list[list[float]]:
     """A matrix of the library as four rows."""
-    columns = (given.c0, given.c1, given.c2, given.c3)
+    columns = (matrix.c0, matrix.c1, matrix.c2, matrix.c3)
     return [[getattr(column, axis) for column in columns] for axis in "xyz"] + [[0.0, 0.0, 0.0, 1.0]]
 
 
 def _settings(scene: Any) -> dict[str, Any]:
-    settings, metadata = _keep(scene.settings), _keep(scene.metadata)
+    settings = _keep(scene.settings)
     axes = settings.axes
     fps = float(settings.frames_per_second)
     return {
         "unit": float(settings.unit_meters),
         "axes": [int(axes.right), int(axes.up), int(axes.front)],
-        "fps": fps if SLOWEST <= fps <= FASTEST else 30.0,
-        "version": int(metadata.version),
-        "ascii": bool(metadata.ascii),
+        "fps": fps if MIN_FPS <= fps <= MAX_FPS else 30.0,
         "blend_shapes": len(_keep(scene.blend_shapes)),
-        "constraints": len(_keep(scene.constraints)),
     }
 
 
 def _bind_poses(scene: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes (n,) and their world matrices (n, 4, 4) in the file's bind poses, the first of each node."""
-    found: dict[int, list[list[float]]] = {}
+    """The nodes (n,) and their world matrices (n, 4, 4) in the file's bind poses; the first pose of each node."""
+    poses: dict[int, list[list[float]]] = {}
     for pose in _keep(scene.poses):
         if not _keep(pose).is_bind_pose:
             continue
         for bone in _keep(pose.bone_poses):
             node = _keep(_keep(bone).bone_node)
             if node is not None:
-                found.setdefault(int(node.typed_id), _matrix(bone.bone_to_world))
-    return np.array(list(found), np.intp), np.array(list(found.values()), float).reshape(-1, 4, 4)
+                poses.setdefault(int(node.typed_id), _matrix(bone.bone_to_world))
+    return np.array(list(poses), np.intp), np.array(list(poses.values()), float).reshape(-1, 4, 4)
 
 
 def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
-    """What each mesh is, its numbers put among the arrays."""
-    told = []
+    """A description of each mesh. Its numbers are added to the arrays."""
+    meshes = []
     for i, mesh in enumerate(_keep(scene.meshes)):
         _keep(mesh)
-        homes = [int(_keep(node).typed_id) for node in _keep(mesh.instances)]
-        if not homes:
+        nodes = [int(_keep(node).typed_id) for node in _keep(mesh.instances)]
+        if not nodes:
             continue
         vertices = np.array([(v.x, v.y, v.z) for v in _keep(mesh.vertices)], float).reshape(-1, 3)
         faces = np.array([(f.index_begin, f.num_indices) for f in _keep(mesh.faces)], np.int64).reshape(-1, 2)
         corners = np.array(list(_keep(mesh.vertex_indices)), np.int64)
         arrays |= {f"mesh{i}_vertices": vertices, f"mesh{i}_faces": faces, f"mesh{i}_corners": corners}
-        geometry = _keep(_keep(scene.nodes)[homes[0]])
+        geometry = _keep(_keep(scene.nodes)[nodes[0]])
         arrays[f"mesh{i}_world"] = np.array(_matrix(geometry.geometry_to_world))
         skins = [_keep(skin) for skin in _keep(mesh.skin_deformers)]
         clusters = _clusters(skins[0], i, arrays) if skins else []
-        told.append(
+        meshes.append(
             {
-                "number": i, "name": str(mesh.name) or str(geometry.name), "node": homes[0], "copies": len(homes) - 1,
+                "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
             }
         )  # fmt: skip
-    return told
+    return meshes
 
 
 def _clusters(skin: Any, mesh: int, arrays: Arrays) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = []
+    clusters: list[dict[str, Any]] = []
     for cluster in _keep(skin.clusters):
         node = _keep(_keep(cluster).bone_node)
         if node is None:
             continue
-        key = f"mesh{mesh}_cluster{len(told)}"
+        key = f"mesh{mesh}_cluster{len(clusters)}"
         arrays[f"{key}_vertices"] = np.array(list(_keep(cluster.vertices)), np.int64)
         arrays[f"{key}_weights"] = np.array(list(_keep(cluster.weights)), float)
         arrays[f"{key}_bone_from_mesh"] = np.array(_matrix(cluster.geometry_to_bone))
         arrays[f"{key}_bind"] = np.array(_matrix(cluster.bind_to_world))
-        told.append({"node": int(node.typed_id)})
-    return told
+        clusters.append({"node": int(node.typed_id)})
+    return clusters
 
 
-def _above(nodes: list[int], parents: list[int]) -> list[int]:
-    """Some nodes and all above them, but for the scene's own root."""
-    found: set[int] = set()
+def _with_ancestors(nodes: list[int], parents: list[int]) -> list[int]:
+    """Some nodes and all their ancestors, without the scene's root."""
+    result: set[int] = set()
     for node in nodes:
-        while node > 0 and node not in found:
-            found.add(node)
+        while node > 0 and node not in result:
+            result.add(node)
             node = parents[node]
-    return sorted(found)
+    return sorted(result)
 
 
-def _differing(names: list[str]) -> list[str]:
+def _make_unique(names: list[str]) -> list[str]:
     """Names of animations, all different and none empty."""
-    found: list[str] = []
+    out: list[str] = []
     for i, name in enumerate(names):
-        fresh, number = name.strip() or f"animation{i}", 2
-        while fresh in found:
-            fresh, number = f"{name}_{number}", number + 1
-        found.append(fresh)
-    return found
+        unique, number = name.strip() or f"animation{i}", 2
+        while unique in out:
+            unique, number = f"{name}_{number}", number + 1
+        out.append(unique)
+    return out
 
 
 def _sample(ufbx: Any, scene: Any, stack: Any, moving: list[int], fps: float, arrays: Arrays) -> dict[str, Any]:
-    """The world matrices of the moving nodes at every frame of a stack, and what its frames are."""
+    """Add the world matrices of the moving nodes at every frame of a stack to the arrays; returns its timing."""
     begin, end = float(stack.time_begin), float(stack.time_end)
     animation = _keep(stack.anim)
     driven, densest, spans = _curves(stack)
     if end <= begin and spans:
-        # Not every writer says how long a stack is; then it lasts as long as its keys do.
+        # Not every writer stores the length of a stack. Then the first and last key give it.
         begin, end = min(span[0] for span in spans), max(span[1] for span in spans)
     if not (math.isfinite(begin) and math.isfinite(end)) or end < begin:
         raise RefusedError(f"the animation `{stack.name}` runs from {begin} to {end} s")
     key_rate = _even_rate(densest)
-    rate = key_rate if key_rate is not None and key_rate > DENSER * fps else fps
+    rate = key_rate if key_rate is not None and key_rate > MIN_KEYS_PER_FRAME * fps else fps
     frames = math.floor((end - begin) * rate + 1e-3) + 1
-    if frames * len(moving) > MOST_MATRICES:
+    if frames * len(moving) > MAX_MATRICES:
         raise RefusedError(
             f"the animation `{stack.name}` lasts {end - begin:.3g} s: {frames} frames of {len(moving)} nodes"
         )
@@ -221,26 +219,26 @@ def _sample(ufbx: Any, scene: Any, stack: Any, moving: list[int], fps: float, ar
 
 
 def _curves(stack: Any) -> tuple[list[int], Any, list[tuple[float, float]]]:
-    """The elements that a stack has curves for, its curve with most keys, and the first and last key of each."""
-    found: set[int] = set()
+    """The elements that a stack animates, its curve with the most keys, and the time span of each curve."""
+    elements: set[int] = set()
     spans: list[tuple[float, float]] = []
-    densest, most = None, 1
+    densest, max_keys = None, 1
     for layer in _keep(stack.layers):
         for prop in _keep(_keep(layer).anim_props):
             element, value = _keep(_keep(prop).element), _keep(prop.anim_value)
             if str(prop.prop_name).startswith("Lcl ") and element is not None:
-                found.add(int(element.element_id))
+                elements.add(int(element.element_id))
             for curve in _keep(value.curves) if value is not None else ():
                 keys: Any = () if curve is None else _keep(_keep(curve).keyframes)
                 if len(keys):
                     spans.append((float(keys[0].time), float(keys[len(keys) - 1].time)))
-                if len(keys) > most:
-                    densest, most = curve, len(keys)
-    return sorted(found), densest, spans
+                if len(keys) > max_keys:
+                    densest, max_keys = curve, len(keys)
+    return sorted(elements), densest, spans
 
 
 def _even_rate(curve: Any) -> float | None:
-    """The keys per second of a curve whose keys are evenly spaced."""
+    """The keys per second of a curve with evenly spaced keys; None for other curves."""
     if curve is None:
         return None
     times = np.array([key.time for key in _keep(curve.keyframes)])
@@ -250,7 +248,7 @@ def _even_rate(curve: Any) -> float | None:
     rate = float(1.0 / steps.mean())
     whole = round(rate)
     rate = float(whole) if abs(rate - whole) < 1e-4 * rate else rate
-    return rate if SLOWEST <= rate <= FASTEST else None
+    return rate if MIN_FPS <= rate <= MAX_FPS else None
 
 
 if __name__ == "__main__":

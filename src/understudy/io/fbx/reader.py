@@ -1,7 +1,7 @@
 """FBX, binary and text, through the library `ufbx`: characters with skins, meshes and animation stacks.
 
-The library runs in a child process (`child.py`), because its Python side can crash. A stack is a clip, sampled on the
-file's frames, or on those of its keys where they are set more often.
+The library runs in a child process (`child.py`), because its Python bindings can crash. An animation stack becomes a
+clip. It is sampled at the file's frame rate, or at the rate of its keys if that is higher.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
 from understudy.io.clip import Clip, ReadOptions, choose_clip
-from understudy.io.matrices import FLAT, Rig, differing, make_rig
+from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig, make_unique
 from understudy.io.units import unit_name, world_from_file
 
-SCENE, MADE_UP = 0, -1
-"""The node that the library puts above all others, and the node of a root that the file does not have."""
+SCENE, NO_NODE = 0, -1
+"""The scene's root node, which the library adds, and a stand-in for the node of a root that is not in the file."""
 
-ENDS = {"end", "nub", "tip", "site", "ende", "endsite"}
-"""Last words in the names of bones that only mark where a chain ends."""
+END_WORDS = {"end", "nub", "tip", "site", "ende", "endsite"}
+"""Last words in the names of bones that only mark the end of a chain."""
 
-NO_JOINTS = {"CAMERA", "LIGHT", "CAMERA_SWITCHER", "STEREO_CAMERA"}
+NON_JOINT_KINDS = {"CAMERA", "LIGHT", "CAMERA_SWITCHER", "STEREO_CAMERA"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,10 +40,10 @@ class FbxJoints:
     nodes: tuple[int, ...]
     """The node of each joint, parents before children."""
     parents: np.ndarray
-    """(J,) number of each joint's parent."""
+    """(J,) index of each joint's parent."""
     names: tuple[str, ...]
     ends: tuple[tuple[int, int], ...]
-    """The joint and the node of each end."""
+    """The joint and the node of each end point."""
     notes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
@@ -54,13 +54,13 @@ class FbxNodes:
 
     names: list[str]
     parents: list[int]
-    """The parent of each node; -1 for the scene's."""
+    """The parent of each node; -1 for the scene's root."""
     kinds: list[str]
-    """What each node is; empty where nothing is attached to it."""
+    """The kind of each node's attribute; empty if it has none."""
     skins: list[set[int]]
-    """The nodes that each skin names."""
+    """The nodes of each skin."""
     weighted: set[int]
-    """The nodes that carry some of a skin."""
+    """The nodes with skin weights above zero."""
     animated: set[int]
     """The nodes with curves of the chosen animation."""
 
@@ -68,33 +68,33 @@ class FbxNodes:
 def find_joints(nodes: FbxNodes, file: str) -> FbxJoints:
     """Choose the joints of the character in a file."""
     tree = _NodeTree(nodes.parents)
-    members, notes = _members(nodes, tree, file)
-    members, others = _one_character(tree, members, nodes.skins)
-    tops = [node for node in tree.order if node in members and tree.parent_in(node, members) is None]
-    members, root, said = _rooted(tree, members, tops, nodes.names)
+    members, notes = _find_members(nodes, tree, file)
+    members, others = _choose_character(tree, members, nodes.skins)
+    roots = [node for node in tree.order if node in members and tree.parent_in(node, members) is None]
+    members, root, root_notes = _add_common_root(tree, members, roots, nodes.names)
     order = [node for node in tree.order if node in members]
     ends = {node for node in order[1:] if _is_end(node, tree, members, nodes)}
     order = [node for node in order if node not in ends]
-    order = [MADE_UP, *order] if root == MADE_UP else order
-    place = {node: joint for joint, node in enumerate(order)}
-    above = {node: place.get(_or_root(tree.parent_in(node, members)), -1) for node in (*order[1:], *sorted(ends))}
+    order = [NO_NODE, *order] if root == NO_NODE else order
+    joint_of = {node: joint for joint, node in enumerate(order)}
+    parents = {node: joint_of.get(tree.parent_in(node, members, NO_NODE), -1) for node in (*order[1:], *sorted(ends))}
     return FbxJoints(
         nodes=tuple(order),
-        parents=np.array([-1, *(above[node] for node in order[1:])], np.intp),
-        names=differing(["root" if node == MADE_UP else nodes.names[node] for node in order]),
-        ends=tuple((above[node], node) for node in sorted(ends)),
-        notes=(*notes, *said),
-        dropped=(f"{others + 1} characters; read is the one with most joints",) if others else (),
+        parents=np.array([-1, *(parents[node] for node in order[1:])], np.intp),
+        names=make_unique(["root" if node == NO_NODE else nodes.names[node] for node in order]),
+        ends=tuple((parents[node], node) for node in sorted(ends)),
+        notes=(*notes, *root_notes),
+        dropped=(f"{others + 1} characters; the one with the most joints is read",) if others else (),
     )
 
 
-def _members(nodes: FbxNodes, tree: _NodeTree, file: str) -> tuple[set[int], list[str]]:
-    """The nodes that are joints of any character, and what is to be said about it."""
+def _find_members(nodes: FbxNodes, tree: _NodeTree, file: str) -> tuple[set[int], list[str]]:
+    """The nodes that are joints of any character, and notes."""
     members = {i for i, kind in enumerate(nodes.kinds) if kind == "BONE"}.union(*nodes.skins) - {SCENE}
     if members:
         return members, []
     moving = {node for top in {tree.top(node) for node in nodes.animated} for node in tree.below(top)}
-    members = {node for node in moving if nodes.kinds[node] not in NO_JOINTS} - {SCENE}
+    members = {node for node in moving if nodes.kinds[node] not in NON_JOINT_KINDS} - {SCENE}
     if not members:
         raise FileError(file, None, f"holds no character: of its {len(nodes.names) - 1} nodes none is a bone")
     return members, ["there are no bones; every node of what is animated is a joint"]
@@ -112,116 +112,117 @@ class _NodeTree:
         self.order = self.below(SCENE)
 
     def below(self, node: int) -> list[int]:
-        """A node and all that hangs from it, each right before all that hangs from it."""
-        found, waiting = [], [node]
-        while waiting:
-            found.append(waiting.pop())
-            waiting += reversed(self.children[found[-1]])
-        return found
+        """A node and all its descendants in depth-first order."""
+        nodes, stack = [], [node]
+        while stack:
+            nodes.append(stack.pop())
+            stack += reversed(self.children[nodes[-1]])
+        return nodes
 
     def above(self, node: int) -> list[int]:
-        """The nodes from a node up, the node first, without the scene's."""
-        found = []
+        """A node and all its ancestors, the node first, without the scene's root."""
+        nodes = []
         while node > SCENE:
-            found.append(node)
+            nodes.append(node)
             node = self.parents[node]
-        return found
+        return nodes
 
     def top(self, node: int) -> int:
         return self.above(node)[-1] if node > SCENE else SCENE
 
-    def parent_in(self, node: int, members: set[int]) -> int | None:
-        """The nearest node above one that is a member too."""
-        return next((above for above in self.above(node)[1:] if above in members), None)
+    def parent_in(self, node: int, members: set[int], default: Any = None) -> Any:
+        """The nearest ancestor of a node that is a member."""
+        return next((ancestor for ancestor in self.above(node)[1:] if ancestor in members), default)
 
 
-def _or_root(node: int | None) -> int:
-    return MADE_UP if node is None else node
+def _choose_character(tree: _NodeTree, members: set[int], skins: Iterable[set[int]]) -> tuple[set[int], int]:
+    """The joints of the character with the most joints, and the number of other characters.
 
-
-def _one_character(tree: _NodeTree, members: set[int], skins: Iterable[set[int]]) -> tuple[set[int], int]:
-    """The joints of the character with most, and how many others there are.
-
-    Joints belong together that hang from one node below the scene's, or that one skin binds.
+    Joints belong to one character if they have a common ancestor below the scene's root, or a common skin.
     """
     groups: list[tuple[set[int], set[int]]] = []
     bundles: list[set[int]] = [{node} for node in members] + [set(skin) & members for skin in skins]
     for bundle in filter(None, bundles):
-        tops, mine = {tree.top(node) for node in bundle}, set(bundle)
-        for group in [each for each in groups if each[0] & tops]:
+        tops, joints = {tree.top(node) for node in bundle}, set(bundle)
+        for group in [group for group in groups if group[0] & tops]:
             groups.remove(group)
-            tops, mine = tops | group[0], mine | group[1]
-        groups.append((tops, mine))
+            tops, joints = tops | group[0], joints | group[1]
+        groups.append((tops, joints))
     largest = max(groups, key=lambda group: (len(group[1]), -min(group[1])))
     return largest[1], len(groups) - 1
 
 
-def _rooted(tree: _NodeTree, members: set[int], tops: list[int], names: list[str]) -> tuple[set[int], int, list[str]]:
-    """The members with one root, that root, and what is to be said about it."""
-    if len(tops) == 1:
-        return members, tops[0], []
-    shared = set(tree.above(tops[0])).intersection(*(tree.above(top) for top in tops[1:]))
-    said = f"{len(tops)} joints hang from no other joint"
+def _add_common_root(
+    tree: _NodeTree, members: set[int], roots: list[int], names: list[str]
+) -> tuple[set[int], int, list[str]]:
+    """Add the nearest common ancestor if there are several roots. Returns the members, the root and a note."""
+    if len(roots) == 1:
+        return members, roots[0], []
+    shared = set(tree.above(roots[0])).intersection(*(tree.above(root) for root in roots[1:]))
+    problem = f"{len(roots)} joints hang from no other joint"
     if not shared:
-        return members, MADE_UP, [f"{said}; a root at the origin was made up for them"]
-    nearest = next(node for node in tree.above(tops[0]) if node in shared)
-    return members | {nearest}, nearest, [f"{said}; `{names[nearest]}` above them was taken as their root"]
+        return members, NO_NODE, [f"{problem}; a root at the origin was made up for them"]
+    nearest = next(node for node in tree.above(roots[0]) if node in shared)
+    return members | {nearest}, nearest, [f"{problem}; `{names[nearest]}` above them was taken as their root"]
 
 
 def _is_end(node: int, tree: _NodeTree, members: set[int], nodes: FbxNodes) -> bool:
-    """Whether a bone carries nothing and is named as the end of a chain."""
-    bare = node not in nodes.weighted and not any(below in members for below in tree.below(node)[1:])
-    said = words(nodes.names[node])
-    return bare and bool(said) and said[-1] in ENDS
+    """Whether a bone has no weights and no joints below it, and its name says that it ends a chain."""
+    unused = node not in nodes.weighted and not any(below in members for below in tree.below(node)[1:])
+    name_words = words(nodes.names[node])
+    return unused and bool(name_words) and name_words[-1] in END_WORDS
 
 
-BLEND_SHARES = 2
-"""From this skinning method of the library on, a file asks for dual quaternions."""
+FIRST_DUAL_QUATERNION_METHOD = 2
+"""The library's skinning methods from this number on use dual quaternions."""
 
 
 def read_meshes(
-    said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, turn: Array
+    info: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, to_world: Array
 ) -> tuple[tuple[Mesh, ...], list[str]]:
-    """The meshes in metres with Y up, bound to the skeleton, and what was left out.
+    """The meshes in metres with Y up, bound to the skeleton, and notes on what was left out.
 
     Args:
-        said: What the child says about the file.
+        info: The child's description of the file.
         arrays: The child's arrays.
         joints: The joints of the character.
         rig: Their matrices.
         skeleton: The skeleton made of them.
-        turn: (4, 4) what takes the file's world into ours.
+        to_world: (4, 4) matrix from the file's world to ours.
     """
-    place = {node: joint for joint, node in enumerate(joints.nodes)}
-    place |= {node: joint for joint, node in joints.ends}
-    found, dropped = [], []
-    loose = 0
-    for told in said["meshes"]:
-        key = f"mesh{told['number']}"
+    joint_of = {node: joint for joint, node in enumerate(joints.nodes)}
+    joint_of |= {node: joint for joint, node in joints.ends}
+    meshes, dropped = [], []
+    unattached = 0
+    for mesh in info["meshes"]:
+        key = f"mesh{mesh['number']}"
         vertices, corners = arrays[f"{key}_vertices"], arrays[f"{key}_corners"]
         if not len(vertices):
             continue
-        bound = _skinned(told, arrays, place, rig, skeleton, turn) or _stiff(
-            told, arrays, place, said["parents"], joints, rig, skeleton, turn
+        bound = _bind_skinned(mesh, arrays, joint_of, rig, skeleton, to_world) or _bind_rigid(
+            mesh, arrays, joint_of, info["parents"], joints, rig, skeleton, to_world
         )
         if bound is None:
-            loose += 1
+            unattached += 1
             continue
-        triangles = fan(arrays[f"{key}_faces"], corners, len(vertices))
-        found.append(Mesh(name=told["name"], triangles=triangles, **bound))
-        if told["method"] >= BLEND_SHARES:
-            dropped.append(f"mesh `{told['name']}` is skinned by dual quaternions, here by linear blending")
-        if told["skins"] > 1:
-            dropped.append(f"mesh `{told['name']}` has {told['skins']} skins; the first is read")
-    if loose:
-        dropped.append(f"{loose} of the meshes hang from no joint of the character")
-    return tuple(found), dropped
+        triangles = triangulate(arrays[f"{key}_faces"], corners, len(vertices))
+        meshes.append(Mesh(name=mesh["name"], triangles=triangles, **bound))
+        if mesh["method"] >= FIRST_DUAL_QUATERNION_METHOD:
+            dropped.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
+        if mesh["skins"] > 1:
+            dropped.append(f"mesh `{mesh['name']}` has {mesh['skins']} skins; the first is read")
+    if unattached:
+        dropped.append(f"{unattached} of the meshes hang from no joint of the character")
+    return tuple(meshes), dropped
 
 
-def fan(faces: np.ndarray, corners: np.ndarray, count: int) -> np.ndarray:
-    """(T, 3) triangles of faces (n, 2), which are the first corner and how many; each as a fan from its first.
+def triangulate(faces: np.ndarray, corners: np.ndarray, count: int) -> np.ndarray:
+    """(T, 3) triangles of faces, each face as a fan from its first corner.
 
-    Faces that name a vertex beyond `count` are left out.
+    Args:
+        faces: (n, 2) the first corner and the number of corners of each face.
+        corners: (C,) the vertex of each corner.
+        count: Number of vertices. Triangles with a vertex beyond it are left out.
     """
     first, number = faces[:, 0], np.maximum(faces[:, 1] - 2, 0)
     number = np.where(first + faces[:, 1] <= len(corners), number, 0)
@@ -232,73 +233,76 @@ def fan(faces: np.ndarray, corners: np.ndarray, count: int) -> np.ndarray:
     return out[np.all((out >= 0) & (out < count), axis=1)].astype(np.intp)
 
 
-def pack(vertices: np.ndarray, joints: np.ndarray, weights: Array, count: int, fallback: int) -> tuple[Array, Array]:
-    """Joints (V, K) and weights (V, K) of single influences (n,); a vertex without any is the fallback joint's."""
-    good = (weights > 0.0) & np.isfinite(weights) & (vertices >= 0) & (vertices < count)
-    vertices, joints, weights = vertices[good], joints[good], weights[good]
+def pack_influences(
+    vertices: np.ndarray, joints: np.ndarray, weights: Array, count: int, fallback: int
+) -> tuple[Array, Array]:
+    """Joints (V, K) and weights (V, K) from single influences (n,). Vertices without any get the fallback joint."""
+    valid = (weights > 0.0) & np.isfinite(weights) & (vertices >= 0) & (vertices < count)
+    vertices, joints, weights = vertices[valid], joints[valid], weights[valid]
     order = np.argsort(vertices, kind="stable")
     vertices, joints, weights = vertices[order], joints[order], weights[order]
-    each = np.bincount(vertices, minlength=count)
-    column = np.arange(len(vertices)) - np.repeat(np.cumsum(each) - each, each)
-    shape = (count, max(int(each.max(initial=0)), 1))
+    counts = np.bincount(vertices, minlength=count)
+    column = np.arange(len(vertices)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (count, max(int(counts.max(initial=0)), 1))
     out_joints, out_weights = np.full(shape, fallback), np.zeros(shape)
     out_joints[vertices, column], out_weights[vertices, column] = joints, weights
-    out_weights[each == 0, 0] = 1.0
+    out_weights[counts == 0, 0] = 1.0
     return out_joints, out_weights
 
 
-def _skinned(
-    told: dict[str, Any], arrays: Arrays, place: dict[int, int], rig: Rig, skeleton: Skeleton, turn: Array
+def _bind_skinned(
+    mesh: dict[str, Any], arrays: Arrays, joint_of: dict[int, int], rig: Rig, skeleton: Skeleton, to_world: Array
 ) -> dict[str, Any] | None:
-    """The vertices in the world of the bind pose, and their joints and binds; None for a mesh without a skin."""
-    key = f"mesh{told['number']}"
-    mine = [(i, place[cluster["node"]]) for i, cluster in enumerate(told["clusters"]) if cluster["node"] in place]
-    if not mine:
+    """The vertices in the world of the bind pose, their joints and bind matrices; None for a mesh without a skin."""
+    key, nodes = f"mesh{mesh['number']}", [cluster["node"] for cluster in mesh["clusters"]]
+    clusters = [(i, joint_of[node]) for i, node in enumerate(nodes) if node in joint_of]
+    if not clusters:
         return None
-    own = {i: arrays[f"{key}_cluster{i}_bone_from_mesh"] for i, _ in mine}
-    worlds = [arrays[f"{key}_cluster{i}_bind"] @ own[i] for i, _ in mine]
-    world = turn @ next((each for each in worlds if _solid(each)), arrays[f"{key}_world"])
-    if not _solid(world):
+    bone_from_mesh = {i: arrays[f"{key}_cluster{i}_bone_from_mesh"] for i, _ in clusters}
+    worlds = [arrays[f"{key}_cluster{i}_bind"] @ bone_from_mesh[i] for i, _ in clusters]
+    world = to_world @ next((matrix for matrix in worlds if _is_invertible(matrix)), arrays[f"{key}_world"])
+    if not _is_invertible(world):
         return None
     binds = np.array(binds_of_rest(skeleton))
-    local, back = rig.joint_from_local(), np.linalg.inv(world)
-    for i, joint in mine:
-        binds[joint] = local[joint] @ own[i] @ back
-    parts = [(arrays[f"{key}_cluster{i}_vertices"], arrays[f"{key}_cluster{i}_weights"], joint) for i, joint in mine]
+    joint_from_bone, mesh_from_world = rig.joint_from_local(), np.linalg.inv(world)
+    for i, joint in clusters:
+        binds[joint] = joint_from_bone[joint] @ bone_from_mesh[i] @ mesh_from_world
+    keys = [(f"{key}_cluster{i}", joint) for i, joint in clusters]
+    parts = [(arrays[f"{name}_vertices"], arrays[f"{name}_weights"], joint) for name, joint in keys]
     vertices = np.concatenate([part[0] for part in parts])
     shares = np.concatenate([part[1][: len(part[0])] for part in parts])
     numbers = np.repeat([joint for _, _, joint in parts], [len(part[0]) for part in parts])
-    joints, weights = pack(vertices, numbers, shares, len(arrays[f"{key}_vertices"]), mine[0][1])
-    places = arrays[f"{key}_vertices"] @ world[:3, :3].T + world[:3, 3]
-    return {"vertices": places, "joints": joints, "weights": weights, "joint_from_mesh": binds}
+    joints, weights = pack_influences(vertices, numbers, shares, len(arrays[f"{key}_vertices"]), clusters[0][1])
+    positions = arrays[f"{key}_vertices"] @ world[:3, :3].T + world[:3, 3]
+    return {"vertices": positions, "joints": joints, "weights": weights, "joint_from_mesh": binds}
 
 
-def _solid(matrix: Array) -> bool:
-    return bool(np.all(np.isfinite(matrix)) and abs(np.linalg.det(matrix[:3, :3])) >= FLAT)
+def _is_invertible(matrix: Array) -> bool:
+    return bool(np.all(np.isfinite(matrix)) and abs(np.linalg.det(matrix[:3, :3])) >= MIN_DETERMINANT)
 
 
-def _stiff(
-    told: dict[str, Any],
+def _bind_rigid(
+    mesh: dict[str, Any],
     arrays: Arrays,
-    place: dict[int, int],
+    joint_of: dict[int, int],
     parents: list[int],
     joints: FbxJoints,
     rig: Rig,
     skeleton: Skeleton,
-    turn: Array,
+    to_world: Array,
 ) -> dict[str, Any] | None:
-    """A mesh that one joint carries, placed where it is in the bind pose; None if it hangs from no joint."""
-    node = int(told["node"])
-    while node >= 0 and node not in place:
+    """The vertices of a mesh that one joint carries, in the bind pose; None if it hangs from no joint."""
+    node = int(mesh["node"])
+    while node >= 0 and node not in joint_of:
         node = parents[node]
-    if node < 0 or joints.nodes[place[node]] < 0:
+    if node < 0 or joints.nodes[joint_of[node]] < 0:
         return None
-    joint = place[node]
-    here = turn @ arrays["worlds"][joints.nodes[joint]]
-    if not _solid(here):
+    joint = joint_of[node]
+    current = to_world @ arrays["worlds"][joints.nodes[joint]]
+    if not _is_invertible(current):
         return None
-    world = rig.bound[joint] @ np.linalg.inv(here) @ turn @ arrays[f"mesh{told['number']}_world"]
-    vertices = arrays[f"mesh{told['number']}_vertices"] @ world[:3, :3].T + world[:3, 3]
+    world = rig.bound[joint] @ np.linalg.inv(current) @ to_world @ arrays[f"mesh{mesh['number']}_world"]
+    vertices = arrays[f"mesh{mesh['number']}_vertices"] @ world[:3, :3].T + world[:3, 3]
     return {
         "vertices": vertices,
         "joints": np.full((len(vertices), 1), joint),
@@ -307,10 +311,10 @@ def _stiff(
     }
 
 
-MOST_BYTES = 1 << 30
+MAX_FILE_BYTES = 1 << 30
 
-SMALLEST_UNIT, LARGEST_UNIT = 1e-6, 1e6
-"""Metres between which a file's unit is believed."""
+MIN_UNIT_METRES, MAX_UNIT_METRES = 1e-6, 1e6
+"""Limits between which a file's unit is believed."""
 
 AXES = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], float)
 """Directions as the library numbers them."""
@@ -322,44 +326,44 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     Args:
         stream: The file's bytes.
         name: The file as the user named it, for errors.
-        options: Which animation, and unit and up axis where the file's own are not to be believed.
+        options: Which animation; unit and up axis to use instead of the file's.
     """
     need("ufbx", "ufbx", "fbx", "Reading FBX")
-    data = stream.read(MOST_BYTES + 1)
+    data = stream.read(MAX_FILE_BYTES + 1)
     if not data:
         raise FileError(name, None, "the file is empty; expected FBX")
-    if len(data) > MOST_BYTES:
-        raise FileError(name, None, f"is larger than {MOST_BYTES >> 20} MiB, the most that is read")
-    said, arrays = ask("understudy.io.fbx.child", {"clip": options.clip}, data, name)
+    if len(data) > MAX_FILE_BYTES:
+        raise FileError(name, None, f"is larger than {MAX_FILE_BYTES >> 20} MiB, the most that is read")
+    info, arrays = ask("understudy.io.fbx.child", {"clip": options.clip}, data, name)
     try:
         with np.errstate(all="ignore"):
-            return _clip(said, arrays, name, options)
+            return _clip(info, arrays, name, options)
     except (SkeletonError, MotionError) as error:
         raise FileError(name, None, f"the numbers make no body: {error.message}") from None
     except np.linalg.LinAlgError:
         raise FileError(name, None, "the numbers make no body: a transform cannot be worked out") from None
 
 
-def _clip(said: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
-    names = tuple(said["stacks"])
+def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
+    names = tuple(info["stacks"])
     chosen = choose_clip(names, options.clip, name)
-    unit, unit_reason = _unit(said["unit"], options)
-    turn, up, up_reason = _axes(said["axes"], unit, options)
-    joints = _joints(said, arrays, name)
-    here = _matrices(arrays["worlds"], joints, turn)
-    rig = make_rig(joints.names, joints.parents, here, _bound(said, arrays, joints, turn))
-    skeleton = rig.skeleton(PurePath(name).stem, _ends(said, arrays, joints, rig, turn))
+    unit, unit_reason = _unit(info["unit"], options)
+    to_world, up, up_reason = _axes(info["axes"], unit, options)
+    joints = _joints(info, arrays, name)
+    current = _joint_worlds(arrays["worlds"], joints, to_world)
+    rig = make_rig(joints.names, joints.parents, current, _bind_worlds(info, arrays, joints, to_world))
+    skeleton = rig.skeleton(PurePath(name).stem, _ends(info, arrays, joints, rig, to_world))
     notes, dropped = [*joints.notes, *rig.notes], [*joints.dropped]
     motion = None
     if chosen is not None:
         if len(names) > 1 and options.clip is None:
             notes.append(f"{len(names)} animations; `{names[chosen]}`, the first, is read")
-        motion, more = _motion(said, arrays, joints, rig, skeleton, turn, names[chosen])
-        notes += more[0]
-        dropped += more[1]
-    if said["blend_shapes"]:
-        dropped.append(f"{said['blend_shapes']} blend shapes (faces, mostly) are not read")
-    meshes, left = read_meshes(said, arrays, joints, rig, skeleton, turn)
+        motion, motion_notes, lost = _motion(info, arrays, joints, rig, skeleton, to_world, names[chosen])
+        notes += motion_notes
+        dropped += lost
+    if info["blend_shapes"]:
+        dropped.append(f"{info['blend_shapes']} blend shapes (faces, mostly) are not read")
+    meshes, left = read_meshes(info, arrays, joints, rig, skeleton, to_world)
     return Clip(
         skeleton=skeleton, motion=motion, format="fbx", unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason,
         notes=tuple(notes), dropped=(*dropped, *left), clips=names, meshes=meshes,
@@ -367,16 +371,16 @@ def _clip(said: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
 
 
 def _unit(unit: float, options: ReadOptions) -> tuple[float, str]:
-    """Metres in one unit of the file and why."""
+    """The file's unit in metres, and the reason."""
     if options.unit is not None:
         return options.unit, f"{unit_name(options.unit)}: given"
-    if not SMALLEST_UNIT <= unit <= LARGEST_UNIT:
+    if not MIN_UNIT_METRES <= unit <= MAX_UNIT_METRES:
         return 0.01, f"cm: as FBX is by default; the file says {unit:g} m, which is not believed"
     return unit, f"{unit_name(unit)}: the file says so"
 
 
 def _axes(axes: list[int], unit: float, options: ReadOptions) -> tuple[Array, str, str]:
-    """What takes the file's world into ours (4, 4), the letter of its up axis, and how it was found."""
+    """The matrix from the file's world to ours (4, 4), the file's up axis, and the reason."""
     out = np.eye(4)
     if options.up is not None:
         out[:3, :3] = unit * to_matrix(world_from_file(options.up))
@@ -389,69 +393,68 @@ def _axes(axes: list[int], unit: float, options: ReadOptions) -> tuple[Array, st
     return out, "Y", "Y is up: as FBX is by default; the file does not say"
 
 
-def _joints(said: dict[str, Any], arrays: Arrays, name: str) -> FbxJoints:
-    skins = [{cluster["node"] for cluster in mesh["clusters"]} for mesh in said["meshes"]]
+def _joints(info: dict[str, Any], arrays: Arrays, name: str) -> FbxJoints:
+    skins = [{cluster["node"] for cluster in mesh["clusters"]} for mesh in info["meshes"]]
     weighted = {
         cluster["node"]
-        for mesh in said["meshes"]
+        for mesh in info["meshes"]
         for i, cluster in enumerate(mesh["clusters"])
         if np.any(arrays[f"mesh{mesh['number']}_cluster{i}_weights"] > 0.0)
     }
     nodes = FbxNodes(
-        names=said["names"], parents=said["parents"], kinds=said["kinds"], skins=skins, weighted=weighted,
-        animated=set(said.get("animated", [])),
+        names=info["names"], parents=info["parents"], kinds=info["kinds"], skins=skins, weighted=weighted,
+        animated=set(info.get("animated", [])),
     )  # fmt: skip
     return find_joints(nodes, name)
 
 
-def _matrices(worlds: Array, joints: FbxJoints, turn: Array) -> Array:
-    """(J, 4, 4) the joints' matrices among those of all nodes (N, 4, 4), in our world."""
-    return np.array([np.eye(4) if node == MADE_UP else turn @ worlds[node] for node in joints.nodes])
+def _joint_worlds(worlds: Array, joints: FbxJoints, to_world: Array) -> Array:
+    """(J, 4, 4) our world from joint, from the matrices of all nodes (N, 4, 4) in the file's world."""
+    return np.array([np.eye(4) if node == NO_NODE else to_world @ worlds[node] for node in joints.nodes])
 
 
-def _bound(said: dict[str, Any], arrays: Arrays, joints: FbxJoints, turn: Array) -> Array:
-    """(J, 4, 4) where joints were bound: by their skin, else by the file's bind pose, else no numbers."""
+def _bind_worlds(info: dict[str, Any], arrays: Arrays, joints: FbxJoints, to_world: Array) -> Array:
+    """(J, 4, 4) world from joint in the bind pose: from the skin, else from the file's bind pose, else NaN."""
     by_node = dict(zip(arrays["bind_nodes"].tolist(), arrays["bind_worlds"]))
     by_skin: dict[int, Array] = {}
-    for mesh in said["meshes"]:
+    for mesh in info["meshes"]:
         for i, cluster in enumerate(mesh["clusters"]):
             by_skin.setdefault(cluster["node"], arrays[f"mesh{mesh['number']}_cluster{i}_bind"])
     by_node |= by_skin
-    nothing = np.full((4, 4), np.nan)
-    return np.array([turn @ by_node[node] if node in by_node else nothing for node in joints.nodes])
+    missing = np.full((4, 4), np.nan)
+    return np.array([to_world @ by_node[node] if node in by_node else missing for node in joints.nodes])
 
 
-def _ends(said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, turn: Array) -> list[Point]:
-    """The end points, in the frames of the joints they hang from."""
-    taken, found = set(joints.names), []
+def _ends(info: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, to_world: Array) -> list[Point]:
+    """The end points in the frames of their joints."""
+    taken, ends = set(joints.names), []
     for joint, node in joints.ends:
         parent = joints.nodes[joint]
-        above = np.eye(4) if parent == MADE_UP else turn @ arrays["worlds"][parent]
-        local = np.linalg.solve(above, (turn @ arrays["worlds"][node])[:, 3])[:3]
-        title = said["names"][node]
+        parent_world = np.eye(4) if parent == NO_NODE else to_world @ arrays["worlds"][parent]
+        local = np.linalg.solve(parent_world, (to_world @ arrays["worlds"][node])[:, 3])[:3]
+        title = info["names"][node]
         while title in taken:
             title += "_"
         taken.add(title)
-        found.append(Point(name=title, joint=joints.names[joint], offset=rig.stretches[joint] @ local))
-    return found
+        ends.append(Point(name=title, joint=joints.names[joint], offset=rig.stretches[joint] @ local))
+    return ends
 
 
 def _motion(
-    said: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, turn: Array, title: str
-) -> tuple[Motion | None, tuple[list[str], list[str]]]:
-    """The motion of the chosen stack, what is to be said about it, and what of it is left out."""
-    place = {node: i for i, node in enumerate(arrays["moving"].tolist())}
-    over = set(place)
-    if not over & set(said["animated"]):
-        return None, ([f"animation `{title}` moves no joint of the character"], [])
+    info: dict[str, Any], arrays: Arrays, joints: FbxJoints, rig: Rig, skeleton: Skeleton, to_world: Array, title: str
+) -> tuple[Motion | None, list[str], list[str]]:
+    """The motion of the chosen stack, notes, and what was left out."""
+    column_of = {node: i for i, node in enumerate(arrays["moving"].tolist())}
+    if not set(column_of) & set(info["animated"]):
+        return None, [f"animation `{title}` moves no joint of the character"], []
     frames = len(arrays["moved"])
     worlds = np.empty((frames, len(joints.nodes), 4, 4))
     for joint, node in enumerate(joints.nodes):
-        worlds[:, joint] = np.eye(4) if node == MADE_UP else turn @ arrays["moved"][:, place[node]]
+        worlds[:, joint] = np.eye(4) if node == NO_NODE else to_world @ arrays["moved"][:, column_of[node]]
     notes = []
-    if said["fps"] != said["scene_fps"]:
-        notes.append(f"the keys are set at {said['fps']:g} a second, more often than the file's {said['scene_fps']:g}")
-    if said["begin"] != 0.0:
-        notes.append(f"animation `{title}` starts at {said['begin']:.6g} s of the file's clock")
-    motion, dropped = rig.motion(skeleton, worlds, said["fps"], title)
-    return motion, (notes, dropped)
+    if info["fps"] != info["scene_fps"]:
+        notes.append(f"the keys are set at {info['fps']:g} a second, more often than the file's {info['scene_fps']:g}")
+    if info["begin"] != 0.0:
+        notes.append(f"animation `{title}` starts at {info['begin']:.6g} s of the file's clock")
+    motion, dropped = rig.motion(skeleton, worlds, info["fps"], title)
+    return motion, notes, dropped

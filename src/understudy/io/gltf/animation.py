@@ -10,21 +10,21 @@ import numpy as np
 from understudy.base.quaternion import Array, conjugate, multiply, normalize, rotate, slerp, unrotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.gltf.character import MADE_UP, Character, distinct, polar_turn
+from understudy.io.gltf.character import NO_NODE, Character, world_rotation
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, Json
-from understudy.io.matrices import composed
+from understudy.io.matrices import MAX_ROUNDING_PER_BODY_SIZE, compose, make_unique
 from understudy.io.units import world_from_file
 
-WIDTHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
-"""What of a node can be animated that moves it, and the type of the values."""
+VALUE_TYPES = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
+"""The animated properties that move a node, and the accessor type of their values."""
 
-SLACK = 1e-5
-"""Seconds that a key may be later than a frame and still be reached: key times are rounded to single precision."""
+MAX_KEY_DELAY_SECONDS = 1e-5
+"""A key that is later than a frame by less than this counts as reached: key times have single precision."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnimationCurve:
-    """How one property of a node changes."""
+    """The keys of one property of a node."""
 
     node: int
     path: str
@@ -36,10 +36,10 @@ class AnimationCurve:
     """(K, n); (K, 3, n) tangent in, value, tangent out for cubic splines. Rotations are scalar first."""
 
     def at(self, times: Array) -> Array:
-        """(F, n) the values at some times; before the first key and after the last, theirs."""
+        """(F, n) the values at some times; constant before the first key and after the last."""
         clipped = np.clip(times, self.times[0], self.times[-1])
         if self.interpolation == "STEP":
-            return self.values[np.searchsorted(self.times, clipped + SLACK, side="right") - 1]
+            return self.values[np.searchsorted(self.times, clipped + MAX_KEY_DELAY_SECONDS, side="right") - 1]
         before = np.clip(np.searchsorted(self.times, clipped, side="right") - 1, 0, max(len(self.times) - 2, 0))
         after = np.minimum(before + 1, len(self.times) - 1)
         step = self.times[after] - self.times[before]
@@ -54,12 +54,12 @@ class AnimationCurve:
         start, out = self.values[before, 1], self.values[before, 2] * step
         end, into = self.values[after, 1], self.values[after, 0] * step
         t2, t3 = t * t, t * t * t
-        found = (2 * t3 - 3 * t2 + 1) * start + (t3 - 2 * t2 + t) * out + (3 * t2 - 2 * t3) * end + (t3 - t2) * into
-        return normalize(found) if self.path == "rotation" else found
+        values = (2 * t3 - 3 * t2 + 1) * start + (t3 - 2 * t2 + t) * out + (3 * t2 - 2 * t3) * end + (t3 - t2) * into
+        return normalize(values) if self.path == "rotation" else values
 
 
 def read_curves(document: Document, number: int, accessors: Accessors) -> list[AnimationCurve]:
-    """The curves of an animation that move nodes; others, such as the weights of morph targets, are passed over."""
+    """The curves of an animation that move nodes. Others, such as weights of morph targets, are ignored."""
     where = f"animations[{number}]"
     animation = document.item("animations", number, where)
     samplers = document.objects(animation.get("samplers", []), f"{where}.samplers")
@@ -69,7 +69,7 @@ def read_curves(document: Document, number: int, accessors: Accessors) -> list[A
         at = f"{where}.channels[{i}]"
         target = document.object(channel.get("target"), f"{at}.target")
         node, path = target.get("node"), document.text(target, "path")
-        if node is None or path not in WIDTHS:
+        if node is None or path not in VALUE_TYPES:
             continue
         document.indices([node], count, f"{at}.target.node")
         sampler = document.indices([channel.get("sampler")], len(samplers), f"{at}.sampler")[0]
@@ -85,7 +85,7 @@ def _curve(document: Document, sampler: Json, where: str, node: int, path: str, 
     if interpolation not in ("LINEAR", "STEP", "CUBICSPLINE"):
         raise document.error(f"{where}.interpolation", f"expected LINEAR, STEP or CUBICSPLINE, got {interpolation!r}")
     times = accessors.numbers(sampler.get("input"), "SCALAR", f"{where}.input")
-    values = accessors.numbers(sampler.get("output"), WIDTHS[path], f"{where}.output")
+    values = accessors.numbers(sampler.get("output"), VALUE_TYPES[path], f"{where}.output")
     if len(times) == 0:
         raise document.error(f"{where}.input", "expected at least one key, got none")
     if np.any(np.diff(times) < 0.0) or times[0] < 0.0:
@@ -101,17 +101,17 @@ def _curve(document: Document, sampler: Json, where: str, node: int, path: str, 
     return AnimationCurve(node=node, path=path, interpolation=interpolation, times=times, values=values)
 
 
-RATES = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 75.0, 90.0, 96.0, 100.0, 120.0, 144.0, 150.0, 200.0, 240.0)
-"""Rates that animations are made at, the lowest first."""
+COMMON_FPS = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 75.0, 90.0, 96.0, 100.0, 120.0, 144.0, 150.0, 200.0, 240.0)
+"""Frame rates that animations commonly have, in rising order."""
 
-SLOWEST, FASTEST = 12.0, 1000.0
-"""Evenly spaced keys give the rate if it is between these; fewer keys a second are drawn finer."""
+MIN_KEY_FPS, MAX_KEY_FPS = 12.0, 1000.0
+"""Evenly spaced keys give the frame rate if it lies between these; sparser keys are sampled more finely."""
 
-DEFAULT = 60.0
-"""The rate for keys that lie on no frames at all."""
+DEFAULT_FPS = 60.0
+"""The frame rate for keys that lie on the frames of no common rate."""
 
-SAME = 1e-6
-"""Relative difference below which a measured rate is the usual one next to it."""
+MAX_RATE_DIFFERENCE = 1e-6
+"""Relative difference below which a measured rate is replaced by a common one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,87 +132,85 @@ class Timing:
 
 
 def find_timing(times: list[Array], wanted: float | None = None) -> Timing:
-    """The frames that an animation's keys call for.
+    """Choose the frames of an animation from its key times.
 
     Args:
         times: The key times of each curve.
-        wanted: The rate that the file itself gives, taken if keys lie on its frames.
+        wanted: The frame rate that the file gives. It is used if all keys lie on its frames.
     """
     keys = np.unique(np.concatenate(times))
     start, end = float(keys[0]), float(keys[-1])
     # Keys of different curves may differ by rounding.
-    keys = keys[np.concatenate([[True], np.diff(keys) > SLACK])]
+    keys = keys[np.concatenate([[True], np.diff(keys) > MAX_KEY_DELAY_SECONDS])]
     even = (len(keys) - 1) / (end - start) if len(keys) > 1 else 0.0
-    rate, exact = DEFAULT, False
-    for candidate in (wanted, even if SLOWEST <= even <= FASTEST else None, *RATES):
+    rate, exact = DEFAULT_FPS, False
+    for candidate in (wanted, even if MIN_KEY_FPS <= even <= MAX_KEY_FPS else None, *COMMON_FPS):
         if candidate is not None and _on_frames(keys, candidate):
             rate, exact = candidate, True
             break
     else:
-        # Two lone keys seconds apart lie on frames of their own rate, multiplied until it is usual.
-        if 0.0 < even < SLOWEST and _on_frames(keys, even):
-            rate, exact = even * float(np.ceil(RATES[0] / even)), True
+        # A few keys seconds apart give a very low rate, which is multiplied until it reaches a common one.
+        if 0.0 < even < MIN_KEY_FPS and _on_frames(keys, even):
+            rate, exact = even * float(np.ceil(COMMON_FPS[0] / even)), True
     if wanted is None or rate != wanted:
-        rate = next((usual for usual in RATES if abs(usual / rate - 1.0) < SAME), rate)
-    frames = int(np.ceil((end - start) * rate - SLACK * rate)) + 1
+        rate = next((common for common in COMMON_FPS if abs(common / rate - 1.0) < MAX_RATE_DIFFERENCE), rate)
+    frames = int(np.ceil((end - start) * rate - MAX_KEY_DELAY_SECONDS * rate)) + 1
     return Timing(start=start, fps=rate, num_frames=max(frames, 1), exact=exact)
 
 
 def _on_frames(keys: Array, rate: float) -> bool:
     """Whether every key lies on a frame of that rate, counted from the first key."""
     frames = (keys - keys[0]) * rate
-    slack = np.maximum(SLACK, 4e-7 * keys) * rate
+    slack = np.maximum(MAX_KEY_DELAY_SECONDS, 4e-7 * keys) * rate
     return bool(np.all(np.abs(frames - np.rint(frames)) <= np.minimum(slack, 0.2)))
 
 
-def spoken(timing: Timing) -> str:
-    """Why the frames are what they are, in a sentence."""
+def timing_note(timing: Timing) -> str:
+    """A sentence that explains the choice of frames."""
     why = "every key lies on a frame" if timing.exact else "the keys lie on no common frames, and are sampled anew"
     begin = f", from {timing.start:.4g} s on" if timing.start > 0.0 else ""
     return f"glTF has no frame rate; {timing.fps:.6g} fps was chosen: {why}{begin}"
 
 
-MATRICES_AT_ONCE = 1 << 19
-"""Transforms worked on together, which bounds the memory it takes."""
+MAX_MATRICES_PER_BLOCK = 1 << 19
+"""Matrices computed together. This bounds the memory."""
 
-MOST = 1 << 23
-"""Joint rotations of a motion that are taken without asking how many keys the file holds."""
-
-ROUNDING = 5e-6
-"""Share of the body's size by which an animated joint may be off its bind place and still be meant there."""
+MAX_JOINT_ROTATIONS = 1 << 23
+"""Joint rotations of a motion that are accepted whatever the number of keys in the file."""
 
 
-def block_of(num_nodes: int) -> int:
-    """How many frames of so many nodes are worked on together."""
-    return max(1, min(512, MATRICES_AT_ONCE // max(num_nodes, 1)))
+def frames_per_block(num_nodes: int) -> int:
+    """How many frames of `num_nodes` nodes are computed together."""
+    return max(1, min(512, MAX_MATRICES_PER_BLOCK // max(num_nodes, 1)))
 
 
 def names_of_animations(document: Document) -> tuple[str, ...]:
     """A name for each animation, all different."""
     animations = document.objects(document.list_of("animations"), "animations")
-    # Those without a name are counted by themselves, so that one put before them does not rename them.
+    # Only animations without a name are counted, so that a named one in front of them does not rename them.
     number = count()
-    return distinct([document.text(each, "name").strip() or f"animation{next(number)}" for each in animations])
+    names = [document.text(animation, "name").strip() or f"animation{next(number)}" for animation in animations]
+    return make_unique(names)
 
 
-def given_rate(document: Document, number: int) -> float | None:
-    """The frames per second that our own writer left with an animation."""
+def stored_fps(document: Document, number: int) -> float | None:
+    """The frame rate that our own writer stored with an animation; None if there is none."""
     extras = document.list_of("animations")[number].get("extras")
     value = extras.get("fps") if isinstance(extras, dict) else None
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < 1e5
-    return float(value) if good else None  # type: ignore[arg-type]
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < 1e5
+    return float(value) if valid else None  # type: ignore[arg-type]
 
 
 def moving_curves(nodes: GltfNodes, character: Character, curves: list[AnimationCurve]) -> list[AnimationCurve]:
-    """The curves of the joints and of the nodes above and between them."""
-    over = nodes.with_above(character.joints.nodes)
-    return [curve for curve in curves if curve.node in over]
+    """The curves of the joints and of their ancestors."""
+    relevant = nodes.with_ancestors(character.joints.nodes)
+    return [curve for curve in curves if curve.node in relevant]
 
 
 def check_length(document: Document, timing: Timing, curves: list[AnimationCurve], num_joints: int) -> None:
-    """Refuse an animation that would be far longer than what is stored of it."""
+    """Refuse an animation with far more frames than keys."""
     stored = sum(len(curve.times) for curve in curves)
-    if timing.num_frames * num_joints > max(MOST, 64 * stored):
+    if timing.num_frames * num_joints > max(MAX_JOINT_ROTATIONS, 64 * stored):
         raise document.error(
             "animations",
             f"lasts {timing.num_frames / timing.fps:.3g} s, which makes {timing.num_frames} frames of {stored} keys",
@@ -228,88 +226,88 @@ def make_motion(
     unit: float,
     up: str,
 ) -> Motion:
-    """The motion of curves that move the joints."""
-    places, turns = _sampled(nodes, character, curves, timing.times)
-    turn = world_from_file(up)
+    """The motion that the curves give the joints, in metres with Y up."""
+    positions, world_rotations = _sample(nodes, character, curves, timing.times)
+    world = world_from_file(up)
     if up != "Y":
-        places, turns = rotate(turn, places), multiply(turn, turns)
-    places *= unit
-    parents = skeleton.parents
-    rotations, offsets = turns.copy(), places.copy()
-    rotations[:, 1:] = multiply(conjugate(turns[:, parents[1:]]), turns[:, 1:])
-    offsets[:, 1:] = unrotate(turns[:, parents[1:]], places[:, 1:] - places[:, parents[1:]])
+        positions, world_rotations = rotate(world, positions), multiply(world, world_rotations)
+    positions *= unit
+    parents = skeleton.parents[1:]
+    rotations, offsets = world_rotations.copy(), positions.copy()
+    rotations[:, 1:] = multiply(conjugate(world_rotations[:, parents]), world_rotations[:, 1:])
+    offsets[:, 1:] = unrotate(world_rotations[:, parents], positions[:, 1:] - positions[:, parents])
     size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
-    moving = np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) > ROUNDING * size
+    moving = np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) > MAX_ROUNDING_PER_BODY_SIZE * size
     moving[0] = False
     offsets[:, ~moving] = skeleton.offsets[~moving]
     return Motion(
         skeleton=skeleton,
         fps=timing.fps,
-        root=places[:, 0],
+        root=positions[:, 0],
         rotations=rotations,
         offsets=offsets if moving.any() else None,
     )
 
 
-def _sampled(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> tuple[Array, Array]:
-    """World places (F, J, 3) and orientations (F, J, 4) of the joints, in the file's unit and axes."""
+def _sample(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> tuple[Array, Array]:
+    """World positions (F, J, 3) and rotations (F, J, 4) of the joints, in the file's unit and axes."""
     joints = character.joints.nodes
-    places, turns = np.empty((len(times), len(joints), 3)), np.empty((len(times), len(joints), 4))
+    positions, rotations = np.empty((len(times), len(joints), 3)), np.empty((len(times), len(joints), 4))
     by_node: dict[int, dict[str, AnimationCurve]] = {}
     for curve in curves:
         by_node.setdefault(curve.node, {})[curve.path] = curve
-    needed = nodes.with_above(joints)
+    needed = nodes.with_ancestors(joints)
     order = [node for node in nodes.order if node in needed]
-    step = block_of(len(order))
+    step = frames_per_block(len(order))
     for start in range(0, len(times), step):
         part = slice(start, start + step)
         worlds = _worlds(nodes, order, by_node, times[part])
         for joint, node in enumerate(joints):
-            if node == MADE_UP:
-                places[part, joint], turns[part, joint] = 0.0, [1.0, 0.0, 0.0, 0.0]
+            if node == NO_NODE:
+                positions[part, joint], rotations[part, joint] = 0.0, [1.0, 0.0, 0.0, 0.0]
                 continue
-            places[part, joint] = worlds[node][:, :3, 3]
-            turns[part, joint] = polar_turn(worlds[node], character.stretches[joint])
-    return places, turns
+            positions[part, joint] = worlds[node][:, :3, 3]
+            rotations[part, joint] = world_rotation(worlds[node], character.stretches[joint])
+    return positions, rotations
 
 
 def _worlds(
     nodes: GltfNodes, order: list[int], curves: dict[int, dict[str, AnimationCurve]], times: Array
 ) -> dict[int, Array]:
-    """By node, (F, 4, 4) world from node at some times."""
+    """World from node (F, 4, 4) at some times, by node."""
     worlds: dict[int, Array] = {}
     for node in order:
-        mine = curves.get(node)
-        if mine is None:
+        node_curves = curves.get(node)
+        if node_curves is None:
             local = np.broadcast_to(nodes.locals[node], (len(times), 4, 4))
         else:
             defaults = {
                 "translation": nodes.translations[node], "rotation": nodes.rotations[node], "scale": nodes.scales[node],
             }  # fmt: skip
             parts = [
-                mine[path].at(times) if path in mine else np.broadcast_to(value, (len(times), len(value)))
+                node_curves[path].at(times) if path in node_curves else np.broadcast_to(value, (len(times), len(value)))
                 for path, value in defaults.items()
             ]
-            local = composed(*parts)
+            local = compose(*parts)
         parent = int(nodes.parents[node])
         worlds[node] = local if parent < 0 else worlds[parent] @ local
     return worlds
 
 
-def others(document: Document, number: int, curves: list[AnimationCurve], mine: list[AnimationCurve]) -> list[str]:
-    """What else an animation does than move the character, a sentence each."""
-    said = []
-    if len(curves) > len(mine):
-        said.append(f"{len(curves) - len(mine)} channels of the animation move what is no part of the character")
+def ignored_channels(document: Document, number: int, num_curves: int, num_moving: int) -> list[str]:
+    """Notes on the channels of an animation that do not move the character."""
+    notes = []
+    if num_curves > num_moving:
+        notes.append(f"{num_curves - num_moving} channels of the animation move what is no part of the character")
     paths = [channel["target"].get("path") for channel in document.list_of("animations")[number].get("channels", [])]
     if "weights" in paths:
-        said.append(f"{paths.count('weights')} channels of the animation change morph targets (faces, mostly)")
-    return said
+        notes.append(f"{paths.count('weights')} channels of the animation change morph targets (faces, mostly)")
+    return notes
 
 
-def growing(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> list[str]:
-    """A sentence about joints that grow or shrink, which a motion cannot hold."""
-    known = set(character.joints.nodes)
+def scale_notes(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> list[str]:
+    """A note on joints that change their scale, which a motion cannot hold."""
+    joints = set(character.joints.nodes)
     scaled = [
         curve.node
         for curve in curves
@@ -318,7 +316,7 @@ def growing(nodes: GltfNodes, character: Character, curves: list[AnimationCurve]
     if not scaled:
         return []
     first = nodes.names[scaled[0]] or f"node {scaled[0]}"
-    what = "joints" if set(scaled) <= known else "nodes"
+    what = "joints" if set(scaled) <= joints else "nodes"
     return [
         f"{len(scaled)} {what} change their scale, from `{first}`: where joints go is kept, how thick they get is not"
     ]

@@ -1,6 +1,6 @@
-"""The tree of nodes of a glTF file: local transforms, world matrices, and rotations taken out of matrices.
+"""A glTF file in memory: its JSON, its buffers, the numbers of its accessors and its tree of nodes.
 
-Source: Khronos glTF 2.0 specification, section 3.5 (scenes, nodes and hierarchy, transformations).
+Source: Khronos glTF 2.0 specification, sections 3.5 (nodes), 3.6 (buffers and accessors) and 4.4 (GLB).
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ import numpy as np
 from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, normalize
 from understudy.base.records import cached
-from understudy.io.matrices import composed, taken_apart
+from understudy.io.matrices import compose, decompose
 
 MAGIC = b"glTF"
 
 JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
 
-LARGEST = 1e12
-"""Numbers beyond this are taken for damage: no body is so large, and their squares must stay finite."""
+MAX_NUMBER = 1e12
+"""A larger number counts as damage: no body is that large, and squares must stay finite."""
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Document:
-    """A glTF file in memory. Nothing of it is ever changed."""
+    """A glTF file in memory. It is never changed."""
 
     name: str
     """The file as the user named it, for errors."""
     tree: Json
     """The JSON."""
     buffers: tuple[bytes, ...]
-    """The bytes of each buffer, as long as it says."""
+    """The bytes of each buffer, cut to the length that the JSON gives."""
     folder: str = ""
-    """Where the file lies, which external files are beside."""
+    """The folder of the file, in which external files are looked up."""
 
     def error(self, where: str, problem: str, hint: str = "") -> FileError:
         """An error about a place in the JSON, such as `nodes[3].scale`."""
         return FileError(self.name, None, f"{where}: {problem}" if where else problem, hint=hint)
 
     def list_of(self, key: str) -> list[Any]:
-        """A top-level list of the JSON; empty if it is not there."""
-        found = self.tree.get(key, [])
-        if not isinstance(found, list):
-            raise self.error(key, f"expected a list, got {_shown(found)}")
-        return found
+        """A top-level list of the JSON; empty if the key is missing."""
+        value = self.tree.get(key, [])
+        if not isinstance(value, list):
+            raise self.error(key, f"expected a list, got {_shown(value)}")
+        return value
 
     def item(self, key: str, number: Any, where: str) -> Json:
-        """An object of a top-level list, by a number that another place gives."""
-        everything = self.list_of(key)
-        if not everything:
-            raise self.error(where, f"names number {_shown(number)} of {key}, of which there are none")
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(everything):
-            raise self.error(where, f"expected a number from 0 to {len(everything) - 1} of {key}, got {_shown(number)}")
-        return self.object(everything[number], f"{key}[{number}]")
+        """An object of a top-level list, by an index that stands at `where` in the JSON."""
+        items = self.list_of(key)
+        if not items:
+            raise self.error(where, f"refers to number {_shown(number)} of {key}, but the file has none")
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(items):
+            raise self.error(where, f"expected a number from 0 to {len(items) - 1} of {key}, got {_shown(number)}")
+        return self.object(items[number], f"{key}[{number}]")
 
     def object(self, value: Any, where: str) -> Json:
         """A value that must be a JSON object."""
@@ -75,18 +75,18 @@ class Document:
         """A value that must be a list of JSON objects."""
         if not isinstance(value, list):
             raise self.error(where, f"expected a list, got {_shown(value)}")
-        return [self.object(each, f"{where}[{i}]") for i, each in enumerate(value)]
+        return [self.object(item, f"{where}[{i}]") for i, item in enumerate(value)]
 
     def indices(self, value: Any, count: int, where: str) -> list[int]:
-        """A value that must be a list of different numbers below a count."""
+        """A value that must be a list of distinct indices below a count."""
         if not isinstance(value, list):
             raise self.error(where, f"expected a list, got {_shown(value)}")
-        for i, each in enumerate(value):
-            if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < count:
-                raise self.error(f"{where}[{i}]", f"expected a number from 0 to {count - 1}, got {_shown(each)}")
+        for i, index in enumerate(value):
+            if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+                raise self.error(f"{where}[{i}]", f"expected a number from 0 to {count - 1}, got {_shown(index)}")
         if len(set(value)) < len(value):
-            twice = next(each for i, each in enumerate(value) if each in value[:i])
-            raise self.error(where, f"number {twice} is listed twice")
+            repeated = next(index for i, index in enumerate(value) if index in value[:i])
+            raise self.error(where, f"number {repeated} is listed twice")
         return value
 
     def whole(self, holder: Json, key: str, where: str, default: int | None = None) -> int:
@@ -101,21 +101,21 @@ class Document:
         value = holder.get(key)
         if value is None:
             return np.array(default, float)
-        good = isinstance(value, list) and len(value) == len(default)
-        if not good or any(
-            isinstance(v, bool) or not isinstance(v, int | float) or not abs(v) < LARGEST for v in value
+        fits = isinstance(value, list) and len(value) == len(default)
+        if not fits or any(
+            isinstance(v, bool) or not isinstance(v, int | float) or not abs(v) < MAX_NUMBER for v in value
         ):
             raise self.error(f"{where}.{key}", f"expected {len(default)} finite numbers, got {_shown(value)}")
         return np.array(value, float)
 
     def text(self, holder: Json, key: str) -> str:
-        """A name in an object; empty where there is none."""
+        """A text in an object; empty if it is missing or no text."""
         value = holder.get(key, "")
         return value if isinstance(value, str) else ""
 
 
 def parse(data: bytes, name: str) -> Document:
-    """Take a .gltf or .glb file apart, whichever it is by its first bytes."""
+    """Parse a .gltf or .glb file. The first bytes tell which of the two it is."""
     binary: bytes | None = None
     text = data
     if data[:4] == MAGIC:
@@ -128,7 +128,7 @@ def parse(data: bytes, name: str) -> Document:
     document = Document(name=name, tree=tree, buffers=(), folder=folder)
     _check_version(document)
     buffers = document.objects(document.list_of("buffers"), "buffers")
-    loaded = tuple(_load_buffer(document, each, i, binary) for i, each in enumerate(buffers))
+    loaded = tuple(_load_buffer(document, buffer, i, binary) for i, buffer in enumerate(buffers))
     return Document(name=name, tree=tree, buffers=loaded, folder=folder)
 
 
@@ -141,30 +141,30 @@ def _chunks(data: bytes, name: str) -> tuple[bytes, bytes | None]:
         raise FileError(name, None, f"is GLB version {version}; only version 2 can be read")
     if length > len(data):
         raise FileError(name, None, f"is cut off: it says it has {length} bytes, and there are {len(data)}")
-    found: dict[int, bytes] = {}
-    place = 12
-    while place + 8 <= length:
-        size, kind = struct.unpack_from("<II", data, place)
-        if place + 8 + size > length:
+    chunks: dict[int, bytes] = {}
+    start = 12
+    while start + 8 <= length:
+        size, kind = struct.unpack_from("<II", data, start)
+        if start + 8 + size > length:
             raise FileError(
-                name, None, f"the chunk at byte {place} says it has {size} bytes; {length - place - 8} left"
+                name, None, f"the chunk at byte {start} says it has {size} bytes; {length - start - 8} left"
             )
-        if not found and kind != JSON_CHUNK:
+        if not chunks and kind != JSON_CHUNK:
             raise FileError(name, None, f"expected a JSON chunk first, got one of kind {kind:#x}")
-        # Chunks of other kinds belong to extensions and are passed over, as the specification asks.
-        found.setdefault(kind, data[place + 8 : place + 8 + size])
-        place += 8 + size
-    if JSON_CHUNK not in found:
+        # Chunks of other kinds belong to extensions. The specification requires readers to ignore them.
+        chunks.setdefault(kind, data[start + 8 : start + 8 + size])
+        start += 8 + size
+    if JSON_CHUNK not in chunks:
         raise FileError(name, None, "has no JSON chunk")
-    return found[JSON_CHUNK], found.get(BINARY_CHUNK)
+    return chunks[JSON_CHUNK], chunks.get(BINARY_CHUNK)
 
 
 def _parse_json(text: bytes, name: str) -> Json:
-    def no_number(word: str) -> float:
+    def refuse_constant(word: str) -> float:
         raise ValueError(f"`{word}` is no number in JSON")
 
     try:
-        tree = json.loads(text.decode("utf-8-sig"), parse_constant=no_number)
+        tree = json.loads(text.decode("utf-8-sig"), parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise FileError(
             name, error.lineno, f"is no glTF: its JSON breaks off in column {error.colno}, {error.msg}"
@@ -200,15 +200,15 @@ def _load_buffer(document: Document, buffer: Json, number: int, binary: bytes | 
     elif not isinstance(uri, str):
         raise document.error(f"{where}.uri", f"expected text, got {_shown(uri)}")
     elif uri.startswith("data:"):
-        data = _data_uri(document, uri, f"{where}.uri")
+        data = _decode_data_uri(document, uri, f"{where}.uri")
     else:
-        data = _beside(document, uri, length, f"{where}.uri")
+        data = _read_external(document, uri, length, f"{where}.uri")
     if len(data) < length:
         raise document.error(where, f"says it has {length} bytes, and there are {len(data)}")
     return data[:length]
 
 
-def _data_uri(document: Document, uri: str, where: str) -> bytes:
+def _decode_data_uri(document: Document, uri: str, where: str) -> bytes:
     head, comma, text = uri.partition(",")
     if not comma or not head.endswith(";base64"):
         raise document.error(where, f"expected `data:...;base64,`, got `{head[:40]}`")
@@ -218,8 +218,8 @@ def _data_uri(document: Document, uri: str, where: str) -> bytes:
         raise document.error(where, f"is no base64: {error}") from None
 
 
-def _beside(document: Document, uri: str, length: int, where: str) -> bytes:
-    """The bytes of a file that lies with the document, in its folder or below."""
+def _read_external(document: Document, uri: str, length: int, where: str) -> bytes:
+    """The first bytes of a file in the document's folder or below it. Other files are refused."""
     parts = urlsplit(uri) if "\0" not in uri else None
     relative = unquote(uri)
     hint = "put the file beside this one and name it without a folder"
@@ -241,7 +241,7 @@ def _beside(document: Document, uri: str, length: int, where: str) -> bytes:
 
 
 def _shown(value: Any) -> str:
-    """A JSON value for an error message, cut short."""
+    """A JSON value for an error message, cut to 60 characters."""
     text = json.dumps(value, default=str)
     return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
 
@@ -264,43 +264,44 @@ SHAPES = {
 }
 """Columns and rows of each type."""
 
-MOST_ZEROS = 1 << 20
-"""Elements of an accessor that stores none of them: more would be memory asked for by a number in the header."""
+MAX_ZERO_ELEMENTS = 1 << 20
+"""Elements of an accessor without stored data. A larger count would reserve memory that no data justifies."""
 
-ROOM, GROWTH = 1 << 28, 32
-"""Bytes that all accessors together may take up: so many, and so many for each byte of the file's buffers."""
+BASE_ACCESSOR_BYTES, ACCESSOR_BYTES_PER_FILE_BYTE = 1 << 28, 32
+"""Memory limit of all accessors together: a base, plus a multiple of the size of the file's buffers."""
 
-COMPRESSED = ("EXT_meshopt_compression", "KHR_meshopt_compression")
+COMPRESSION_EXTENSIONS = ("EXT_meshopt_compression", "KHR_meshopt_compression")
 
 
 class Accessors:
-    """Reads accessors, each once."""
+    """Decodes accessors and keeps the result, so that each is decoded once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._read: dict[int, np.ndarray] = {}
-        self._left = ROOM + GROWTH * sum(len(each) for each in document.buffers)
+        self._decoded: dict[int, np.ndarray] = {}
+        file_bytes = sum(len(buffer) for buffer in document.buffers)
+        self._bytes_left = BASE_ACCESSOR_BYTES + ACCESSOR_BYTES_PER_FILE_BYTE * file_bytes
 
     def numbers(self, number: Any, kind: str, where: str) -> Array:
         """(N, ...) finite floating point numbers of an accessor: scalars (N,), vectors (N, n), matrices (N, n, n).
 
         Args:
-            number: Which accessor.
+            number: Index of the accessor.
             kind: The type it must have, such as "VEC3".
-            where: Who asks, for errors.
+            where: The place in the JSON that refers to it, for errors.
         """
-        found = self._values(number, kind, where)
-        if not np.all(np.abs(found) < LARGEST):
-            place = int(np.argwhere(~(np.abs(found) < LARGEST))[0][0])
-            raise self._document.error(f"accessors[{number}]", f"element {place} holds a number that is not finite")
-        return found
+        values = self._values(number, kind, where)
+        if not np.all(np.abs(values) < MAX_NUMBER):
+            element = int(np.argwhere(~(np.abs(values) < MAX_NUMBER))[0][0])
+            raise self._document.error(f"accessors[{number}]", f"element {element} holds a number that is not finite")
+        return values
 
     def any_numbers(self, number: Any, kind: str, where: str) -> Array:
-        """The same, but the numbers may be infinite or none at all."""
+        """Like `numbers`, but the values may be infinite or NaN."""
         return self._values(number, kind, where)
 
     def whole(self, number: Any, kind: str, where: str) -> np.ndarray:
-        """(N, ...) whole numbers of an accessor: joints, vertex numbers."""
+        """(N, ...) whole numbers of an accessor, such as joint and vertex indices."""
         accessor = self._document.item("accessors", number, where)
         if accessor.get("componentType") == FLOAT:
             raise self._document.error(f"accessors[{number}]", f"{where} needs whole numbers, not floating point ones")
@@ -309,15 +310,15 @@ class Accessors:
     def _values(self, number: Any, kind: str, where: str) -> Array:
         accessor = self._document.item("accessors", number, where)
         if accessor.get("type") != kind:
-            raise self._document.error(f"{where}", f"needs an accessor of type {kind}, got {accessor.get('type')!r}")
-        if number not in self._read:
+            raise self._document.error(where, f"needs an accessor of type {kind}, got {accessor.get('type')!r}")
+        if number not in self._decoded:
             values = self._decode(accessor, f"accessors[{number}]")
             values.setflags(write=False)
-            self._left -= values.nbytes
-            if self._left < 0:
+            self._bytes_left -= values.nbytes
+            if self._bytes_left < 0:
                 raise self._document.error("accessors", "take up far more numbers than there are bytes in the file")
-            self._read[number] = values
-        return self._read[number]
+            self._decoded[number] = values
+        return self._decoded[number]
 
     def _decode(self, accessor: Json, where: str) -> Array:
         document = self._document
@@ -326,8 +327,8 @@ class Accessors:
         count = document.whole(accessor, "count", where)
         if "bufferView" in accessor:
             packed = _elements(document, accessor, count, columns, rows, kind, where)
-        elif count > MOST_ZEROS:
-            raise document.error(where, f"asks for {count} zeros; at most {MOST_ZEROS} are taken without data")
+        elif count > MAX_ZERO_ELEMENTS:
+            raise document.error(where, f"asks for {count} zeros; at most {MAX_ZERO_ELEMENTS} are taken without data")
         else:
             packed = np.zeros((count, columns, rows), kind)
         if "sparse" in accessor:
@@ -352,7 +353,7 @@ def _component(document: Document, holder: Json, where: str) -> np.dtype[Any]:
 def _elements(
     document: Document, accessor: Json, count: int, columns: int, rows: int, kind: np.dtype[Any], where: str
 ) -> np.ndarray:
-    """(N, columns, rows) the stored elements, any stride between them taken out."""
+    """(N, columns, rows) a view of the stored elements, without the gaps between them."""
     data, stride = _view(document, accessor.get("bufferView"), where)
     # Each column of a matrix starts at a multiple of four bytes.
     column = rows * kind.itemsize if columns == 1 else -(-rows * kind.itemsize // 4) * 4
@@ -370,10 +371,11 @@ def _elements(
 
 
 def _view(document: Document, number: Any, where: str) -> tuple[memoryview, int]:
-    """The bytes of a buffer view and the stride it gives, 0 if none."""
+    """The bytes of a buffer view and its stride; 0 if it has none."""
     view = document.item("bufferViews", number, f"{where}.bufferView")
     where = f"bufferViews[{number}]"
-    if any(name in view.get("extensions", {}) for name in COMPRESSED if isinstance(view.get("extensions", {}), dict)):
+    extensions = view.get("extensions", {})
+    if isinstance(extensions, dict) and any(name in extensions for name in COMPRESSION_EXTENSIONS):
         raise document.error(
             where, "is packed by meshopt, which cannot be read", "unpack it: `gltf-transform copy IN OUT`"
         )
@@ -387,17 +389,17 @@ def _view(document: Document, number: Any, where: str) -> tuple[memoryview, int]
 
 
 def _with_sparse(document: Document, accessor: Json, packed: np.ndarray, where: str) -> np.ndarray:
-    """The elements with those replaced that the sparse part lists."""
+    """A copy of the elements with the replacements of the accessor's sparse part."""
     where = f"{where}.sparse"
     sparse = document.object(accessor["sparse"], where)
     count = document.whole(sparse, "count", where)
     if count > len(packed):
         raise document.error(where, f"replaces {count} elements of {len(packed)}")
-    places, values = (document.object(sparse.get(key), f"{where}.{key}") for key in ("indices", "values"))
-    kind = _component(document, places, f"{where}.indices")
+    indices, values = (document.object(sparse.get(key), f"{where}.{key}") for key in ("indices", "values"))
+    kind = _component(document, indices, f"{where}.indices")
     if kind.kind != "u":
         raise document.error(f"{where}.indices.componentType", "expected unsigned whole numbers")
-    at = _elements(document, places, count, 1, 1, kind, f"{where}.indices")[:, 0, 0].astype(np.int64)
+    at = _elements(document, indices, count, 1, 1, kind, f"{where}.indices")[:, 0, 0].astype(np.int64)
     if count and (np.any(np.diff(at) <= 0) or at[-1] >= len(packed)):
         raise document.error(f"{where}.indices", f"expected rising numbers below {len(packed)}")
     out = np.array(packed)
@@ -408,14 +410,14 @@ def _with_sparse(document: Document, accessor: Json, packed: np.ndarray, where: 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GltfNodes:
-    """The nodes of a file as parallel arrays, with the transforms they have while nothing is animated."""
+    """The nodes of a file as parallel arrays, with their transforms when no animation plays."""
 
     names: tuple[str, ...]
     """As the file has them; empty where a node has none."""
     parents: np.ndarray
-    """(N,) number of each node's parent; -1 for a root."""
+    """(N,) index of each node's parent; -1 for a root."""
     order: tuple[int, ...]
-    """All nodes, each right before all that hangs from it."""
+    """All nodes in depth-first order, parents before children."""
     translations: Array
     """(N, 3)"""
     rotations: Array
@@ -423,9 +425,9 @@ class GltfNodes:
     scales: Array
     """(N, 3)"""
     locals: Array
-    """(N, 4, 4) parent from node; as given, where a node has a matrix."""
+    """(N, 4, 4) parent from node; the file's own matrix where a node has one."""
     has_matrix: np.ndarray
-    """(N,) whether the node's transform is given as a matrix."""
+    """(N,) whether the file gives the node's transform as a matrix."""
 
     @property
     def count(self) -> int:
@@ -433,7 +435,7 @@ class GltfNodes:
 
     @cached
     def worlds(self) -> Array:
-        """(N, 4, 4) file's world from node."""
+        """(N, 4, 4) world from node, in the file's unit and axes."""
         out = np.empty((self.count, 4, 4))
         for node in self.order:
             parent = self.parents[node]
@@ -442,40 +444,32 @@ class GltfNodes:
 
     @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
-        found: list[list[int]] = [[] for _ in range(self.count)]
+        children: list[list[int]] = [[] for _ in range(self.count)]
         for node in self.order:
             if self.parents[node] >= 0:
-                found[self.parents[node]].append(node)
-        return tuple(tuple(each) for each in found)
+                children[self.parents[node]].append(node)
+        return tuple(tuple(nodes) for nodes in children)
 
     @cached
     def depths(self) -> np.ndarray:
-        """(N,) how many nodes stand above each."""
+        """(N,) number of ancestors of each node."""
         out = np.zeros(self.count, np.intp)
         for node in self.order:
             out[node] = out[self.parents[node]] + 1 if self.parents[node] >= 0 else 0
         return out
 
-    def with_above(self, members: Iterable[int]) -> set[int]:
-        """Some nodes and all that stand above them."""
-        found: set[int] = set()
+    def with_ancestors(self, members: Iterable[int]) -> set[int]:
+        """Some nodes and all their ancestors."""
+        result: set[int] = set()
         for node in members:
-            while node >= 0 and node not in found:
-                found.add(int(node))
+            while node >= 0 and node not in result:
+                result.add(int(node))
                 node = int(self.parents[node])
-        return found
-
-    def above(self, node: int) -> list[int]:
-        """The nodes from a node up to its root, the node first."""
-        found = []
-        while node >= 0:
-            found.append(int(node))
-            node = self.parents[node]
-        return found
+        return result
 
 
 def read_nodes(document: Document) -> GltfNodes:
-    """The nodes of a file, their tree checked: one parent each and no circles."""
+    """The nodes of a file. Raises unless they form trees: at most one parent each and no cycles."""
     nodes = document.objects(document.list_of("nodes"), "nodes")
     count = len(nodes)
     parents = np.full(count, -1, np.intp)
@@ -487,11 +481,11 @@ def read_nodes(document: Document) -> GltfNodes:
             if parents[child] >= 0:
                 raise document.error(f"nodes[{i}].children", f"node {child} is also a child of node {parents[child]}")
             parents[child] = i
-    order, waiting = [], [i for i in reversed(range(count)) if parents[i] < 0]
-    while waiting:
-        node_number = waiting.pop()
+    order, stack = [], [i for i in reversed(range(count)) if parents[i] < 0]
+    while stack:
+        node_number = stack.pop()
         order.append(node_number)
-        waiting += reversed(children[node_number])
+        stack += reversed(children[node_number])
     if len(order) < count:
         left = min(set(range(count)) - set(order))
         raise document.error(f"nodes[{left}]", "is its own ancestor; the nodes must be a tree")
@@ -516,12 +510,12 @@ def _transforms(document: Document, nodes: list[Json]) -> tuple[Array, Array, Ar
         where = f"nodes[{i}]"
         if "matrix" in node:
             matrix = document.numbers(node, "matrix", tuple(np.eye(4).ravel()), where).reshape(4, 4).T
-            translations[i], rotations[i], scales[i] = taken_apart(matrix)
+            translations[i], rotations[i], scales[i] = decompose(matrix)
             locals_.append(matrix)
             continue
         translations[i] = document.numbers(node, "translation", (0.0, 0.0, 0.0), where)
-        turn = document.numbers(node, "rotation", (0.0, 0.0, 0.0, 1.0), where)
-        rotations[i] = normalize(turn[[3, 0, 1, 2]])
+        rotation = document.numbers(node, "rotation", (0.0, 0.0, 0.0, 1.0), where)
+        rotations[i] = normalize(rotation[[3, 0, 1, 2]])
         scales[i] = document.numbers(node, "scale", (1.0, 1.0, 1.0), where)
-        locals_.append(composed(translations[i], rotations[i], scales[i]))
+        locals_.append(compose(translations[i], rotations[i], scales[i]))
     return translations, rotations, scales, np.array(locals_).reshape(count, 4, 4)

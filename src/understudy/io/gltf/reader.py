@@ -1,7 +1,7 @@
 """glTF 2.0, as text (.gltf) and binary (.glb): characters with skins, meshes and animations.
 
-glTF is in metres with Y up. Files whose body is impossibly large or small for that are met all the same; then the unit
-is guessed as for files that give none, and it is said.
+glTF is in metres with Y up. Some files have a body of impossible size in metres; then the unit is guessed as for files
+that give none, and `unit_reason` says so.
 """
 
 from __future__ import annotations
@@ -17,26 +17,23 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip, ReadOptions, choose_clip
 from understudy.io.gltf.animation import (
-    WIDTHS,
+    VALUE_TYPES,
     check_length,
     find_timing,
-    given_rate,
-    growing,
+    ignored_channels,
     make_motion,
     moving_curves,
     names_of_animations,
-    others,
     read_curves,
-    spoken,
+    scale_notes,
+    stored_fps,
+    timing_note,
 )
 from understudy.io.gltf.character import Character, find_joints, make_skeleton, read_character, read_meshes
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, parse, read_nodes
 from understudy.io.gltf.writer import GltfLayout
-from understudy.io.guess import FEWEST_JOINTS, guess
+from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
 from understudy.io.units import unit_name
-
-SMALLEST, LARGEST = 0.02, 25.0
-"""Metres between which the longest side of a body is believed."""
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
@@ -45,7 +42,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     Args:
         stream: The file's bytes.
         name: The file as the user named it, for errors and to find files beside it.
-        options: Which animation, and unit and up axis where they are not the format's own.
+        options: Which animation, and unit and up axis if they differ from the format's.
     """
     document = parse(stream.read(), name)
     try:
@@ -73,9 +70,9 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     if chosen is not None:
         if len(names) > 1 and options.clip is None:
             notes.append(f"{len(names)} animations; `{names[chosen]}`, the first, is read")
-        motion, start, said, lost = _motion(document, nodes, character, skeleton, accessors, chosen, unit, up)
+        motion, start, more, lost = _motion(document, nodes, character, skeleton, accessors, chosen, unit, up)
         motion = None if motion is None else replace(motion, name=names[chosen])
-        notes, dropped = [*notes, *said], [*dropped, *lost]
+        notes, dropped = [*notes, *more], [*dropped, *lost]
     try:
         meshes, left = read_meshes(document, nodes, character, skeleton, accessors, unit, up)
     except FileError as error:
@@ -97,38 +94,42 @@ def _motion(
     document: Document, nodes: GltfNodes, character: Character, skeleton: Skeleton, accessors: Accessors, number: int,
     unit: float, up: str,
 ) -> tuple[Motion | None, float, list[str], list[str]]:  # fmt: skip
-    """An animation as a motion, the second it begins at, what is to be said about it and what was left out."""
+    """An animation as a motion, its start in seconds, notes, and what was left out."""
     curves = read_curves(document, number, accessors)
-    mine = moving_curves(nodes, character, curves)
-    lost = others(document, number, curves, mine)
-    if not mine:
+    moving = moving_curves(nodes, character, curves)
+    lost = ignored_channels(document, number, len(curves), len(moving))
+    if not moving:
         return None, 0.0, ["the animation moves no joint of the character"], lost
-    timing = find_timing([curve.times for curve in mine], given_rate(document, number))
-    check_length(document, timing, mine, skeleton.num_joints)
-    motion = make_motion(nodes, character, skeleton, mine, timing, unit, up)
-    return motion, timing.start, [spoken(timing)], [*lost, *growing(nodes, character, mine, timing.times)]
+    timing = find_timing([curve.times for curve in moving], stored_fps(document, number))
+    check_length(document, timing, moving, skeleton.num_joints)
+    motion = make_motion(nodes, character, skeleton, moving, timing, unit, up)
+    return motion, timing.start, [timing_note(timing)], [*lost, *scale_notes(nodes, character, moving, timing.times)]
 
 
 def _animated(document: Document) -> set[int]:
     """The nodes that any animation moves."""
-    found = set()
+    animated = set()
     for animation in document.objects(document.list_of("animations"), "animations"):
         channels = animation.get("channels", [])
         for channel in channels if isinstance(channels, list) else []:
             target = channel.get("target") if isinstance(channel, dict) else None
-            node = target.get("node") if isinstance(target, dict) and document.text(target, "path") in WIDTHS else None
+            node = (
+                target.get("node")
+                if isinstance(target, dict) and document.text(target, "path") in VALUE_TYPES
+                else None
+            )
             if isinstance(node, int) and 0 <= node < len(document.list_of("nodes")):
-                found.add(int(node))
-    return found
+                animated.add(int(node))
+    return animated
 
 
 def _unit(skeleton: Skeleton, options: ReadOptions) -> tuple[float, str]:
-    """Metres in one unit of the file and why: metres, unless that makes a body of impossible size."""
+    """The file's unit in metres, and the reason: metres, unless that makes a body of impossible size."""
     if options.unit is not None:
         return options.unit, f"{unit_name(options.unit)}: given"
-    places = np.concatenate([skeleton.rest_world[0], skeleton.rest_ends])
-    size = float(np.ptp(places, axis=0).max())
-    if size == 0.0 or skeleton.num_joints < FEWEST_JOINTS or SMALLEST <= size <= LARGEST:
+    positions = np.concatenate([skeleton.rest_world[0], skeleton.rest_ends])
+    size = float(np.ptp(positions, axis=0).max())
+    if size == 0.0 or skeleton.num_joints < MIN_BODY_JOINTS or MIN_BODY_SIZE_METRES <= size <= MAX_BODY_SIZE_METRES:
         return 1.0, "m: by definition of glTF"
-    found = guess(skeleton, up=options.up or "Y")
-    return found.unit, f"{found.unit_reason}; glTF means metres, which would make {size:.3g} m"
+    guessed = guess(skeleton, up=options.up or "Y")
+    return guessed.unit, f"{guessed.unit_reason}; glTF means metres, which would make {size:.3g} m"

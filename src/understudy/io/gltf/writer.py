@@ -1,4 +1,4 @@
-"""Writing glTF: an animation into the character's own file, or a character made of what we know."""
+"""Writes glTF: a motion into the file that the character was read from, or a new file of a character."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.clip import Clip, WriteOptions
-from understudy.io.gltf.animation import block_of, names_of_animations
-from understudy.io.gltf.character import MADE_UP, Character
+from understudy.io.gltf.animation import frames_per_block, names_of_animations
+from understudy.io.gltf.character import NO_NODE, Character
 from understudy.io.gltf.document import (
     BINARY_CHUNK,
     COMPONENTS,
@@ -34,90 +34,91 @@ from understudy.io.gltf.document import (
     GltfNodes,
     Json,
 )
-from understudy.io.matrices import affine, composed, turned
+from understudy.io.matrices import MIN_DETERMINANT, compose, extract_rotations, make_affine
 from understudy.io.units import unit_name, world_from_file
 
-STILL = 1e-6
-"""Share of the body's size by which a node may be off its own place before its translation is written too."""
+MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
+"""A node's translation is written if it differs by more than this, in body sizes, from the one in the file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Track:
-    """What a node does."""
+    """The animation of a node."""
 
     node: int
     rotations: Array
     """(F, 4) local, scalar first, neighbours on one hemisphere."""
     translations: Array | None
-    """(F, 3) local; None where the node stays where it is in the file."""
+    """(F, 3) local; None if the node keeps its translation in the file."""
 
 
 def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
     """A track for each joint that has a node.
 
-    Places are exact whatever scales the nodes have: each node is moved against where its parent will really be.
+    Positions are exact for any scales of the nodes: each node is placed relative to the actual transform of its parent.
     """
     pose = fk(motion)
-    back = conjugate(world_from_file(up))
-    places, turns = rotate(back, pose.positions) / unit, multiply(back, pose.rotations)
+    file_from_world = conjugate(world_from_file(up))
+    positions = rotate(file_from_world, pose.positions) / unit
+    world_rotations = multiply(file_from_world, pose.rotations)
     joints = character.joints.nodes
     frames = motion.num_frames
-    rotations = {node: np.empty((frames, 4)) for node in joints if node != MADE_UP}
+    rotations = {node: np.empty((frames, 4)) for node in joints if node != NO_NODE}
     translations = {node: np.empty((frames, 3)) for node in rotations}
-    gaps = dict.fromkeys(rotations, 0.0)
-    step = block_of(len(joints))
+    distances = dict.fromkeys(rotations, 0.0)
+    step = frames_per_block(len(joints))
     for start in range(0, frames, step):
         part = slice(start, start + step)
         worlds: dict[int, Array] = {}
         for joint, node in enumerate(joints):
-            if node == MADE_UP:
+            if node == NO_NODE:
                 continue
-            above = _above(nodes, node, worlds)
-            inverse = np.linalg.inv(above)
-            linear = inverse[..., :3, :3] @ to_matrix(turns[part, joint]) @ character.stretches[joint]
+            parent = _parent_world(nodes, node, worlds)
+            inverse = np.linalg.inv(parent)
+            linear = inverse[..., :3, :3] @ to_matrix(world_rotations[part, joint]) @ character.stretches[joint]
             scale = np.where(np.abs(nodes.scales[node]) > 1e-12, nodes.scales[node], 1.0)
-            turn = turned(linear / scale)
-            move = np.einsum("...ij,...j->...i", inverse[..., :3, :3], places[part, joint]) + inverse[..., :3, 3]
-            worlds[node] = above @ composed(move, turn, nodes.scales[node])
-            rotations[node][part], translations[node][part] = turn, move
-            size = np.cbrt(np.abs(np.linalg.det(above[..., :3, :3]))).max() * unit
-            gaps[node] = max(gaps[node], float(size * np.abs(move - nodes.translations[node]).max()))
-    still = STILL * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
+            rotation = extract_rotations(linear / scale)
+            move = np.einsum("...ij,...j->...i", inverse[..., :3, :3], positions[part, joint]) + inverse[..., :3, 3]
+            worlds[node] = parent @ compose(move, rotation, nodes.scales[node])
+            rotations[node][part], translations[node][part] = rotation, move
+            size = np.cbrt(np.abs(np.linalg.det(parent[..., :3, :3]))).max() * unit
+            distances[node] = max(distances[node], float(size * np.abs(move - nodes.translations[node]).max()))
+    min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
     return [
         Track(
             node=node,
             rotations=continuous(rotations[node]),
-            translations=translations[node] if gaps[node] > still else None,
+            translations=translations[node] if distances[node] > min_translation else None,
         )
         for node in rotations
     ]
 
 
-def _above(nodes: GltfNodes, node: int, worlds: dict[int, Array]) -> Array:
-    """World from the parent of a node, (F, 4, 4) if it moves, else (4, 4): through nodes that are no joints."""
+def _parent_world(nodes: GltfNodes, node: int, worlds: dict[int, Array]) -> Array:
+    """World from the parent of a node: (F, 4, 4) if it moves, else (4, 4)."""
     between = np.eye(4)
     parent = int(nodes.parents[node])
     while parent >= 0 and parent not in worlds:
         between = nodes.locals[parent] @ between
         parent = int(nodes.parents[parent])
-    found = between if parent < 0 else worlds[parent] @ between
-    if np.any(np.abs(np.linalg.det(found[..., :3, :3])) < 1e-30):
-        # A node that shrinks everything below it to a point leaves nothing to move there.
-        return affine(np.eye(3), found[..., :3, 3])
-    return found
+    world = between if parent < 0 else worlds[parent] @ between
+    if np.any(np.abs(np.linalg.det(world[..., :3, :3])) < MIN_DETERMINANT):
+        # The parent's scale is zero, so nothing below it can be seen to move. Any invertible matrix will do.
+        return make_affine(np.eye(3), world[..., :3, 3])
+    return world
 
 
 VERTICES, ELEMENTS = 34962, 34963
-"""What a buffer view is for: vertex attributes, vertex numbers."""
+"""The target of a buffer view: vertex attributes or vertex indices."""
 
-LONGEST = 2**32 - 1
-"""Bytes in a GLB file."""
+MAX_GLB_BYTES = 2**32 - 1
+"""A GLB file stores its length in 32 bits."""
 
 _TYPES = {shape: kind for kind, shape in SHAPES.items()}
 
 
 class Builder:
-    """A glTF file that grows: what is added goes to the end of its first buffer, and nothing in it is moved."""
+    """Builds a glTF file. New data is appended to the first buffer; existing data keeps its place."""
 
     def __init__(self, tree: Json, buffers: tuple[bytes, ...] = ()) -> None:
         self.tree = tree
@@ -125,13 +126,13 @@ class Builder:
         self._data = bytearray(buffers[0] if buffers else b"")
 
     def _list(self, key: str) -> list[Any]:
-        found: list[Any] = self.tree.setdefault(key, [])
-        return found
+        items: list[Any] = self.tree.setdefault(key, [])
+        return items
 
     def add(
         self, values: np.ndarray, *, component: int = FLOAT, target: int | None = None, bounds: bool = False
     ) -> int:
-        """Store numbers (N,), (N, n) or matrices (N, 4, 4) and return the number of their accessor."""
+        """Store numbers (N,), (N, n) or matrices (N, 4, 4) and return the index of their accessor."""
         packed = values.swapaxes(1, 2) if values.ndim == 3 else values
         packed = np.ascontiguousarray(packed, COMPONENTS[component])
         shape = (4, 4) if values.ndim == 3 else (1, 1 if values.ndim == 1 else values.shape[1])
@@ -168,7 +169,7 @@ class Builder:
         return {"name": name, "channels": channels, "samplers": samplers, "extras": {"fps": fps}}
 
     def write(self, stream: BinaryIO, *, text: bool) -> None:
-        """Write the file, all buffers inside it: as text with base64, or as a binary container."""
+        """Write the file with all buffers inside it: as text with base64, or as a binary container."""
         if self._data:
             self._data += bytes(-len(self._data) % 4)
             first: Json = self._list("buffers")[0] if self.tree.get("buffers") else {}
@@ -187,8 +188,8 @@ class Builder:
         if self._data:
             chunks += struct.pack("<II", len(self._data), BINARY_CHUNK)
         length = 12 + len(chunks) + len(self._data)
-        if length > LONGEST:
-            raise OptionError(f"The file would have {length} bytes, and GLB holds at most {LONGEST}")
+        if length > MAX_GLB_BYTES:
+            raise OptionError(f"The file would have {length} bytes, and GLB holds at most {MAX_GLB_BYTES}")
         stream.write(MAGIC + struct.pack("<II", 2, length) + chunks)
         stream.write(self._data)
 
@@ -197,11 +198,11 @@ def _data_uri(data: bytes) -> str:
     return f"data:application/octet-stream;base64,{base64.b64encode(data).decode('ascii')}"
 
 
-THICKNESS, WAIST = 0.08, 0.15
-"""Half the width of a bone's thickest place and where along it that is, as shares of its length."""
+BONE_HALF_WIDTH, BONE_WAIST = 0.08, 0.15
+"""Half the width of a bone at its thickest point, and the position of that point, as shares of its length."""
 
-BALL = 0.03
-"""Half the width of what shows a joint without bones, as a share of the body's size."""
+LONE_JOINT_HALF_WIDTH = 0.03
+"""Half the width of the shape that shows a joint without bones, as a share of the body's size."""
 
 _CORNERS = np.array([[1, 0, 0], [0, 0, 1], [-1, 0, 0], [0, 0, -1]], float)
 
@@ -209,17 +210,20 @@ _FACES = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1], [5, 2, 1], [5, 3,
 
 
 def bone_mesh(skeleton: Skeleton) -> Mesh:
-    """A surface that shows a skeleton: a long double pyramid for each bone, carried by the joint it starts at."""
-    places, _ = skeleton.rest_world
-    bones = [(parent, places[parent], places[joint]) for joint, parent in enumerate(skeleton.parents) if parent >= 0]
+    """A mesh that shows a skeleton: a double pyramid for each bone, bound to the joint at its start."""
+    positions, _ = skeleton.rest_world
+    bones = [
+        (parent, positions[parent], positions[joint]) for joint, parent in enumerate(skeleton.parents) if parent >= 0
+    ]
     bones += [
-        (skeleton.index[end.joint], places[skeleton.index[end.joint]], tip)
+        (skeleton.index[end.joint], positions[skeleton.index[end.joint]], tip)
         for end, tip in zip(skeleton.ends, skeleton.rest_ends)
     ]
-    size = max(float(np.ptp(places, axis=0).max()), 1e-3)
+    size = max(float(np.ptp(positions, axis=0).max()), 1e-3)
     bones = [bone for bone in bones if np.linalg.norm(bone[2] - bone[1]) > 1e-4 * size]
-    lone = set(range(skeleton.num_joints)) - {joint for joint, _, _ in bones} if not bones else set()
-    bones += [(joint, places[joint] - [0, BALL * size, 0], places[joint] + [0, BALL * size, 0]) for joint in lone]
+    lone = set(range(skeleton.num_joints)) if not bones else set()
+    up = np.array([0, LONE_JOINT_HALF_WIDTH * size, 0])
+    bones += [(joint, positions[joint] - up, positions[joint] + up) for joint in lone]
     corners = np.concatenate([_bone(start, tip) for _, start, tip in bones])
     faces = np.concatenate([_FACES + 6 * i for i in range(len(bones))])
     joints = np.repeat([joint for joint, _, _ in bones], 6)[:, None]
@@ -237,33 +241,33 @@ def _bone(start: Array, tip: Array) -> Array:
     """(6, 3) the corners of a double pyramid: start, four around, tip."""
     along = tip - start
     length = float(np.linalg.norm(along))
-    around = _CORNERS * [THICKNESS * length, 0.0, THICKNESS * length] + [0.0, WAIST * length, 0.0]
+    around = _CORNERS * [BONE_HALF_WIDTH * length, 0.0, BONE_HALF_WIDTH * length] + [0.0, BONE_WAIST * length, 0.0]
     local = np.concatenate([np.zeros((1, 3)), around, [[0.0, length, 0.0]]])
     return start + rotate(between(np.array([0.0, 1.0, 0.0]), along), local)
 
 
 def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[str]]:
-    """A file of a clip's joints, meshes and motion, in that unit with that axis up; and what it does not hold."""
+    """Build a new file of a clip's joints, meshes and motion. Returns it with notes on what it does not hold."""
     skeleton = clip.skeleton
     builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
     tree = builder.tree
     tree["nodes"] = _joint_nodes(skeleton, unit, up)
     roots = [0]
-    fitting = [mesh for mesh in clip.meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
-    for mesh in fitting or [bone_mesh(skeleton)]:
+    meshes = [mesh for mesh in clip.meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
+    for mesh in meshes or [bone_mesh(skeleton)]:
         roots.append(_add_mesh(builder, mesh, skeleton.num_joints, unit, up))
     tree["scenes"] = [{"nodes": roots, **({"name": skeleton.name} if skeleton.name else {})}]
     if clip.motion is not None:
         times = np.arange(clip.motion.num_frames) / clip.motion.fps
         tracks = _tracks(clip.motion, unit, up)
         tree["animations"] = [builder.animation(name, times, clip.motion.fps, tracks)]
-    return builder, _losses(clip, len(fitting))
+    return builder, _losses(clip, len(meshes))
 
 
 def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
-    back = conjugate(world_from_file(up))
+    file_from_world = conjugate(world_from_file(up))
     offsets, rest = skeleton.offsets / unit, np.array(skeleton.rest)
-    offsets[0], rest[0] = rotate(back, offsets[0]), multiply(back, rest[0])
+    offsets[0], rest[0] = rotate(file_from_world, offsets[0]), multiply(file_from_world, rest[0])
     nodes: list[Json] = []
     for joint, name in enumerate(skeleton.names):
         node: Json = {
@@ -276,25 +280,25 @@ def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
         nodes.append(node)
     for end in skeleton.ends:
         nodes[skeleton.index[end.joint]].setdefault("children", []).append(len(nodes))
-        # Marked, because a bare node under a joint with joints below it could be anything.
+        # The mark is needed because a node without content below a joint could be anything.
         nodes.append({"name": end.name, "translation": (end.offset / unit).tolist(), "extras": {"end": True}})
     return nodes
 
 
 def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: str) -> int:
-    """Add a mesh with a skin and the node that shows it; returns the node."""
-    turn = to_matrix(world_from_file(up))
+    """Add a mesh with a skin and the node that shows it; returns the node's index."""
+    world_from_file_matrix = to_matrix(world_from_file(up))
     to_world, from_metres = np.eye(4), np.eye(4)
-    to_world[:3, :3] = unit * turn
+    to_world[:3, :3] = unit * world_from_file_matrix
     from_metres[:3, :3] /= unit
-    vertices = mesh.vertices @ turn / unit
+    vertices = mesh.vertices @ world_from_file_matrix / unit
     weights = np.pad(mesh.weights, ((0, 0), (0, -mesh.weights.shape[1] % 4)))
     joints = np.where(weights > 0.0, np.pad(mesh.joints, ((0, 0), (0, -mesh.joints.shape[1] % 4))), 0)
     attributes: Json = {"POSITION": builder.add(vertices, target=VERTICES, bounds=True)}
     for i in range(weights.shape[1] // 4):
         four = slice(4 * i, 4 * i + 4)
         attributes[f"JOINTS_{i}"] = builder.add(joints[:, four], component=UNSIGNED_SHORT, target=VERTICES)
-        attributes[f"WEIGHTS_{i}"] = builder.add(_rounded(weights)[:, four], target=VERTICES)
+        attributes[f"WEIGHTS_{i}"] = builder.add(_round_weights(weights)[:, four], target=VERTICES)
     faces = builder.add(mesh.triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
     tree = builder.tree
     binds = from_metres @ mesh.joint_from_mesh @ to_world
@@ -307,8 +311,8 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
     return len(tree["nodes"]) - 1
 
 
-def _rounded(weights: Array) -> Array:
-    """Weights that sum to one after they are rounded to single precision: the largest takes up the rest."""
+def _round_weights(weights: Array) -> Array:
+    """Round weights to single precision and correct the largest so that they sum to one."""
     out = weights.astype(np.float32).astype(float)
     rows, largest = np.arange(len(out)), out.argmax(axis=1)
     out[rows, largest] += 1.0 - out.sum(axis=1)
@@ -316,56 +320,56 @@ def _rounded(weights: Array) -> Array:
 
 
 def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
-    """What each joint's node does, translations only where the motion leaves the node's own."""
+    """The track of each joint's node. Translations are included only if they differ from the skeleton's."""
     skeleton = motion.skeleton
-    back = conjugate(world_from_file(up))
+    file_from_world = conjugate(world_from_file(up))
     rotations = np.array(motion.rotations)
-    rotations[:, 0] = multiply(back, rotations[:, 0])
-    still = STILL * float(np.ptp(skeleton.rest_world[0], axis=0).max())
+    rotations[:, 0] = multiply(file_from_world, rotations[:, 0])
+    min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(skeleton.rest_world[0], axis=0).max())
     tracks = []
     for joint in range(skeleton.num_joints):
-        moved = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
-        if moved is not None and np.abs(moved - skeleton.offsets[joint]).max() <= still:
-            moved = None
-        if moved is not None:
-            moved = (rotate(back, moved) if joint == 0 else moved) / unit
-        tracks.append(Track(node=joint, rotations=continuous(rotations[:, joint]), translations=moved))
+        translations = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
+        if translations is not None and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation:
+            translations = None
+        if translations is not None:
+            translations = (rotate(file_from_world, translations) if joint == 0 else translations) / unit
+        tracks.append(Track(node=joint, rotations=continuous(rotations[:, joint]), translations=translations))
     return tracks
 
 
-def _losses(clip: Clip, meshes: int) -> list[str]:
+def _losses(clip: Clip, num_meshes: int) -> list[str]:
+    """Notes on what glTF cannot hold."""
     skeleton = clip.skeleton
-    said = []
+    notes = []
     special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
     if special:
-        said.append(
-            f"glTF has no kinds of joints: {len(special)} of {', '.join(sorted(set(special)))} kind turn freely"
-        )
+        kinds = ", ".join(sorted(set(special)))
+        notes.append(f"glTF has no kinds of joints: {len(special)} of {kinds} kind turn freely")
     limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
     if limited:
-        said.append(f"glTF has no limits: those of {limited} joints are left out")
-    if meshes < len(clip.meshes):
-        said.append(f"{len(clip.meshes) - meshes} meshes are for other joints or have no faces, and are left out")
-    if meshes:
-        said.append("of the meshes only the shape and the skin weights are written, no materials")
-    return said
+        notes.append(f"glTF has no limits: those of {limited} joints are left out")
+    if num_meshes < len(clip.meshes):
+        notes.append(f"{len(clip.meshes) - num_meshes} meshes are for other joints or have no faces, and are left out")
+    if num_meshes:
+        notes.append("of the meshes only the shape and the skin weights are written, no materials")
+    return notes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GltfLayout:
-    """A glTF file as it was read, to write an animation into it and leave all else as it is."""
+    """A glTF file as it was read, kept so that an animation can be written into it without other changes."""
 
     document: Document
     nodes: GltfNodes
     character: Character
     animation: int | None = None
-    """The number of the animation that was read."""
+    """The index of the animation that was read."""
     start: float = 0.0
-    """Seconds of the file's clock at its first frame."""
+    """Time of the first frame in the file, in seconds."""
     motion: Motion | None = None
-    """What was read of it, to know it again."""
+    """The motion that was read, to recognise a clip with an unchanged motion."""
     skeleton: Skeleton | None = None
-    """What was read of the joints."""
+    """The skeleton that was read."""
 
     def fits(self, skeleton: Skeleton) -> bool:
         """Whether a skeleton has the joints of the file; bone lengths may differ."""
@@ -376,64 +380,63 @@ class GltfLayout:
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
     """Write a glTF file, as text if its name ends in .gltf, else as GLB.
 
-    A clip read from glTF goes back into its own file: the motion becomes the first animation, in the place of one of
-    the same name, and all else stays. Anything else becomes a file of its joints and meshes, with a surface of bones
-    where there is no mesh.
+    A clip read from glTF goes back into its own file: the motion becomes the first animation and replaces one of the
+    same name; the rest of the file is unchanged. Any other clip becomes a new file of its joints and meshes, with a
+    mesh of bones if it has none.
 
     Args:
         clip: What to write.
-        stream: Where to.
-        options: The file's name; unit and up axis for a file made anew.
+        stream: The file to write to.
+        options: The file's name; unit and up axis of a new file.
 
     Returns:
         What glTF could not hold, a sentence each.
     """
     layout = clip.layout if isinstance(clip.layout, GltfLayout) and clip.layout.fits(clip.skeleton) else None
     text = options.path.lower().endswith(".gltf")
-    said: list[str]
     if layout is None:
         name = clip.motion.name if clip.motion is not None and clip.motion.name else "motion"
-        builder, said = build(clip, options.unit or 1.0, options.up or "Y", name)
+        builder, notes = build(clip, options.unit or 1.0, options.up or "Y", name)
     else:
-        builder, said = _into_own_file(clip, layout, options)
+        builder, notes = _insert_motion(clip, layout, options)
     builder.write(stream, text=text)
-    return tuple(said)
+    return tuple(notes)
 
 
-def _into_own_file(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tuple[Builder, list[str]]:
-    """The character's own file with the clip's motion in it; as it is, where that is the motion that was read."""
-    said = []
+def _insert_motion(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tuple[Builder, list[str]]:
+    """The file that the character was read from with the clip's motion; unchanged if the motion is unchanged."""
+    notes = []
     if (options.unit or clip.unit) != clip.unit or (options.up or clip.up) != clip.up:
-        said.append(f"the character's own file keeps its unit ({unit_name(clip.unit)}) and its up axis ({clip.up})")
-    said += _left_behind(layout.document, options.path)
+        notes.append(f"the character's own file keeps its unit ({unit_name(clip.unit)}) and its up axis ({clip.up})")
+    notes += _missing_images(layout.document, options.path)
     motion = clip.motion
     if motion is None and layout.skeleton is not None and clip.skeleton is not layout.skeleton:
-        said.append(
+        notes.append(
             "without a motion the character's own file is written as it is: bones of other lengths are not kept"
         )
-    if motion is None or motion is layout.motion:
-        return Builder(copy.deepcopy(layout.document.tree), layout.document.buffers), said
     builder = Builder(copy.deepcopy(layout.document.tree), layout.document.buffers)
+    if motion is None or motion is layout.motion:
+        return builder, notes
     tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up)
-    _untie(builder.tree, layout.nodes, tracks)
+    _split_matrices(builder.tree, layout.nodes, tracks)
     names = names_of_animations(layout.document)
-    # A motion that is called like its character has no name of its own yet; the file's is more telling.
+    # A motion with the name of its character has no name of its own; the file's name says more.
     name = motion.name if motion.name != clip.skeleton.name else PurePath(options.path).stem or motion.name
     name = name or "motion"
     old = names.index(name) if name in names else None
     start = layout.start if old is not None and old == layout.animation else 0.0
     times = start + np.arange(motion.num_frames) / motion.fps
-    made = builder.animation(name, times, motion.fps, tracks)
+    animation = builder.animation(name, times, motion.fps, tracks)
     animations: list[Any] = builder.tree.setdefault("animations", [])
     if old is not None:
-        _keep_others(made, animations.pop(old), layout)
-    # Viewers play the first animation by themselves, and it is what reads back where none is named.
-    animations.insert(0, made)
-    return builder, said
+        _keep_other_channels(animation, animations.pop(old), layout)
+    # Viewers play the first animation by default, and our reader reads it if none is named.
+    animations.insert(0, animation)
+    return builder, notes
 
 
-def _untie(tree: Json, nodes: GltfNodes, tracks: list[Track]) -> None:
-    """Write matrices of nodes that are to be animated as translation, rotation and scale, as the format demands."""
+def _split_matrices(tree: Json, nodes: GltfNodes, tracks: list[Track]) -> None:
+    """Replace the matrices of animated nodes by translation, rotation and scale, as the format requires."""
     for track in tracks:
         node = tree["nodes"][track.node]
         if nodes.has_matrix[track.node]:
@@ -443,20 +446,20 @@ def _untie(tree: Json, nodes: GltfNodes, tracks: list[Track]) -> None:
             node["scale"] = nodes.scales[track.node].tolist()
 
 
-def _keep_others(made: Json, old: Json, layout: GltfLayout) -> None:
-    """Carry over what the replaced animation does to anything but the joints and the nodes that move them."""
-    moved = layout.nodes.with_above(layout.character.joints.nodes)
+def _keep_other_channels(new: Json, old: Json, layout: GltfLayout) -> None:
+    """Copy the channels of the replaced animation that do not move the joints or their ancestors."""
+    moving_nodes = layout.nodes.with_ancestors(layout.character.joints.nodes)
     for channel in old.get("channels", []):
         target = channel.get("target", {})
-        if target.get("path") in ("translation", "rotation", "scale") and target.get("node") in moved:
+        if target.get("path") in ("translation", "rotation", "scale") and target.get("node") in moving_nodes:
             continue
-        made["channels"].append({**channel, "sampler": len(made["samplers"])})
-        made["samplers"].append(old["samplers"][channel["sampler"]])
+        new["channels"].append({**channel, "sampler": len(new["samplers"])})
+        new["samplers"].append(old["samplers"][channel["sampler"]])
 
 
-def _left_behind(document: Document, path: str) -> list[str]:
-    """A sentence about images that lie beside the original file, where the new one is elsewhere."""
-    images = [each.get("uri") for each in document.list_of("images") if isinstance(each, dict)]
+def _missing_images(document: Document, path: str) -> list[str]:
+    """A note on images beside the original file that are not beside a new file elsewhere."""
+    images = [image.get("uri") for image in document.list_of("images") if isinstance(image, dict)]
     outside = [uri for uri in images if isinstance(uri, str) and not uri.startswith("data:")]
     if not outside or not path or Path(path).parent.resolve() == Path(document.folder).resolve():
         return []

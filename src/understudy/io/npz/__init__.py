@@ -1,4 +1,4 @@
-"""NPZ: our own file of a character and its motion, exact to the bit; and those of robots and of SMPL bodies."""
+"""NPZ: our own lossless files of characters and motions, trajectories of robots, and motions of SMPL bodies."""
 
 from understudy.io.clip import Format, loaded_on_use
 

@@ -1,13 +1,12 @@
-"""NPZ archives, numpy's: arrays by name in a zip file, read without ever running what is in them.
+"""NPZ archives: named arrays in a zip file, as numpy writes them.
 
-Nothing is unpickled. Every array's declared size is compared with the bytes that are there before any memory is taken,
-and an archive that would unpack to more than stated is refused.
+numpy reads the arrays and never unpickles any. Before it does, the sizes in the zip directory are compared with a
+limit, and the shape in each array's header with the bytes that follow. A false size therefore reserves no memory.
 """
 
 from __future__ import annotations
 
-import ast
-import re
+import io
 import struct
 import zipfile
 import zlib
@@ -16,24 +15,26 @@ from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from understudy.base.errors import FileError, OptionError
 
-LARGEST = 2**30
-"""Bytes that all arrays together may have: an hour of a hundred joints at 120 frames a second."""
+MAX_TOTAL_BYTES = 2**30
+"""Limit for all arrays of an archive together: about an hour of a hundred joints at 120 frames a second."""
 
-MOST_ARRAYS = 1000
+MAX_ARRAYS = 1000
 
-LONGEST_HEADER = 10_000
+# Version 3 differs from version 2 only in the names of fields, and arrays with fields are refused.
+_HEADER_READERS = {
+    (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0, (3, 0): npy.read_array_header_2_0,
+}  # fmt: skip
 
-_PLAIN = re.compile(r"[<>|=]?[fiubSU]\d{1,9}")
-
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, struct.error)
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError, struct.error)
 
 
 @dataclass(eq=False, kw_only=True)
 class Archive:
-    """The arrays of an NPZ file, read when they are asked for."""
+    """The arrays of an NPZ file. Each array is read when it is requested."""
 
     file: zipfile.ZipFile
     name: str
@@ -47,16 +48,16 @@ class Archive:
             name: The file as the user named it, for errors.
         """
         try:
-            found = zipfile.ZipFile(stream)
-        except (*_BROKEN, ValueError) as error:
+            file = zipfile.ZipFile(stream)
+        except _ZIP_ERRORS as error:
             raise FileError(name, None, f"no NPZ archive: {error}") from None
-        members = found.infolist()
-        if len(members) > MOST_ARRAYS:
-            raise FileError(name, None, f"holds {len(members)} arrays; at most {MOST_ARRAYS} are read")
+        members = file.infolist()
+        if len(members) > MAX_ARRAYS:
+            raise FileError(name, None, f"holds {len(members)} arrays; at most {MAX_ARRAYS} are read")
         size = sum(member.file_size for member in members)
-        if size > LARGEST:
-            raise FileError(name, None, f"unpacks to {size} bytes; at most {LARGEST} are read")
-        return Archive(file=found, name=name)
+        if size > MAX_TOTAL_BYTES:
+            raise FileError(name, None, f"unpacks to {size} bytes; at most {MAX_TOTAL_BYTES} are read")
+        return Archive(file=file, name=name)
 
     @property
     def keys(self) -> list[str]:
@@ -68,98 +69,77 @@ class Archive:
         return FileError(self.name, None, problem, hint=hint)
 
     def array(self, key: str) -> np.ndarray:
-        """One array, of numbers, truth values or text."""
+        """One array of numbers, truth values or text."""
         member = f"{key}.npy"
         if member not in self.file.namelist():
             raise self.wrong(f"has no array `{key}`")
         try:
-            with self.file.open(member) as stream:
-                data = stream.read()
-        except (*_BROKEN, ValueError) as error:
+            data = io.BytesIO(self.file.read(member))
+        except _ZIP_ERRORS as error:
             raise self.wrong(f"`{key}` cannot be unpacked: {error}") from None
-        return self._array(key, data)
-
-    def _array(self, key: str, data: bytes) -> np.ndarray:
-        header, start = self._header(key, data)
-        kind, by_columns, shape = (header.get(part) for part in ("descr", "fortran_order", "shape"))
-        if not isinstance(kind, str) or not _PLAIN.fullmatch(kind):
-            raise self.wrong(f"`{key}` holds `{str(kind)[:40]}`; expected plain numbers or text: nothing is unpickled")
-        if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
-            raise self.wrong(f"`{key}` is no array: its shape is `{str(shape)[:40]}`")
         try:
-            dtype = np.dtype(kind)
-        except TypeError:
-            raise self.wrong(f"`{key}` is no array: there is no kind of number `{kind}`") from None
-        left = len(data) - start
-        if prod(shape) * dtype.itemsize != left:
-            raise self.wrong(f"`{key}` says it is {shape} of {dtype}, but has {left} bytes")
-        if left == 0:
-            return np.zeros(shape if prod(shape) == 0 else (0,), dtype)
-        return np.frombuffer(data, dtype=dtype, offset=start).reshape(shape, order="F" if by_columns else "C")
-
-    def _header(self, key: str, data: bytes) -> tuple[dict[str, Any], int]:
-        """What an array says of itself, and where its numbers start."""
-        width = {b"\1": 2, b"\2": 4, b"\3": 4}.get(data[6:7], 0)
-        if not data.startswith(b"\x93NUMPY") or not width or len(data) < 8 + width:
-            raise self.wrong(f"`{key}` is no array: it does not begin like one")
-        size = int.from_bytes(data[8 : 8 + width], "little")
-        start = 8 + width + size
-        try:
-            if size > LONGEST_HEADER or start > len(data):
-                raise ValueError(f"its header has {size} bytes")
-            found = ast.literal_eval(data[8 + width : start].decode("utf-8" if width == 4 else "latin-1").strip())
-            if not isinstance(found, dict):
-                raise ValueError("its header is no table")
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+            shape, _, dtype = _HEADER_READERS[npy.read_magic(data)](data)
+        except Exception as error:  # numpy's parser raises many kinds of errors for a damaged header.
             raise self.wrong(f"`{key}` is no array: {error}") from None
-        return found, start
+        if dtype.kind not in "fiubSU":
+            raise self.wrong(f"`{key}` holds `{dtype.str[:40]}`; expected plain numbers or text: nothing is unpickled")
+        if any(length < 0 for length in shape):
+            raise self.wrong(f"`{key}` is no array: its shape is `{str(shape)[:40]}`")
+        num_bytes = len(data.getbuffer()) - data.tell()
+        if prod(shape) * max(dtype.itemsize, 1) != num_bytes:
+            raise self.wrong(f"`{key}` says it is {shape} of {dtype}, but has {num_bytes} bytes")
+        data.seek(0)
+        try:
+            return npy.read_array(data, allow_pickle=False)
+        except (ValueError, TypeError) as error:
+            raise self.wrong(f"`{key}` is no array: {error}") from None
 
     def numbers(self, key: str) -> np.ndarray:
-        """One array of numbers, double precision."""
-        found = self.array(key)
-        if found.dtype.kind not in "fiub":
-            raise self.wrong(f"`{key}`: expected numbers, got {found.dtype}")
-        return np.array(found, float)
+        """One array of numbers in double precision."""
+        array = self.array(key)
+        if array.dtype.kind not in "fiub":
+            raise self.wrong(f"`{key}`: expected numbers, got {array.dtype}")
+        return np.array(array, float)
 
     def number(self, key: str) -> float:
         """One number."""
-        found = self.numbers(key)
-        if found.size != 1:
-            raise self.wrong(f"`{key}`: expected one number, got shape {found.shape}")
-        return float(found.reshape(-1)[0])
+        array = self.numbers(key)
+        if array.size != 1:
+            raise self.wrong(f"`{key}`: expected one number, got shape {array.shape}")
+        return float(array.reshape(-1)[0])
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A row of texts."""
-        found = self.array(key)
-        if found.ndim > 1 or (found.dtype.kind not in "US" and found.size):
-            raise self.wrong(f"`{key}`: expected a row of texts, got {found.dtype} of shape {found.shape}")
+        array = self.array(key)
+        if array.ndim > 1 or (array.dtype.kind not in "US" and array.size):
+            raise self.wrong(f"`{key}`: expected a row of texts, got {array.dtype} of shape {array.shape}")
         try:
-            if found.dtype.kind == "S":
-                found = np.char.decode(found, "utf-8")
-            return tuple(str(text) for text in found.reshape(-1))
+            if array.dtype.kind == "S":
+                array = np.char.decode(array, "utf-8")
+            return tuple(str(text) for text in array.reshape(-1))
         except (UnicodeDecodeError, ValueError):
             raise self.wrong(f"`{key}`: the text cannot be read") from None
 
     def text(self, key: str) -> str:
         """One text."""
-        found = self.texts(key)
-        if len(found) != 1:
-            raise self.wrong(f"`{key}`: expected one text, got {len(found)}")
-        return found[0]
+        texts = self.texts(key)
+        if len(texts) != 1:
+            raise self.wrong(f"`{key}`: expected one text, got {len(texts)}")
+        return texts[0]
 
 
 def save(arrays: dict[str, Any], stream: BinaryIO) -> None:
     """Write arrays as an NPZ archive; the same arrays give the same bytes."""
-    whole: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
-    size = sum(value.nbytes for value in whole.values())
-    if size > LARGEST:
+    converted: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
+    size = sum(array.nbytes for array in converted.values())
+    if size > MAX_TOTAL_BYTES:
         raise OptionError(
-            f"The motion takes {size} bytes, and NPZ files hold at most {LARGEST}",
+            f"The motion takes {size} bytes, and NPZ files hold at most {MAX_TOTAL_BYTES}",
             hint="write fewer frames: --frames A:B or --fps",
         )
-    np.savez_compressed(stream, **whole)
+    np.savez_compressed(stream, **converted)
 
 
 def row(texts: tuple[str, ...] | list[str]) -> np.ndarray:
-    """Texts as an array, also if there are none."""
+    """Texts as an array, which may be empty."""
     return np.array(list(texts), dtype=np.str_) if texts else np.zeros(0, "U1")

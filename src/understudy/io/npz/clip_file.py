@@ -1,8 +1,8 @@
-"""NPZ: our own file of a character and its motion, exact to the bit; and those of robots and of SMPL bodies.
+"""NPZ: our own lossless files of characters and motions, trajectories of robots, and motions of SMPL bodies.
 
-What an NPZ file holds is told by its arrays. A clip read from a robot's file is written as a trajectory of joint
-values, one read from an SMPL file as such a file again; any other as our own, described in docs/npz.md. Arrays are
-never unpickled.
+The names of the arrays show what an NPZ file holds. A clip read from a robot's file is written as a trajectory of joint
+values, a clip read from an SMPL file as an SMPL file, and any other clip in our own format, described in docs/npz.md.
+Arrays are never unpickled.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from understudy.io.robot.tree import RobotLayout
 from understudy.io.units import UP_AXES
 
 VERSION = 1
-"""Of our own clips. Readers refuse newer ones and read all older ones."""
+"""Version of our own clips. Readers refuse newer versions and read all older ones."""
 
 TRAJECTORY_VERSION = 1
 
 CLIP, TRAJECTORY = "understudy_clip", "understudy_trajectory"
-"""The arrays that say what a file is; each holds a version."""
+"""The arrays that identify a file; each holds a version."""
 
-PLAIN = ("root_position", "root_quaternion", "joint_names", "joint_values")
-"""The arrays that make a trajectory."""
+TRAJECTORY_ARRAYS = ("root_position", "root_quaternion", "joint_names", "joint_values")
+"""The arrays of a trajectory."""
 
-POSES = ("_poses.npz", ".amass.npz")
-"""Ends of the names of SMPL motions, by which one is asked for."""
+SMPL_ENDINGS = ("_poses.npz", ".amass.npz")
+"""A file name with one of these endings requests an SMPL motion."""
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
@@ -43,14 +43,14 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     Args:
         stream: The file's bytes.
         name: The file as the user named it, for errors.
-        options: The robot's or body's file, where the motion comes without.
+        options: The file of the robot or body, for motions without one.
     """
     archive = Archive.open(stream, name)
     keys = set(archive.keys)
     if CLIP in keys:
         _check_version(archive, CLIP, VERSION)
         return _clip(archive)
-    if TRAJECTORY in keys or keys.issuperset(PLAIN):
+    if TRAJECTORY in keys or keys.issuperset(TRAJECTORY_ARRAYS):
         if TRAJECTORY in keys:
             _check_version(archive, TRAJECTORY, TRAJECTORY_VERSION)
         return clip_of(_trajectory(archive), name, options, "npz")
@@ -97,10 +97,10 @@ def _clip(archive: Archive) -> Clip:
 
 def _skeleton(archive: Archive) -> Skeleton:
     kinds = archive.texts("kinds")
-    known = [str(kind) for kind in JointKind]
-    wrong = [kind for kind in kinds if kind not in known]
+    valid = [str(kind) for kind in JointKind]
+    wrong = [kind for kind in kinds if kind not in valid]
     if wrong:
-        raise archive.wrong(f"`kinds` names `{wrong[0][:40]}`; expected {', '.join(known)}")
+        raise archive.wrong(f"`kinds` names `{wrong[0][:40]}`; expected {', '.join(valid)}")
     names, joints = archive.texts("end_names"), archive.texts("end_joints")
     offsets = archive.numbers("end_offsets")
     if len(joints) != len(names) or offsets.shape != (len(names), 3):
@@ -143,19 +143,19 @@ def _trajectory(archive: Archive) -> Trajectory:
     order = archive.text("quaternion_order") if "quaternion_order" in archive.keys else "wxyz"
     if order not in ("wxyz", "xyzw"):
         raise archive.wrong(f"`quaternion_order` is `{order[:40]}`; expected wxyz or xyzw")
-    turn = archive.numbers("root_quaternion")
+    rotation = archive.numbers("root_quaternion")
     fps = archive.number("fps")
     if not (np.isfinite(fps) and fps > 0.0):
         raise archive.wrong(f"`fps` is {fps:g}; expected a rate above zero")
     texts = {key: archive.text(key) if key in archive.keys else "" for key in ("robot", "robot_file")}
-    place = archive.numbers("root_position")
-    if place.ndim != 2 or turn.ndim != 2:
-        raise archive.wrong(f"expected the root as rows of numbers; got shapes {place.shape} and {turn.shape}")
+    position = archive.numbers("root_position")
+    if position.ndim != 2 or rotation.ndim != 2:
+        raise archive.wrong(f"expected the root as rows of numbers; got shapes {position.shape} and {rotation.shape}")
     return checked(
         Trajectory(
             fps=fps,
-            root_position=place,
-            root_quaternion=np.roll(turn, 1, axis=-1) if order == "xyzw" else turn,
+            root_position=position,
+            root_quaternion=np.roll(rotation, 1, axis=-1) if order == "xyzw" else rotation,
             joint_names=archive.texts("joint_names"),
             joint_values=archive.numbers("joint_values"),
             **texts,
@@ -171,7 +171,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         return lost(clip, clip.motion.skeleton)
     if isinstance(clip.layout, amass.AmassLayout) and clip.motion is not None:
         return amass.write(clip, stream)
-    if options.path.lower().endswith(POSES):
+    if options.path.lower().endswith(SMPL_ENDINGS):
         return amass.write(clip, stream)
     unit = clip.unit if options.unit is None else options.unit
     changed = replace(clip, unit=unit, up=clip.up if options.up is None else options.up)
@@ -229,11 +229,11 @@ def trajectory_arrays(path: Trajectory) -> dict[str, Any]:
 
 
 def _lost(clip: Clip, options: WriteOptions) -> tuple[str, ...]:
-    said = []
+    notes = []
     if (options.unit or 1.0) != 1.0 or (options.up or "Y") != "Y":
-        said.append("Another unit or up axis: an NPZ clip is in metres with Y up, and only notes what was asked for.")
+        notes.append("Another unit or up axis: an NPZ clip is in metres with Y up, and only notes what was asked for.")
     if clip.layout is not None:
-        said.append(
+        notes.append(
             f"What {clip.format.upper() or 'its'} files hold beside the character: an NPZ clip has no place for it."
         )
-    return tuple(said)
+    return tuple(notes)

@@ -1,7 +1,7 @@
-"""CSV trajectories of robots: a row a frame, a column for the time, each part of the root's pose and every joint.
+"""Trajectories of robots, and their CSV files: one row per frame, with columns for time, root pose and joint values.
 
-The first lines, which begin with `#`, say what the numbers are; then comes the row of the columns' names. The names
-tell the quaternion's order too: `root_qw` is its real part. The robot itself is in a file of its own.
+The first lines start with `#` and describe the numbers. The row of column names follows. The names also give the order
+of the quaternion: `root_qw` is its real part. The robot itself is in a separate file.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from understudy.io.units import world_from_file
 WORLD = world_from_file("Z")
 """(4,) from the robot's world to ours."""
 
-BALL = (".w", ".x", ".y", ".z")
-"""What follows a ball joint's name in the names of its four values, a quaternion."""
+BALL_SUFFIXES = (".w", ".x", ".y", ".z")
+"""Endings of the column names of a ball joint's quaternion."""
 
-ROBOTS = (".urdf", ".xml", ".mjcf")
+ROBOT_SUFFIXES = (".urdf", ".xml", ".mjcf")
 
 HINT = "name the robot: --skeleton robot.xml"
 
@@ -63,7 +63,7 @@ class Trajectory:
 def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
     """The trajectory of a robot's motion.
 
-    A joint with limits has the value that lies in them, or nearest to them; one without turns on without jumps.
+    The values of a joint with limits lie within or nearest to them. The values of a joint without limits have no jumps.
     """
     skeleton = motion.skeleton
     missing = [name for name in layout.names if name not in skeleton.index]
@@ -75,7 +75,7 @@ def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
     for name in layout.names:
         joint = skeleton.index[name]
         if skeleton.kinds[joint] is JointKind.BALL:
-            names += [name + part for part in BALL]
+            names += [name + part for part in BALL_SUFFIXES]
             columns += list(continuous(multiply(conjugate(skeleton.rest[joint]), motion.rotations[:, joint])).T)
         else:
             names.append(name)
@@ -92,7 +92,7 @@ def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
 
 
 def _in_range(angles: Array, limits: Array) -> Array:
-    """Angles (F,) moved by full turns to be nearest to the middle of a range (2,)."""
+    """Angles (F,) shifted by full turns so that they are nearest to the middle of the limits (2,)."""
     if not np.all(np.isfinite(limits)):
         return angles
     middle = 0.5 * float(limits.sum())
@@ -100,7 +100,7 @@ def _in_range(angles: Array, limits: Array) -> Array:
 
 
 def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, list[str]]:
-    """The motion of a robot that a trajectory gives, and what there is to say about it.
+    """The motion of a robot along a trajectory, and notes.
 
     Args:
         trajectory: The arrays, checked.
@@ -116,15 +116,15 @@ def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, l
     missing: list[str] = []
     for joint in layout.names:
         index = skeleton.index[joint]
-        if skeleton.kinds[index] is JointKind.BALL and all(joint + part in column for part in BALL):
-            turn = normalize(np.stack([column.pop(joint + part) for part in BALL], axis=-1))
+        if skeleton.kinds[index] is JointKind.BALL and all(joint + part in column for part in BALL_SUFFIXES):
+            rotation = normalize(np.stack([column.pop(joint + part) for part in BALL_SUFFIXES], axis=-1))
         elif joint in column and skeleton.kinds[index] is JointKind.HINGE:
             angles = column.pop(joint) - layout.references.get(joint, 0.0)
-            turn = from_axis_angle(skeleton.axes[index, 0], angles)
+            rotation = from_axis_angle(skeleton.axes[index, 0], angles)
         else:
             missing.append(joint)
             continue
-        rotations[:, index] = multiply(skeleton.rest[index], turn)
+        rotations[:, index] = multiply(skeleton.rest[index], rotation)
     if column:
         first = next(iter(column))
         raise FileError(
@@ -135,7 +135,7 @@ def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, l
         shown = ", ".join(f"`{joint}`" for joint in missing[:4])
         notes.append(f"{len(missing)} joints have no values ({shown}): they stay as in the robot's rest pose.")
     try:
-        made = Motion(
+        motion = Motion(
             skeleton=skeleton,
             fps=trajectory.fps,
             root=rotate(WORLD, trajectory.root_position),
@@ -144,42 +144,44 @@ def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, l
         )
     except MotionError as error:
         raise FileError(name, None, f"the numbers make no motion: {error.message}") from None
-    return made, notes
+    return motion, notes
 
 
 def clip_of(trajectory: Trajectory, name: str, options: ReadOptions, format: str) -> Clip:
-    """The clip of a trajectory's file, with the robot from its own."""
-    robot = _robot(trajectory, name, options)
+    """The clip of a trajectory, with the robot read from its own file."""
+    robot = _read_robot(trajectory, name, options)
     motion, notes = motion_of(trajectory, robot, name)
     return replace(robot, motion=motion, format=format, notes=(*robot.notes, *notes))
 
 
-def _robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip:
-    path = Path(options.skeleton) if options.skeleton else _beside(trajectory, Path(name))
+def _read_robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip:
+    path = Path(options.skeleton) if options.skeleton else _find_robot_file(trajectory, Path(name))
     if path is None:
         raise FileError(name, None, "the robot that it moves was not found beside it", hint=HINT)
     from understudy.io.files import read
 
     robot = read(path, up=options.up)
     if not isinstance(robot.layout, RobotLayout):
-        raise FileError(str(path), None, f"is no robot; expected a file that ends in {', '.join(ROBOTS)}", hint=HINT)
+        raise FileError(
+            str(path), None, f"is no robot; expected a file that ends in {', '.join(ROBOT_SUFFIXES)}", hint=HINT
+        )
     return robot
 
 
-def _beside(trajectory: Trajectory, path: Path) -> Path | None:
-    """The robot's file in the trajectory's folder: the one it names, one of its own name, or the only one there."""
-    named = Path(trajectory.robot_file).name
-    tried = [path.with_name(named)] if named else []
-    tried += [path.with_suffix(suffix) for suffix in ROBOTS]
-    for file in tried:
-        if file.is_file() and file.suffix.lower() in ROBOTS:
+def _find_robot_file(trajectory: Trajectory, path: Path) -> Path | None:
+    """The robot's file in the trajectory's folder: the one it names, one with its name, or the only one."""
+    stored_name = Path(trajectory.robot_file).name
+    candidates = [path.with_name(stored_name)] if stored_name else []
+    candidates += [path.with_suffix(suffix) for suffix in ROBOT_SUFFIXES]
+    for file in candidates:
+        if file.is_file() and file.suffix.lower() in ROBOT_SUFFIXES:
             return file
-    there = [file for file in sorted(path.parent.glob("*")) if file.suffix.lower() in ROBOTS and file.is_file()]
-    return there[0] if len(there) == 1 else None
+    robots = [file for file in path.parent.glob("*") if file.suffix.lower() in ROBOT_SUFFIXES and file.is_file()]
+    return robots[0] if len(robots) == 1 else None
 
 
 def checked(trajectory: Trajectory, name: str) -> Trajectory:
-    """A trajectory whose arrays fit together, or an error that says which do not."""
+    """The trajectory with unit quaternions. Raises an error if the arrays do not fit together."""
     frames = len(trajectory.root_position)
     shapes = {
         "root_position": (trajectory.root_position, (frames, 3)),
@@ -204,38 +206,38 @@ def checked(trajectory: Trajectory, name: str) -> Trajectory:
 
 
 def lost(clip: Clip, skeleton: Skeleton) -> tuple[str, ...]:
-    """What of a robot's clip a trajectory does not hold, a sentence each."""
-    said = []
+    """Notes on what a trajectory cannot hold of a robot's clip."""
+    notes = []
     if clip.motion is not None and clip.motion.offsets is not None:
-        said.append("Bones that change their lengths: a trajectory holds joint values only.")
+        notes.append("Bones that change their lengths: a trajectory holds joint values only.")
     if clip.layout.still:
-        said.append(f"Values of the sliding joints {', '.join(f'`{name}`' for name in clip.layout.still)}.")
-    loose = [
+        notes.append(f"Values of the sliding joints {', '.join(f'`{name}`' for name in clip.layout.still)}.")
+    unknown = [
         name for name, kind in zip(skeleton.names[1:], skeleton.kinds[1:])
         if kind is not JointKind.FIXED and name not in clip.layout.names
     ]  # fmt: skip
-    if loose:
-        said.append(f"Joints that the robot's file does not have: {', '.join(f'`{name}`' for name in loose[:4])}.")
-    return tuple(said)
+    if unknown:
+        notes.append(f"Joints that the robot's file does not have: {', '.join(f'`{name}`' for name in unknown[:4])}.")
+    return tuple(notes)
 
 
-PLACE = ("root_x", "root_y", "root_z")
+POSITION_COLUMNS = ("root_x", "root_y", "root_z")
 
-TURN = ("root_qw", "root_qx", "root_qy", "root_qz")
+QUATERNION_COLUMNS = ("root_qw", "root_qx", "root_qy", "root_qz")
 
-TIME = "time"
+TIME_COLUMN = "time"
 
-LARGEST = 2**29
-"""Bytes that a file may have."""
+MAX_FILE_BYTES = 2**29
+"""Larger files are refused."""
 
-_SAID = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*)")
+_COMMENT = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*)")
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     """Read a trajectory together with its robot's file."""
-    data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise FileError(name, None, f"has more than {LARGEST // 2**20} MiB")
+    data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise FileError(name, None, f"has more than {MAX_FILE_BYTES // 2**20} MiB")
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -245,37 +247,38 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
 
 def parse(lines: list[str], name: str) -> Trajectory:
     """The trajectory of a file's lines."""
-    said: dict[str, str] = {}
+    settings: dict[str, str] = {}
     start = 0
     while start < len(lines) and (lines[start].startswith("#") or not lines[start].strip()):
-        found = _SAID.fullmatch(lines[start].strip())
-        if found:
-            said[found[1]] = found[2].strip()
+        match = _COMMENT.fullmatch(lines[start].strip())
+        if match:
+            settings[match[1]] = match[2].strip()
         start += 1
     if start >= len(lines):
         raise FileError(name, None, "holds no row of column names; expected a CSV trajectory")
     columns = [column.strip() for column in next(csv.reader([lines[start]]))]
-    missing = [column for column in (*PLACE, *TURN) if column not in columns]
+    missing = [column for column in (*POSITION_COLUMNS, *QUATERNION_COLUMNS) if column not in columns]
     if missing:
+        expected = ", ".join((*POSITION_COLUMNS, *QUATERNION_COLUMNS))
         raise FileError(
-            name, start + 1, f"no column is named `{missing[0]}`; expected {', '.join((*PLACE, *TURN))} and the joints",
+            name, start + 1, f"no column is named `{missing[0]}`; expected {expected} and the joints",
             hint="the first row that is no comment names the columns",
         )  # fmt: skip
     if len(set(columns)) < len(columns):
-        twice = next(column for i, column in enumerate(columns) if column in columns[:i])
-        raise FileError(name, start + 1, f"two columns are named `{twice}`")
+        repeated = next(column for i, column in enumerate(columns) if column in columns[:i])
+        raise FileError(name, start + 1, f"two columns are named `{repeated}`")
     values = _values(lines[start + 1 :], start + 2, len(columns), name)
-    at = {column: number for number, column in enumerate(columns)}
-    joints = [column for column in columns if column not in (TIME, *PLACE, *TURN)]
+    index = {column: number for number, column in enumerate(columns)}
+    joints = [column for column in columns if column not in (TIME_COLUMN, *POSITION_COLUMNS, *QUATERNION_COLUMNS)]
     return checked(
         Trajectory(
-            fps=_rate(said, values[:, at[TIME]] if TIME in at else None, name),
-            root_position=values[:, [at[column] for column in PLACE]],
-            root_quaternion=values[:, [at[column] for column in TURN]],
+            fps=_rate(settings, values[:, index[TIME_COLUMN]] if TIME_COLUMN in index else None, name),
+            root_position=values[:, [index[column] for column in POSITION_COLUMNS]],
+            root_quaternion=values[:, [index[column] for column in QUATERNION_COLUMNS]],
             joint_names=tuple(joints),
-            joint_values=values[:, [at[column] for column in joints]],
-            robot=said.get("robot", ""),
-            robot_file=said.get("robot_file", ""),
+            joint_values=values[:, [index[column] for column in joints]],
+            robot=settings.get("robot", ""),
+            robot_file=settings.get("robot_file", ""),
         ),
         name,
     )
@@ -304,12 +307,12 @@ def _values(lines: list[str], first: int, count: int, name: str) -> Array:
     raise FileError(name, None, "the numbers cannot be read")
 
 
-def _rate(said: dict[str, str], times: Array | None, name: str) -> float:
-    """Frames per second: as the file says, else by its times."""
+def _rate(settings: dict[str, str], times: Array | None, name: str) -> float:
+    """Frames per second: from the file's comments, else from its times."""
     try:
-        rate = float(said["fps"]) if "fps" in said else None
+        rate = float(settings["fps"]) if "fps" in settings else None
     except ValueError:
-        raise FileError(name, None, f"`fps` is `{said['fps']}`; expected a number") from None
+        raise FileError(name, None, f"`fps` is `{settings['fps']}`; expected a number") from None
     if rate is None:
         if times is None or len(times) < 2 or not times[-1] > times[0]:
             raise FileError(
@@ -339,9 +342,9 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         f"# robot_file: {_one_line(path.robot_file)}",
     ]
     times = clip.motion.times[:, None]
-    whole = np.concatenate([times, path.root_position, path.root_quaternion, path.joint_values], axis=1)
-    names = ",".join(_cell(name) for name in (TIME, *PLACE, *TURN, *path.joint_names))
-    rows = [",".join(map(repr, row)) for row in whole.tolist()]
+    values = np.concatenate([times, path.root_position, path.root_quaternion, path.joint_values], axis=1)
+    names = ",".join(_cell(name) for name in (TIME_COLUMN, *POSITION_COLUMNS, *QUATERNION_COLUMNS, *path.joint_names))
+    rows = [",".join(map(repr, row)) for row in values.tolist()]
     stream.write(("\n".join([*head, names, *rows]) + "\n").encode())
     return lost(clip, clip.motion.skeleton)
 
@@ -351,5 +354,5 @@ def _one_line(text: str) -> str:
 
 
 def _cell(name: str) -> str:
-    """A column's name, in quotes where it needs them."""
+    """A column's name, quoted if needed."""
     return '"' + name.replace('"', '""') + '"' if re.search(r'[",\s]', name) else name

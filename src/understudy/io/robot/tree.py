@@ -1,4 +1,4 @@
-"""End points of robots: heels and toes where their shapes stand on the floor, tips of hands and heads."""
+"""Builds a skeleton from the links of a robot, with end points: heels and toes, tips of hands and heads."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate, unrotate
+from understudy.base.quaternion import IDENTITY, Array, from_axis_angle, multiply, rotate, unrotate
 from understudy.figure.naming import words
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.io.units import world_from_file
 
-SMALLEST = 0.004
-"""Metres below which a shape only marks a place."""
+MIN_SHAPE_SIZE_METRES = 0.004
+"""A smaller shape only marks a point."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CollisionShape:
-    """A simple form; or a mesh, whose form is not known; or a mark, which has none."""
+    """A simple solid; or a mesh, whose shape is not read; or a mark, which is only a point."""
 
     kind: str
     """ "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh" or "mark"."""
-    place: Array
+    position: Array
     """(3,) metres, in its link's frame."""
-    turn: Array
-    """(4,) its orientation in its link's frame; a capsule's and cylinder's length is along its z axis."""
+    rotation: Array
+    """(4,) in its link's frame. The length of a capsule or cylinder is along its z axis."""
     size: Array
     """(3,) metres: the radius, or radius and half length, or half sizes."""
 
     @property
-    def is_real(self) -> bool:
-        """Whether its form is known and large enough to be one."""
-        return self.kind not in ("mesh", "mark") and float(self.size.max()) >= SMALLEST
+    def is_solid(self) -> bool:
+        """Whether the shape is a known solid that is large enough to count."""
+        return self.kind not in ("mesh", "mark") and float(self.size.max()) >= MIN_SHAPE_SIZE_METRES
 
     @property
     def has_form(self) -> bool:
-        """Whether it is more than a mark."""
-        return self.kind == "mesh" or self.is_real
+        """Whether the shape is a mesh or a solid."""
+        return self.kind == "mesh" or self.is_solid
 
-    def touching(self, direction: Array) -> Array:
-        """(N, 3) places of the surface that lie farthest in a direction (3,): the corners of what it can stand on."""
-        towards = unrotate(self.turn, direction / np.linalg.norm(direction))
-        return self.place + rotate(self.turn, self._touching(towards))
+    def extreme_points(self, direction: Array) -> Array:
+        """(N, 3) corners of the part of the surface that lies farthest in a direction (3,)."""
+        towards = unrotate(self.rotation, direction / np.linalg.norm(direction))
+        return self.position + rotate(self.rotation, self._extreme_points(towards))
 
-    def _touching(self, towards: Array) -> Array:
+    def _extreme_points(self, towards: Array) -> Array:
         radius, half = float(self.size[0]), float(self.size[1])
         if self.kind == "sphere":
             return radius * towards[None]
@@ -63,7 +63,7 @@ class CollisionShape:
 
 
 def _cylinder(radius: float, half: float, towards: Array) -> Array:
-    """Lying on its side, the ends of the line it touches along; else four places of the rim."""
+    """The ends of the contact line of a cylinder on its side; else four points of the rim."""
     across = towards * [1.0, 1.0, 0.0]
     size = float(np.linalg.norm(across))
     if size > 0.7:
@@ -72,11 +72,9 @@ def _cylinder(radius: float, half: float, towards: Array) -> Array:
     return rim + np.array([0.0, 0.0, np.copysign(half, towards[2])])
 
 
-LOWER_LEG = {"foot", "feet", "ankle", "toe", "toes", "calf", "shank", "shin", "tibia"}
+LOWER_LEG_WORDS = {"foot", "feet", "ankle", "toe", "toes", "calf", "shank", "shin", "tibia"}
 
 ORIGIN = np.zeros(3)
-
-STRAIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,13 +87,13 @@ class RobotJoint:
     axis: Array
     """(3,) unit, in the link's frame; not used for a ball."""
     limits: tuple[float, float] = (-np.inf, np.inf)
-    """Radians, as the robot counts them."""
-    place: Array = field(default_factory=lambda: ORIGIN)
-    """(3,) metres, in the link's frame: what the joint turns about."""
+    """Radians, limits of the joint value."""
+    position: Array = field(default_factory=lambda: ORIGIN)
+    """(3,) metres, in the link's frame: the centre of rotation."""
     reference: float = 0.0
-    """The joint value, radians, of the pose in which the file lays out its links."""
+    """The joint value, radians, in the pose in which the file defines its links."""
     rest: float | None = None
-    """The joint value of the pose that the robot rests in; as it is laid out if not given."""
+    """The joint value in the rest pose; `reference` if not given."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,18 +102,18 @@ class Link:
 
     name: str
     parent: int
-    """The number of the link it hangs from, before it in the list; -1 for the first."""
+    """The index of the parent link, which comes before it in the list; -1 for the first."""
     offset: Array = field(default_factory=lambda: ORIGIN)
     """(3,) metres, in the parent's frame."""
-    rotation: Array = field(default_factory=lambda: STRAIGHT)
+    rotation: Array = field(default_factory=lambda: IDENTITY)
     """(4,) in the parent's frame, with all joints at rest."""
     joints: tuple[RobotJoint, ...] = ()
-    """From the parent outwards; none for a link that is fixed, or moves freely."""
+    """From the parent outwards; empty for a link that is fixed or moves freely."""
     fixed_name: str = ""
-    """What a link without joints is called: the fixed joint's name; its own if empty."""
+    """The joint's name in the skeleton if the link has no joints; the link's name if empty."""
     shapes: tuple[CollisionShape, ...] = ()
     centre: Array | None = None
-    """(3,) the centre of its mass, if given."""
+    """(3,) the centre of mass, if the file gives it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,26 +129,26 @@ class RobotLayout:
     references: dict[str, float]
     """The joint values in the rest pose, radians, where they are not zero."""
     still: tuple[str, ...] = ()
-    """Joints of the robot that the skeleton cannot hold and that stay as they are: sliding ones."""
+    """Sliding joints, which a skeleton cannot hold. They stay fixed."""
 
     def channels(self, name: str) -> list[str]:
-        """What a motion says of a joint."""
+        """The channels that a motion has for a joint."""
         return ["value"] if name in self.names else []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
-    """A robot put together."""
+    """A robot assembled from its links."""
 
     skeleton: Skeleton
-    """Without ends."""
+    """Without end points."""
     layout: RobotLayout
-    forms: tuple[tuple[CollisionShape, ...], ...]
+    shapes: tuple[tuple[CollisionShape, ...], ...]
     """(J,) the shapes that move with each joint, in its frame."""
     links: tuple[str, ...]
-    """(J,) the link that each joint carries."""
+    """(J,) the name of the link that each joint carries."""
     left_out: tuple[str, ...]
-    """Links that only mark places."""
+    """Names of the links that only mark points."""
     up: str
     up_reason: str
 
@@ -164,32 +162,32 @@ def assemble(
     still: Sequence[str] = (),
     up: str | None = None,
 ) -> Robot:
-    """A skeleton of a robot's links.
+    """Build the skeleton of a robot's links.
 
     Args:
         links: Parents before children; the first is the root, which moves freely.
         robot: The model's name.
         file: The file's name.
-        order: The joints in the file's order; that of the links if not given.
-        still: Joints that had to be left fixed.
-        up: The axis that is up in the rest pose; Z, or what its legs stand along, if not given.
+        order: The joints in the file's order; the order of the links if not given.
+        still: Joints that are kept fixed.
+        up: The up axis of the rest pose; if not given, Z, or the axis along which its legs stand.
     """
-    axis, reason = (up, f"{up} is up: given") if up else _standing(links)
+    axis, reason = (up, f"{up} is up: given") if up else _find_up(links)
     tree = _LinkTree(links)
-    tree.grow(world_from_file(axis))
+    tree.add_links(world_from_file(axis))
     moving = [name for name, kind in zip(tree.names, tree.kinds) if kind in (JointKind.HINGE, JointKind.BALL)]
-    known = {name: place for place, name in enumerate(order)}
+    rank = {name: i for i, name in enumerate(order)}
     layout = RobotLayout(
         robot=robot,
         file=file,
-        names=tuple(sorted(moving, key=lambda name: known.get(name, len(known)))),
+        names=tuple(sorted(moving, key=lambda name: rank.get(name, len(rank)))),
         references=tree.references,
         still=tuple(still),
     )
     return Robot(
         skeleton=tree.skeleton(robot),
         layout=layout,
-        forms=tuple(tuple(shapes) for shapes in tree.forms),
+        shapes=tuple(tuple(shapes) for shapes in tree.shapes),
         links=tuple(tree.carried),
         left_out=tuple(links[i].name for i in range(len(links)) if not tree.kept[i]),
         up=axis,
@@ -198,7 +196,7 @@ def assemble(
 
 
 class _LinkTree:
-    """The joints of a skeleton while they are being found."""
+    """Converts links to the joints of a skeleton."""
 
     def __init__(self, links: Sequence[Link]) -> None:
         self.links = links
@@ -209,68 +207,69 @@ class _LinkTree:
         self.kinds: list[JointKind] = []
         self.axes: list[Array] = []
         self.limits: list[tuple[float, float]] = []
-        self.forms: list[list[CollisionShape]] = []
+        self.shapes: list[list[CollisionShape]] = []
         self.carried: list[str] = []
         self.references: dict[str, float] = {}
-        self.at: list[tuple[int, Array, Array]] = []
-        """For each link the joint that carries it, and its frame in the joint's: place (3,) and turn (4,)."""
-        self.kept = self._kept()
+        self.pose_in_joint: list[tuple[int, Array, Array]] = []
+        """By link, the joint that carries it, and the link's position (3,) and rotation (4,) in the joint's frame."""
+        self.kept = self._find_kept()
 
-    def _kept(self) -> list[bool]:
-        """Whether each link becomes a joint: those that move, carry what moves, or have a form."""
+    def _find_kept(self) -> list[bool]:
+        """Whether each link becomes a joint: links that move or have a shape, and their ancestors."""
         kept = [bool(link.joints) or any(shape.has_form for shape in link.shapes) for link in self.links]
         for i in range(len(self.links) - 1, 0, -1):
             kept[self.links[i].parent] |= kept[i]
         kept[0] = True
         return kept
 
-    def grow(self, world: Array) -> None:
-        """Find the joints of all links, the root turned into the world (4,)."""
+    def add_links(self, world: Array) -> None:
+        """Add the joints of all links. The rotation (4,) takes the robot's world to ours."""
         used = {joint.name for link in self.links for joint in link.joints}
         for number, link in enumerate(self.links):
             if link.parent < 0:
-                self._add(_unused(link.name, used), -1, rotate(world, link.offset), multiply(world, link.rotation))
+                self._add(_make_unused(link.name, used), -1, rotate(world, link.offset), multiply(world, link.rotation))
                 self.kinds[-1] = JointKind.FREE
                 self.axes[-1] = np.eye(3)
-                self._carry(link, ORIGIN, STRAIGHT)
+                self._carry(link, ORIGIN, IDENTITY)
                 continue
-            joint, place, turn = self.at[link.parent]
-            offset, rotation = place + rotate(turn, link.offset), multiply(turn, link.rotation)
+            joint, parent_position, parent_rotation = self.pose_in_joint[link.parent]
+            offset = parent_position + rotate(parent_rotation, link.offset)
+            rotation = multiply(parent_rotation, link.rotation)
             if not self.kept[number]:
-                self.at.append((joint, offset, rotation))
-                self.forms[joint] += [_placed(shape, offset, rotation) for shape in self._marks(link)]
+                self.pose_in_joint.append((joint, offset, rotation))
+                self.shapes[joint] += [_move_shape(shape, offset, rotation) for shape in self._marks(link)]
             elif link.joints:
                 self._chain(link, joint, offset, rotation)
             else:
                 centre = self._centre(number)
-                title = _unused(link.fixed_name or link.name, used)
+                title = _make_unused(link.fixed_name or link.name, used)
                 self._add(title, joint, offset + rotate(rotation, centre), rotation)
-                self._carry(link, -centre, STRAIGHT)
+                self._carry(link, -centre, IDENTITY)
                 if np.any(centre):
-                    # Where the mesh is put says no more than the link's own place did.
-                    self.forms[-1] = [shape for shape in self.forms[-1] if shape.kind != "mesh"]
+                    # The position of a mesh says no more about its shape than the position of the link does.
+                    self.shapes[-1] = [shape for shape in self.shapes[-1] if shape.kind != "mesh"]
 
     def _marks(self, link: Link) -> list[CollisionShape]:
-        here = CollisionShape(kind="mark", place=ORIGIN, turn=STRAIGHT, size=ORIGIN)
-        return [here, *link.shapes]
+        """The link's shapes and a mark at its origin."""
+        return [CollisionShape(kind="mark", position=ORIGIN, rotation=IDENTITY, size=ORIGIN), *link.shapes]
 
     def _centre(self, number: int) -> Array:
-        """(3,) the middle of the form of a link that carries no other; the link's own place where that is not known."""
+        """(3,) the middle of the solids of a link without children, else its centre of mass, else its origin."""
         link = self.links[number]
         if any(self.kept[i] and self.links[i].parent == number for i in range(number + 1, len(self.links))):
             return ORIGIN
-        places = [shape.place for shape in link.shapes if shape.is_real]
-        return np.mean(places, axis=0) if places else ORIGIN if link.centre is None else link.centre
+        positions = [shape.position for shape in link.shapes if shape.is_solid]
+        return np.mean(positions, axis=0) if positions else ORIGIN if link.centre is None else link.centre
 
     def _chain(self, link: Link, parent: int, offset: Array, rotation: Array) -> None:
-        """The joints of one link, one after another."""
+        """Add the joints of one link as a chain."""
         before = ORIGIN
         for number, joint in enumerate(link.joints):
             if number == 0:
-                self._add(joint.name, parent, offset + rotate(rotation, joint.place), rotation)
+                self._add(joint.name, parent, offset + rotate(rotation, joint.position), rotation)
             else:
-                self._add(joint.name, len(self.names) - 1, joint.place - before, STRAIGHT)
-            before = joint.place
+                self._add(joint.name, len(self.names) - 1, joint.position - before, IDENTITY)
+            before = joint.position
             self.kinds[-1] = joint.kind
             self.axes[-1] = np.eye(3) if joint.kind is JointKind.BALL else np.stack([joint.axis, ORIGIN, ORIGIN])
             value = joint.reference if joint.rest is None else joint.rest
@@ -279,7 +278,7 @@ class _LinkTree:
             self.carried[-1] = link.name
             if value:
                 self.references[joint.name] = value
-        self._carry(link, -before, STRAIGHT)
+        self._carry(link, -before, IDENTITY)
 
     def _add(self, name: str, parent: int, offset: Array, rotation: Array) -> None:
         self.names.append(name)
@@ -289,13 +288,13 @@ class _LinkTree:
         self.kinds.append(JointKind.FIXED)
         self.axes.append(np.zeros((3, 3)))
         self.limits.append((-np.inf, np.inf))
-        self.forms.append([])
+        self.shapes.append([])
         self.carried.append("")
 
-    def _carry(self, link: Link, place: Array, turn: Array) -> None:
-        """Let the last joint carry a link whose frame is somewhere in its own."""
-        self.at.append((len(self.names) - 1, place, turn))
-        self.forms[-1] += [_placed(shape, place, turn) for shape in link.shapes]
+    def _carry(self, link: Link, position: Array, rotation: Array) -> None:
+        """Attach a link to the last joint, at a position (3,) and rotation (4,) in its frame."""
+        self.pose_in_joint.append((len(self.names) - 1, position, rotation))
+        self.shapes[-1] += [_move_shape(shape, position, rotation) for shape in link.shapes]
         self.carried[-1] = link.name
 
     def skeleton(self, name: str) -> Skeleton:
@@ -307,27 +306,28 @@ class _LinkTree:
         )  # fmt: skip
 
 
-def _placed(shape: CollisionShape, place: Array, turn: Array) -> CollisionShape:
-    """A shape of a link's frame in another, in which that frame is at a place (3,) and turned (4,)."""
-    return replace(shape, place=place + rotate(turn, shape.place), turn=multiply(turn, shape.turn))
+def _move_shape(shape: CollisionShape, position: Array, rotation: Array) -> CollisionShape:
+    """A shape in another frame, given the position (3,) and rotation (4,) of its own frame in it."""
+    moved = position + rotate(rotation, shape.position)
+    return replace(shape, position=moved, rotation=multiply(rotation, shape.rotation))
 
 
-def _unused(name: str, used: set[str]) -> str:
-    """A name that nothing else has."""
-    found, number = name, 2
-    while found in used:
-        found, number = f"{name}_{number}", number + 1
-    used.add(found)
-    return found
+def _make_unused(name: str, used: set[str]) -> str:
+    """A name that is not used yet. It is added to the used names."""
+    unused, number = name, 2
+    while unused in used:
+        unused, number = f"{name}_{number}", number + 1
+    used.add(unused)
+    return unused
 
 
-def _standing(links: Sequence[Link]) -> tuple[str, str]:
-    """The up axis of the rest pose, and why: Z, unless the legs hang down along another."""
-    places, turns = [ORIGIN], [links[0].rotation]
+def _find_up(links: Sequence[Link]) -> tuple[str, str]:
+    """The up axis of the rest pose, and the reason: Z, unless the legs hang down along another axis."""
+    positions, rotations = [ORIGIN], [links[0].rotation]
     for link in links[1:]:
-        places.append(places[link.parent] + rotate(turns[link.parent], link.offset))
-        turns.append(multiply(turns[link.parent], link.rotation))
-    legs = [place for place, link in zip(places, links, strict=True) if LOWER_LEG & set(words(link.name))]
+        positions.append(positions[link.parent] + rotate(rotations[link.parent], link.offset))
+        rotations.append(multiply(rotations[link.parent], link.rotation))
+    legs = [point for point, link in zip(positions, links, strict=True) if LOWER_LEG_WORDS & set(words(link.name))]
     drop = np.mean(legs, axis=0) if legs else ORIGIN
     for axis, name in ((0, "X"), (1, "Y")):
         if -drop[axis] > 0.8 * float(np.linalg.norm(drop)):
@@ -335,36 +335,36 @@ def _standing(links: Sequence[Link]) -> tuple[str, str]:
     return "Z", "Z is up: as in all files of robots"
 
 
-LOW = 0.03
-"""Share of the body's height above its lowest place up to which a link stands on the floor."""
+MAX_FLOOR_DISTANCE_PER_HEIGHT = 0.03
+"""A link stands on the floor up to this height above the body's lowest point, in body heights."""
 
-FLAT = 0.01
-"""Share of the body's height by which a link may stand higher than those that hang from it, and stand on it too."""
+MAX_STEP_PER_HEIGHT = 0.01
+"""A link stands on the floor only if it is at most this much higher than the links below it, in body heights."""
 
-LONG = 0.02
-"""Metres from which on a sole has a heel and a toe."""
+MIN_SOLE_LENGTH_METRES = 0.02
+"""A longer sole has a heel and a toe."""
 
-WIDE = 0.01
-"""Metres from which on a heel or toe has two sides."""
+MIN_SOLE_WIDTH_METRES = 0.01
+"""A wider heel or toe has two sides."""
 
-NEAR = 0.1
-"""Share of the body's height up the leg within which a hinge belongs to the foot."""
+MAX_FOOT_HINGE_DISTANCE_PER_HEIGHT = 0.1
+"""A hinge within this distance up the leg belongs to the foot, in body heights."""
 
 UP = np.array([0.0, 1.0, 0.0])
 
-TIPS = {"foot", "sole", "toe", "heel", "hand", "palm", "tip", "contact", "tool", "ee", "gripper", "tcp", "head"}
+TIP_WORDS = {"foot", "sole", "toe", "heel", "hand", "palm", "tip", "contact", "tool", "ee", "gripper", "tcp", "head"}
 
 
 def with_ends(robot: Robot) -> Skeleton:
-    """A robot's skeleton with end points on its feet, its hands and whatever else ends somewhere."""
-    standing = _Standing.of(robot)
+    """A robot's skeleton with end points on its feet, its hands and its other last links."""
+    standing = _StandingRobot.of(robot)
     ends: list[Point] = []
     taken = set(robot.skeleton.names)
     for joint in range(1, robot.skeleton.num_joints):
-        found = standing.sole(joint)
-        if not found and not robot.skeleton.children[joint]:
-            found = _tip(robot, joint)
-        for name, offset in found:
+        joint_ends = standing.sole(joint)
+        if not joint_ends and not robot.skeleton.children[joint]:
+            joint_ends = _tip(robot, joint)
+        for name, offset in joint_ends:
             title = f"{robot.links[joint]}_{name}"
             if title not in taken:
                 ends.append(Point(name=title, joint=robot.skeleton.names[joint], offset=offset))
@@ -373,60 +373,64 @@ def with_ends(robot: Robot) -> Skeleton:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Standing:
-    """A robot in its rest pose, and what of it is on the floor."""
+class _StandingRobot:
+    """A robot in its rest pose, with the points of its feet on the floor."""
 
     robot: Robot
-    lows: dict[int, Array]
-    """(N, 3) by joint: the lowest places of its shapes, world."""
+    soles: dict[int, Array]
+    """By foot joint, (N, 3) the lowest points of its shapes, world."""
     height: float
     forward: Array
 
     @staticmethod
-    def of(robot: Robot) -> _Standing:
+    def of(robot: Robot) -> _StandingRobot:
         positions, rotations = robot.skeleton.rest_world
-        lows: dict[int, Array] = {}
-        for joint, shapes in enumerate(robot.forms):
-            real = [shape for shape in shapes if shape.is_real]
-            if joint > 0 and real:
+        soles: dict[int, Array] = {}
+        for joint, shapes in enumerate(robot.shapes):
+            solid = [shape for shape in shapes if shape.is_solid]
+            if joint > 0 and solid:
                 down = unrotate(rotations[joint], -UP)
-                spots = np.concatenate([shape.touching(down) for shape in real])
-                lows[joint] = positions[joint] + rotate(rotations[joint], spots)
-        every = np.concatenate([positions, *lows.values()])
-        height = float(np.ptp(every[:, 1]))
-        floor = float(every[:, 1].min())
-        lowest = {joint: float(spots[:, 1].min()) for joint, spots in lows.items()}
+                points = np.concatenate([shape.extreme_points(down) for shape in solid])
+                soles[joint] = positions[joint] + rotate(rotations[joint], points)
+        all_points = np.concatenate([positions, *soles.values()])
+        height = float(np.ptp(all_points[:, 1]))
+        floor = float(all_points[:, 1].min())
+        lowest = {joint: float(points[:, 1].min()) for joint, points in soles.items()}
         feet = {}
-        for joint, spots in lows.items():
+        for joint, points in soles.items():
             below = robot.skeleton.below(joint)
-            under = min(low for other, low in lowest.items() if below[other])
-            if lowest[joint] < floor + LOW * height and lowest[joint] < under + FLAT * height:
-                feet[joint] = spots[spots[:, 1] < lowest[joint] + LOW * height]
-        ahead = sum((spots.mean(0) - positions[joint] for joint, spots in feet.items()), np.zeros(3)) * [1.0, 0.0, 1.0]
+            lowest_below = min(low for other, low in lowest.items() if below[other])
+            tolerance = MAX_FLOOR_DISTANCE_PER_HEIGHT * height
+            if lowest[joint] < floor + tolerance and lowest[joint] < lowest_below + MAX_STEP_PER_HEIGHT * height:
+                feet[joint] = points[points[:, 1] < lowest[joint] + tolerance]
+        ahead = sum((points.mean(0) - positions[joint] for joint, points in feet.items()), np.zeros(3))
+        ahead = ahead * [1.0, 0.0, 1.0]
         size = float(np.linalg.norm(ahead))
-        # Robots are built to face along X.
-        forward = ahead / size if size > 0.25 * LONG * max(len(feet), 1) else np.array([1.0, 0.0, 0.0])
-        return _Standing(robot=robot, lows=feet, height=height, forward=forward)
+        # Robot models face along X by convention.
+        forward = (
+            ahead / size if size > 0.25 * MIN_SOLE_LENGTH_METRES * max(len(feet), 1) else np.array([1.0, 0.0, 0.0])
+        )
+        return _StandingRobot(robot=robot, soles=feet, height=height, forward=forward)
 
     def sole(self, joint: int) -> list[tuple[str, Array]]:
-        """Names and places, in its own frame, of the corners of what a joint stands on; none if it does not."""
-        spots = self.lows.get(joint)
-        if spots is None:
+        """Names and positions, in the joint's frame, of the corners of its sole; empty if it does not stand."""
+        points = self.soles.get(joint)
+        if points is None:
             return []
-        along, leans = spots @ self.forward, self._leans(joint)
-        if np.ptp(along) < LONG:
-            named = self._sides("sole", spots, leans)
+        along, can_roll = points @ self.forward, self._can_roll(joint)
+        if np.ptp(along) < MIN_SOLE_LENGTH_METRES:
+            named = self._sides("sole", points, can_roll)
         else:
             middle = 0.5 * (along.min() + along.max())
-            named = self._sides("sole_heel", _outer(spots[along < middle], self.forward, -1.0), leans)
-            named += self._sides("sole_toe", _outer(spots[along >= middle], self.forward, 1.0), leans)
+            named = self._sides("sole_heel", _outer(points[along < middle], self.forward, -1.0), can_roll)
+            named += self._sides("sole_toe", _outer(points[along >= middle], self.forward, 1.0), can_roll)
         positions, rotations = self.robot.skeleton.rest_world
-        return [(name, unrotate(rotations[joint], spot - positions[joint])) for name, spot in named]
+        return [(name, unrotate(rotations[joint], point - positions[joint])) for name, point in named]
 
-    def _leans(self, joint: int) -> bool:
-        """Whether a foot can lean sideways of itself: a hinge of it, or close above it, points forwards."""
+    def _can_roll(self, joint: int) -> bool:
+        """Whether a foot can roll sideways: one of its hinges, or one close above it, has a forward axis."""
         skeleton = self.robot.skeleton
-        rotations, near = skeleton.rest_world[1], NEAR * self.height
+        rotations, near = skeleton.rest_world[1], MAX_FOOT_HINGE_DISTANCE_PER_HEIGHT * self.height
         while joint > 0:
             if skeleton.kinds[joint] is not JointKind.FIXED:
                 axes = rotate(rotations[joint], skeleton.axes[joint, : NUM_AXES[skeleton.kinds[joint]]])
@@ -438,48 +442,48 @@ class _Standing:
             joint = int(skeleton.parents[joint])
         return False
 
-    def _sides(self, name: str, spots: Array, leans: bool) -> list[tuple[str, Array]]:
-        """The inner and outer of some places; their middle where they are not far apart, or cannot both stand."""
+    def _sides(self, name: str, points: Array, can_roll: bool) -> list[tuple[str, Array]]:
+        """The innermost and outermost of some points; their mean if they are close together or the foot cannot roll."""
         left = np.cross(UP, self.forward)
-        across = (spots - self.robot.skeleton.rest_world[0][0]) @ left
-        if np.ptp(across) < WIDE or not leans:
-            return [(name, spots.mean(0))]
+        across = (points - self.robot.skeleton.rest_world[0][0]) @ left
+        if np.ptp(across) < MIN_SOLE_WIDTH_METRES or not can_roll:
+            return [(name, points.mean(0))]
         order = np.argsort(across if across.mean() > 0.0 else -across)
-        return [(f"{name}_inner", spots[order[0]]), (f"{name}_outer", spots[order[-1]])]
+        return [(f"{name}_inner", points[order[0]]), (f"{name}_outer", points[order[-1]])]
 
 
-def _outer(spots: Array, forward: Array, sign: float) -> Array:
-    """Of places of one half of a sole those at its end, or nearly."""
-    along = sign * (spots @ forward)
-    return spots[along > along.max() - LONG]
+def _outer(points: Array, forward: Array, sign: float) -> Array:
+    """The points of one half of a sole that are near its end."""
+    along = sign * (points @ forward)
+    return points[along > along.max() - MIN_SOLE_LENGTH_METRES]
 
 
 def _tip(robot: Robot, joint: int) -> list[tuple[str, Array]]:
-    """The far end of what a joint carries, where its shapes or marks tell."""
-    shapes = robot.forms[joint]
-    real = [shape for shape in shapes if shape.is_real]
-    if real:
-        middle = np.mean([shape.place for shape in real], axis=0)
+    """The far end of what a joint carries, from its shapes or marks; empty if they do not show it."""
+    shapes = robot.shapes[joint]
+    solid = [shape for shape in shapes if shape.is_solid]
+    if solid:
+        middle = np.mean([shape.position for shape in solid], axis=0)
         towards = middle if np.linalg.norm(middle) > 1e-3 else _bone(robot.skeleton, joint)
         if np.linalg.norm(towards) < 1e-3:
             return []
-        spots = np.concatenate([shape.touching(towards) for shape in real])
-        return [("end", spots[np.argmax(spots @ towards)])]
+        points = np.concatenate([shape.extreme_points(towards) for shape in solid])
+        return [("end", points[np.argmax(points @ towards)])]
     marks = _marks(shapes, robot.links[joint])
     if not marks:
         return []
-    far = max(marks, key=lambda shape: float(np.linalg.norm(shape.place)))
-    return [("end", far.place)] if np.linalg.norm(far.place) > 1e-2 else []
+    far = max(marks, key=lambda shape: float(np.linalg.norm(shape.position)))
+    return [("end", far.position)] if np.linalg.norm(far.position) > 1e-2 else []
 
 
 def _marks(shapes: tuple[CollisionShape, ...], link: str) -> list[CollisionShape]:
-    """Where meshes are put; places that are only marked count on what is named as an end of the body."""
+    """The meshes of a link; if it has none and its name says that it ends a limb, all its shapes."""
     meshes = [shape for shape in shapes if shape.kind == "mesh"]
-    return meshes or (list(shapes) if TIPS & set(words(link)) else [])
+    return meshes or (list(shapes) if TIP_WORDS & set(words(link)) else [])
 
 
 def _bone(skeleton: Skeleton, joint: int) -> Array:
-    """(3,) the direction, in a joint's own frame, in which the bone to it leads on."""
+    """(3,) the direction of the bone to a joint, in the joint's frame."""
     while joint > 0 and skeleton.lengths[joint] < 1e-3:
         joint = int(skeleton.parents[joint])
     return unrotate(skeleton.rest[joint], skeleton.offsets[joint])

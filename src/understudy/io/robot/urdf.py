@@ -1,8 +1,8 @@
 """URDF, the unified robot description format: links and joints of a robot, read as a skeleton; meshes are not needed.
 
-A joint's frame is its child link's: `origin` places it in the parent link, turned about fixed axes x, y, z by `rpy`,
-and `axis` is counted in it. Angles are radians, lengths metres, Z is up. A URDF does not say whether the robot may
-move about; it is taken to.
+A joint has the frame of its child link. `origin` gives its position in the parent link and its rotation `rpy` about the
+fixed axes x, y, z; `axis` is in the joint's frame. Angles are radians, lengths metres, Z is up. A URDF does not say
+whether the root may move; it is read as free to move.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from understudy.base.errors import FileError, SkeletonError
 from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import IDENTITY, Array
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, STRAIGHT, CollisionShape, Link, Robot, RobotJoint, assemble, with_ends
+from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, Robot, RobotJoint, assemble, with_ends
 from understudy.io.robot.xml import Node, parse
 
-TURNING = {"revolute", "continuous"}
+ROTATING_TYPES = {"revolute", "continuous"}
 
-MOVING = TURNING | {"prismatic", "planar", "floating"}
+MOVING_TYPES = ROTATING_TYPES | {"prismatic", "planar", "floating"}
 
-KINDS = MOVING | {"fixed"}
+JOINT_TYPES = MOVING_TYPES | {"fixed"}
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
@@ -33,7 +33,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     Args:
         stream: The file's bytes.
         name: The file as the user named it, for errors.
-        options: The up axis of its rest pose, if it is not Z; lengths are metres unless a unit is given.
+        options: The up axis of the rest pose, if it is not Z; the unit, if it is not metres.
     """
     return read_robot(parse(stream, name), name, options)
 
@@ -45,12 +45,12 @@ def read_robot(root: Node, name: str, options: ReadOptions) -> Clip:
     _refuse_macros(root)
     notes: list[str] = []
     links, order, still = _links(root, notes)
-    return finish(
+    return make_clip(
         links, root.attributes.get("name", ""), name, options, format="urdf", order=order, still=still, notes=notes
     )
 
 
-def finish(
+def make_clip(
     links: list[Link],
     robot: str,
     name: str,
@@ -62,13 +62,13 @@ def finish(
     still: list[str] | None = None,
     dropped: tuple[str, ...] = (),
 ) -> Clip:
-    """A clip of a robot's links, whichever file they come from."""
+    """A clip of the links of a robot, read from URDF or MJCF."""
     path = PurePath(name)
     try:
-        found = assemble(
+        assembled = assemble(
             links, robot=robot or path.stem, file=path.name, order=order or (), still=still or (), up=options.up
         )
-        skeleton = with_ends(found)
+        skeleton = with_ends(assembled)
     except SkeletonError as error:
         raise FileError(name, None, f"the links make no body: {error.message}") from None
     unit = 1.0 if options.unit is None else options.unit
@@ -79,25 +79,27 @@ def finish(
         format=format,
         unit=unit,
         unit_reason="m: as in all files of robots" if options.unit is None else f"{unit:g} m: given",
-        up=found.up,
-        up_reason=found.up_reason,
-        notes=(*notes, *_remarks(found)),
+        up=assembled.up,
+        up_reason=assembled.up_reason,
+        notes=(*notes, *_notes(assembled)),
         dropped=dropped,
-        layout=found.layout,
+        layout=assembled.layout,
     )
 
 
-def _remarks(found: Robot) -> list[str]:
-    said = []
-    if found.left_out:
-        said.append(f"Left out, since they only mark places: {listed(found.left_out, 'link')}.")
-    if found.layout.still:
-        said.append(f"Kept fixed, since a skeleton has no joints that slide: {listed(found.layout.still, 'joint')}.")
-    return said
+def _notes(robot: Robot) -> list[str]:
+    notes = []
+    if robot.left_out:
+        notes.append(f"Left out, since they only mark places: {list_names(robot.left_out, 'link')}.")
+    if robot.layout.still:
+        notes.append(
+            f"Kept fixed, since a skeleton has no joints that slide: {list_names(robot.layout.still, 'joint')}."
+        )
+    return notes
 
 
-def listed(names: tuple[str, ...] | list[str], what: str) -> str:
-    """The first of some names, and how many there are."""
+def list_names(names: tuple[str, ...] | list[str], what: str) -> str:
+    """The number of names and the first four of them, as text."""
     shown = ", ".join(f"`{name}`" for name in names[:4]) + (", ..." if len(names) > 4 else "")
     return f"{len(names)} {what}{'' if len(names) == 1 else 's'} ({shown})"
 
@@ -112,46 +114,46 @@ def _refuse_macros(root: Node) -> None:
 
 
 def _links(root: Node, notes: list[str]) -> tuple[list[Link], list[str], list[str]]:
-    """The links, parents before children; the names of the joints that turn; those that slide."""
-    named = _named(root, "link")
-    if not named:
+    """The links, parents before children; the names of all joints; the names of the sliding joints."""
+    elements = _elements_by_name(root, "link")
+    if not elements:
         raise root.wrong("the robot has no links")
-    joints = _named(root, "joint")
-    above, below = _tree(joints, named)
-    tops = [link for link in named if link not in above]
-    if len(tops) != 1:
-        what = "every link hangs from another" if not tops else f"several links hang from nothing: {', '.join(tops)}"
+    joints = _elements_by_name(root, "joint")
+    above, below = _tree(joints, elements)
+    roots = [link for link in elements if link not in above]
+    if len(roots) != 1:
+        what = "every link hangs from another" if not roots else f"several links hang from nothing: {', '.join(roots)}"
         raise root.wrong(f"expected one root link; {what}")
-    top, base = _base(tops[0], named, below, notes)
+    top, base = _base(roots[0], elements, below, notes)
     still = [key for key, joint in joints.items() if joint.text("type") in ("prismatic", "planar")]
-    found: list[Link] = []
-    waiting: list[tuple[str, int, Node | None]] = [(top, -1, base)]
-    while waiting:
-        link, parent, joint = waiting.pop()
-        found.append(_link(link, parent, joint, named[link], notes))
-        number = len(found) - 1
-        waiting += [(child.first("child").text("link"), number, child) for child in reversed(below.get(link, []))]  # type: ignore[union-attr]
-    return found, list(joints), still
+    links: list[Link] = []
+    stack: list[tuple[str, int, Node | None]] = [(top, -1, base)]
+    while stack:
+        link, parent, joint = stack.pop()
+        links.append(_link(link, parent, joint, elements[link], notes))
+        number = len(links) - 1
+        stack += [(child.first("child").text("link"), number, child) for child in reversed(below.get(link, []))]  # type: ignore[union-attr]
+    return links, list(joints), still
 
 
-def _named(root: Node, tag: str) -> dict[str, Node]:
-    found: dict[str, Node] = {}
+def _elements_by_name(root: Node, tag: str) -> dict[str, Node]:
+    elements: dict[str, Node] = {}
     for node in root.all(tag):
         name = node.text("name")
-        if name in found:
-            raise node.wrong(f"the {tag} `{name}` is there already, in line {found[name].line}")
-        found[name] = node
-    return found
+        if name in elements:
+            raise node.wrong(f"the {tag} `{name}` is there already, in line {elements[name].line}")
+        elements[name] = node
+    return elements
 
 
 def _tree(joints: dict[str, Node], links: dict[str, Node]) -> tuple[dict[str, Node], dict[str, list[Node]]]:
-    """For each link the joint above it and those below it."""
+    """By link, the joint to its parent and the joints to its children."""
     above: dict[str, Node] = {}
     below: dict[str, list[Node]] = {}
     for name, joint in joints.items():
         kind = joint.text("type")
-        if kind not in KINDS:
-            raise joint.wrong(f"joint `{name}` is of type `{kind}`; expected one of {', '.join(sorted(KINDS))}")
+        if kind not in JOINT_TYPES:
+            raise joint.wrong(f"joint `{name}` is of type `{kind}`; expected one of {', '.join(sorted(JOINT_TYPES))}")
         ends = []
         for tag in ("parent", "child"):
             node = joint.first(tag)
@@ -174,7 +176,7 @@ def _refuse_loops(above: dict[str, Node]) -> None:
         path: set[str] = set()
         while link in above and link not in safe:
             if link in path:
-                raise above[link].wrong(f"link `{link}` hangs, over others, from itself")
+                raise above[link].wrong(f"link `{link}` is its own ancestor")
             path.add(link)
             parent = above[link].first("parent")
             link = "" if parent is None else parent.text("link")
@@ -182,7 +184,7 @@ def _refuse_loops(above: dict[str, Node]) -> None:
 
 
 def _base(top: str, links: dict[str, Node], below: dict[str, list[Node]], notes: list[str]) -> tuple[str, Node | None]:
-    """The robot's own root link and the joint that places it: a first link without a body stands for the world."""
+    """The robot's root link and the joint that positions it. A first link without content stands for the world."""
     joints = below.get(top, [])
     empty = not any(True for _ in links[top].all("visual", "collision", "inertial"))
     if len(joints) != 1 or not empty or joints[0].text("type") not in ("fixed", "floating"):
@@ -197,10 +199,10 @@ def _base(top: str, links: dict[str, Node], below: dict[str, list[Node]], notes:
 
 
 def _link(name: str, parent: int, joint: Node | None, node: Node, notes: list[str]) -> Link:
-    offset, rotation = (ORIGIN, STRAIGHT) if joint is None else _origin(joint.first("origin"))
-    turning: tuple[RobotJoint, ...] = ()
+    offset, rotation = (ORIGIN, IDENTITY) if joint is None else _origin(joint.first("origin"))
+    joints: tuple[RobotJoint, ...] = ()
     if parent >= 0 and joint is not None:
-        turning = _joint(joint, notes)
+        joints = _joint(joint, notes)
     inertial = node.first("inertial")
     heavy = inertial is not None and (mass := inertial.first("mass")) is not None and mass.number("value", 0.0) > 0.01
     return Link(
@@ -208,7 +210,7 @@ def _link(name: str, parent: int, joint: Node | None, node: Node, notes: list[st
         parent=parent,
         offset=offset,
         rotation=rotation,
-        joints=turning,
+        joints=joints,
         fixed_name="" if joint is None else joint.text("name"),
         shapes=tuple(shape for part in node.all("collision", "visual") if (shape := _shape(part)) is not None),
         centre=_origin(inertial.first("origin"))[0] if heavy and inertial is not None else None,
@@ -219,9 +221,9 @@ def _joint(joint: Node, notes: list[str]) -> tuple[RobotJoint, ...]:
     name, kind = joint.text("name"), joint.text("type")
     if kind == "floating":
         notes.append(f"Joint `{name}` lets a part float about the robot: it is kept fixed.")
-    if joint.first("mimic") is not None and kind in TURNING:
+    if joint.first("mimic") is not None and kind in ROTATING_TYPES:
         notes.append(f"Joint `{name}` mimics another in the file; here it turns by itself.")
-    if kind not in TURNING:
+    if kind not in ROTATING_TYPES:
         return ()
     axis = joint.first("axis")
     limits, limit = (-np.inf, np.inf), joint.first("limit")
@@ -237,23 +239,23 @@ def _joint(joint: Node, notes: list[str]) -> tuple[RobotJoint, ...]:
 
 
 def _origin(node: Node | None) -> tuple[Array, Array]:
-    """Place (3,) and turn (4,) of an `origin`."""
+    """Position (3,) and rotation (4,) of an `origin`."""
     if node is None:
-        return ORIGIN, STRAIGHT
+        return ORIGIN, IDENTITY
     roll, pitch, yaw = node.numbers("rpy", 3, (0.0, 0.0, 0.0))
     return node.numbers("xyz", 3, (0.0, 0.0, 0.0)), from_euler([yaw, pitch, roll], "ZYX")
 
 
 def _shape(part: Node) -> CollisionShape | None:
-    place, turn = _origin(part.first("origin"))
+    position, rotation = _origin(part.first("origin"))
     geometry = part.first("geometry")
     form = None if geometry is None else next(geometry.all("sphere", "cylinder", "capsule", "box", "mesh"), None)
     if form is None:
         return None
     size = np.zeros(3)
     if form.tag == "box":
-        size = 0.5 * form.given("size", (3,))
+        size = 0.5 * form.required("size", (3,))
     elif form.tag != "mesh":
         size[0] = form.number("radius", 0.0)
         size[1] = 0.5 * form.number("length", 0.0)
-    return CollisionShape(kind=form.tag, place=place, turn=turn, size=np.abs(size))
+    return CollisionShape(kind=form.tag, position=position, rotation=rotation, size=np.abs(size))

@@ -1,4 +1,4 @@
-"""XML of robot files, read safely: with line numbers, without entities, and no larger than stated."""
+"""Reads the XML of robot files safely: with line numbers, without entities, and with limits on its size."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy as np
 from understudy.base.errors import FileError
 from understudy.base.quaternion import Array
 
-LARGEST_FILE = 32 * 2**20
-"""Bytes that a file may have; the robots people share have less than one hundredth of it."""
+MAX_FILE_BYTES = 32 * 2**20
+"""Published robots have less than a hundredth of this."""
 
-LARGEST_COUNT = 200_000
-"""Elements that a file may have."""
+MAX_ELEMENTS = 200_000
+"""Limit of the number of elements in a file."""
 
-DEEPEST = 200
-"""Elements that may stand inside each other."""
+MAX_DEPTH = 200
+"""Limit of the nesting of elements."""
 
-LARGEST_NUMBER = 1e9
-"""Metres, or radians, beyond which nothing belongs to a robot."""
+MAX_NUMBER = 1e9
+"""Larger lengths (metres) and angles (radians) are refused."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Node:
-    """An element of an XML file, with the line it starts in."""
+    """An element of an XML file, with the line number of its start."""
 
     tag: str
     attributes: dict[str, str]
@@ -36,11 +36,11 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def all(self, *tags: str) -> Iterator[Node]:
-        """The children of some tags, in their order."""
+        """The children with any of some tags, in the file's order."""
         return (child for child in self.children if child.tag in tags)
 
     def first(self, tag: str) -> Node | None:
-        """The first child of a tag."""
+        """The first child with a tag."""
         return next(self.all(tag), None)
 
     def wrong(self, problem: str, *, hint: str = "") -> FileError:
@@ -48,17 +48,17 @@ class Node:
         return FileError(self.file, self.line, problem, hint=hint)
 
     def text(self, key: str) -> str:
-        """An attribute that must be there."""
+        """The text of a required attribute."""
         if key not in self.attributes:
             raise self.wrong(f"`<{self.tag}>` has no `{key}`")
         return self.attributes[key]
 
     def numbers(self, key: str, count: int, default: Array | tuple[float, ...]) -> Array:
-        """(count,) the numbers of an attribute, or the default where it is not given."""
-        return np.array(default, float) if key not in self.attributes else self.given(key, (count,))
+        """(count,) the numbers of an attribute, or the default if it is missing."""
+        return np.array(default, float) if key not in self.attributes else self.required(key, (count,))
 
-    def given(self, key: str, counts: tuple[int, ...]) -> Array:
-        """The numbers of an attribute that must be there, as many as one of some counts."""
+    def required(self, key: str, counts: tuple[int, ...]) -> Array:
+        """The numbers of a required attribute. Their count must be one of `counts`."""
         words = self.text(key).split()
         try:
             values = np.array([float(word) for word in words])
@@ -68,16 +68,16 @@ class Node:
         if len(values) not in counts:
             wanted = " or ".join(str(count) for count in counts)
             raise self.wrong(f"`{key}` of `<{self.tag}>`: expected {wanted} numbers, got {len(values)}")
-        if not np.all(np.abs(values) <= LARGEST_NUMBER):
-            raise self.wrong(f"`{key}` of `<{self.tag}>`: expected numbers up to {LARGEST_NUMBER:g}, got `{words}`")
+        if not np.all(np.abs(values) <= MAX_NUMBER):
+            raise self.wrong(f"`{key}` of `<{self.tag}>`: expected numbers up to {MAX_NUMBER:g}, got `{words}`")
         return values
 
     def number(self, key: str, default: float) -> float:
-        """One number, or the default."""
+        """The number of an attribute, or the default if it is missing."""
         return float(self.numbers(key, 1, (default,))[0])
 
     def unit(self, key: str, default: tuple[float, ...]) -> Array:
-        """(3,) a direction of length 1."""
+        """(3,) the unit vector of an attribute, or of the default if it is missing."""
         value = self.numbers(key, 3, default)
         size = float(np.linalg.norm(value))
         if size < 1e-10:
@@ -94,7 +94,7 @@ def _is_number(word: str) -> bool:
 
 
 class _Builder:
-    """Takes the parser's events and builds the tree."""
+    """Builds the tree from the parser's events."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -109,10 +109,10 @@ class _Builder:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         node = Node(tag=tag, attributes=attributes, file=self.name, line=self.parser.CurrentLineNumber)
         self.count += 1
-        if self.count > LARGEST_COUNT:
-            raise node.wrong(f"the file has more than {LARGEST_COUNT} elements")
-        if len(self.stack) >= DEEPEST:
-            raise node.wrong(f"more than {DEEPEST} elements stand inside each other")
+        if self.count > MAX_ELEMENTS:
+            raise node.wrong(f"the file has more than {MAX_ELEMENTS} elements")
+        if len(self.stack) >= MAX_DEPTH:
+            raise node.wrong(f"more than {MAX_DEPTH} elements stand inside each other")
         if self.stack:
             self.stack[-1].children.append(node)
         else:
@@ -123,7 +123,7 @@ class _Builder:
         self.stack.pop()
 
     def _entity(self, *declared: object) -> None:
-        # Entities can name other files and grow without bounds; no robot needs them.
+        # Entities can refer to other files and expand without limit. No robot needs them.
         raise FileError(
             self.name,
             self.parser.CurrentLineNumber,
@@ -139,9 +139,9 @@ def parse(stream: BinaryIO, name: str) -> Node:
         stream: The file's bytes.
         name: The file as the user named it, for errors.
     """
-    data = stream.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise FileError(name, None, f"has more than {LARGEST_FILE // 2**20} MiB, too much for a robot's description")
+    data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise FileError(name, None, f"has more than {MAX_FILE_BYTES // 2**20} MiB, too much for a robot's description")
     if not data.strip():
         raise FileError(name, 1, "the file is empty; expected XML")
     builder = _Builder(name)

@@ -1,6 +1,6 @@
-"""What a USD file holds, told by OpenUSD in a child process: skeletons, animations and skinned meshes.
+"""Child process that reads a USD file with OpenUSD: skeletons, animations and skinned meshes.
 
-Matrices are given for column vectors; everything stays in the stage's own unit and axes.
+The returned matrices are for column vectors. Everything stays in the stage's unit and axes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from understudy.io.child import Arrays, RefusedError, answer
 from understudy.io.gltf.animation import find_timing
 
-MOST_LAYERS = 1000
+MAX_LAYERS = 1000
 
 
 def open_stage(path: str) -> tuple[Any, list[str]]:
-    """The composed stage of a file, and a sentence about each layer that it names and that is not there."""
+    """The composed stage of a file, and a note on each missing layer."""
     usd, sdf = import_module("pxr.Usd"), import_module("pxr.Sdf")
     path = os.path.realpath(path)
     folder = Path(path).parent
-    # The library looks for relative names where the process is, too.
+    # The library also looks up relative names in the working directory.
     os.chdir(folder)
     root = sdf.Layer.FindOrOpen(path)
     if root is None:
@@ -35,18 +35,18 @@ def open_stage(path: str) -> tuple[Any, list[str]]:
     stage = usd.Stage.Open(root, usd.Stage.LoadAll)
     for layer in stage.GetUsedLayers():
         if layer.realPath:
-            _check_place(layer.realPath, layer.identifier, folder)
-    # The layers must outlive the opening of the stage, or they would be opened anew, unseen.
+            _check_folder(layer.realPath, layer.identifier, folder)
+    # The layers must stay open until the stage is open. Otherwise the library reopens them without our checks.
     del held
     return stage, missing
 
 
 def _open_all(root: Any, folder: Path, missing: list[str]) -> list[Any]:
-    """Open every layer that one names by sublayers, references and payloads, and those name, all inside a folder."""
+    """Open a layer's sublayers, references and payloads, recursively. All of them must be inside a folder."""
     sdf, ar = import_module("pxr.Sdf"), import_module("pxr.Ar")
-    found, seen, waiting = [root], {root.identifier}, [root]
-    while waiting:
-        layer = waiting.pop()
+    layers, seen, stack = [root], {root.identifier}, [root]
+    while stack:
+        layer = stack.pop()
         _refuse_clips(layer)
         for asset in layer.GetCompositionAssetDependencies():
             if not asset:
@@ -55,76 +55,76 @@ def _open_all(root: Any, folder: Path, missing: list[str]) -> list[Any]:
                 raise RefusedError(f"names a layer by an expression, {asset[:80]}, which is not followed")
             if "://" in asset:
                 raise RefusedError(f"names the layer `{asset[:80]}`, which is not fetched")
-            whole = layer.ComputeAbsolutePath(asset)
-            if whole in seen:
+            absolute = layer.ComputeAbsolutePath(asset)
+            if absolute in seen:
                 continue
-            seen.add(whole)
-            _check_place(ar.SplitPackageRelativePathOuter(whole)[0], asset, folder)
-            resolved = ar.GetResolver().Resolve(whole).GetPathString()
+            seen.add(absolute)
+            _check_folder(ar.SplitPackageRelativePathOuter(absolute)[0], asset, folder)
+            resolved = ar.GetResolver().Resolve(absolute).GetPathString()
             if not resolved:
                 missing.append(f"the layer `{asset[:80]}` is not there")
                 continue
-            _check_place(ar.SplitPackageRelativePathOuter(resolved)[0], asset, folder)
-            opened = sdf.Layer.FindOrOpen(whole)
+            _check_folder(ar.SplitPackageRelativePathOuter(resolved)[0], asset, folder)
+            opened = sdf.Layer.FindOrOpen(absolute)
             if opened is not None:
-                found.append(opened)
-                waiting.append(opened)
-            if len(found) > MOST_LAYERS:
-                raise RefusedError(f"names more than {MOST_LAYERS} layers")
-    return found
+                layers.append(opened)
+                stack.append(opened)
+            if len(layers) > MAX_LAYERS:
+                raise RefusedError(f"names more than {MAX_LAYERS} layers")
+    return layers
 
 
-def _check_place(place: str, asset: str, folder: Path) -> None:
-    """Refuse a file that is not in the folder or below it, links followed."""
-    if not Path(os.path.realpath(place)).is_relative_to(folder):
+def _check_folder(path: str, asset: str, folder: Path) -> None:
+    """Refuse a file that is not in the folder or below it. Symbolic links are followed first."""
+    if not Path(os.path.realpath(path)).is_relative_to(folder):
         raise RefusedError(f"names the layer `{asset[:80]}`, which is outside the file's folder and is not opened")
 
 
 def _refuse_clips(layer: Any) -> None:
-    """Refuse value clips, whose layers are opened only when a value is asked for."""
-    found: list[str] = []
+    """Refuse value clips, because the library opens their layers only when it reads a value."""
+    prims: list[str] = []
 
     def look(path: Any) -> None:
         spec = layer.GetPrimAtPath(path) if path.IsPrimPath() or path.IsPrimVariantSelectionPath() else None
         if spec is not None and spec.HasInfo("clips"):
-            found.append(str(path))
+            prims.append(str(path))
 
     layer.Traverse("/", look)
-    if found:
-        raise RefusedError(f"takes values of `{found[0][:80]}` from other files (value clips), which is not supported")
+    if prims:
+        raise RefusedError(f"takes values of `{prims[0][:80]}` from other files (value clips), which is not supported")
 
 
-def told(error: Exception) -> str:
-    """What an error of the library says, in one line, with the line of the file where it says it."""
+def describe_error(error: Exception) -> str:
+    """The message of a library error in one line, after the line number in the file if it has one."""
     try:
         parts = [str(getattr(part, "commentary", part)) for part in error.args]
     except UnicodeDecodeError:
         return "is no USD that can be read: it holds text that is not UTF-8"
     last = " ".join(parts[-1].split()) if parts else ""
-    place = re.match(r".*?:(\d+):\d+: ", last)
-    lead = f"line {place[1]}: " if place else ""
-    last = last[place.end() if place else 0 :]
-    # The library names the rules of its grammar, which tell the user nothing.
+    match = re.match(r".*?:(\d+):\d+: ", last)
+    lead = f"line {match[1]}: " if match else ""
+    last = last[match.end() if match else 0 :]
+    # The library names the rules of its grammar, which do not help the user.
     last = re.sub(r"^parse error matching pxr.*?(?= at ')", "does not parse", re.sub(r"^</\S+> ", "", last))
     return f"{lead}is no USD that can be read: {last[:160] or 'it is damaged'}"
 
 
-MOST_JOINTS = 20_000
+MAX_JOINTS = 20_000
 
-MOST_MATRICES = 1 << 22
-"""Joint matrices of a motion, of all frames together."""
+MAX_MATRICES = 1 << 22
+"""Joint matrices of a motion, all frames together."""
 
-MOST_VERTICES = 1 << 24
+MAX_VERTICES = 1 << 24
 
-FINEST = 1000.0
-"""Time codes a second up to which they are taken for frames."""
+MAX_CODES_PER_SECOND = 1000.0
+"""Time codes count as frames up to this rate."""
 
-LARGEST_TIME = 1e9
-"""Time codes beyond this are not believed."""
+MAX_TIME_CODE = 1e9
+"""Larger time codes are refused."""
 
 
 def read(request: dict[str, Any], _: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Open the stage and tell what is needed of it.
+    """Open the stage and read what the parent needs of it.
 
     Args:
         request: `path`, the file; `clip`, the name of an animation, or None for the first.
@@ -132,12 +132,12 @@ def read(request: dict[str, Any], _: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         return _read(request)
     except import_module("pxr.Tf").ErrorException as error:
-        raise RefusedError(told(error)) from None
+        raise RefusedError(describe_error(error)) from None
     except TypeError:
-        # An attribute may hold anything, whatever the schema says.
+        # An attribute may hold a value of any type, against the schema.
         raise RefusedError("is no USD that can be read: a value is of another kind than USD demands there") from None
     except UnicodeDecodeError:
-        # The library's messages and names are turned into text wherever they come up.
+        # The library decodes messages and names when they are read.
         raise RefusedError("is no USD that can be read: it holds text that is not UTF-8") from None
 
 
@@ -146,7 +146,7 @@ def _read(request: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
     usd, skel, geometry = import_module("pxr.Usd"), import_module("pxr.UsdSkel"), import_module("pxr.UsdGeom")
     prims = list(usd.PrimRange.Stage(stage, usd.TraverseInstanceProxies()))
     skeletons = [skel.Skeleton(prim) for prim in prims if prim.IsA(skel.Skeleton)]
-    skeletons = [each for each in skeletons if len(each.GetJointsAttr().Get() or ())]
+    skeletons = [skeleton for skeleton in skeletons if len(skeleton.GetJointsAttr().Get() or ())]
     if not skeletons:
         raise RefusedError(f"holds no skeleton with joints; it has {len(prims)} prims")
     cache = skel.Cache()
@@ -155,40 +155,40 @@ def _read(request: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
             cache.Populate(skel.Root(prim), usd.TraverseInstanceProxies())
     chosen = _choose(skeletons, cache)
     arrays: Arrays = {}
-    said = _told(stage, chosen, geometry, arrays)
-    said |= {"missing": missing, "skeletons": [str(each.GetPath()) for each in skeletons]}
+    info = _describe(stage, chosen, geometry, arrays)
+    info |= {"missing": missing, "skeletons": [str(skeleton.GetPath()) for skeleton in skeletons]}
     animations = _animations(prims, cache.GetSkelQuery(chosen), skel)
-    said["clips"] = _differing([_title(animation.GetPrim()) for animation in animations])
-    said["meshes"] = _meshes(prims, chosen, cache, skel, geometry, arrays)
-    if animations and (request["clip"] is None or request["clip"] in said["clips"]):
-        number = said["clips"].index(request["clip"]) if request["clip"] else 0
-        said |= {"clip": said["clips"][number]}
-        said |= _sample(cache.GetAnimQuery(animations[number]), chosen, said, arrays, geometry)
-    return said, arrays
+    info["clips"] = _make_unique([_title(animation.GetPrim()) for animation in animations])
+    info["meshes"] = _meshes(prims, chosen, cache, skel, geometry, arrays)
+    if animations and (request["clip"] is None or request["clip"] in info["clips"]):
+        number = info["clips"].index(request["clip"]) if request["clip"] else 0
+        info |= {"clip": info["clips"][number]}
+        info |= _sample(cache.GetAnimQuery(animations[number]), chosen, info, arrays, geometry)
+    return info, arrays
 
 
 def _choose(skeletons: list[Any], cache: Any) -> Any:
-    """The skeleton that is animated; of several, and where none is, the one with most joints."""
+    """An animated skeleton if there is one; of several, the one with the most joints."""
 
-    def worth(skeleton: Any) -> tuple[bool, int]:
+    def rank(skeleton: Any) -> tuple[bool, int]:
         query = cache.GetSkelQuery(skeleton)
         moved = bool(query) and bool(query.GetAnimQuery()) and bool(query.GetAnimQuery().GetJointTransformTimeSamples())
         return moved, len(skeleton.GetJointsAttr().Get())
 
-    return max(skeletons, key=worth)
+    return max(skeletons, key=rank)
 
 
-def _told(stage: Any, skeleton: Any, geometry: Any, arrays: Arrays) -> dict[str, Any]:
+def _describe(stage: Any, skeleton: Any, geometry: Any, arrays: Arrays) -> dict[str, Any]:
     """The stage's conventions and the chosen skeleton."""
     joints = [str(joint) for joint in skeleton.GetJointsAttr().Get()]
-    if len(joints) > MOST_JOINTS:
-        raise RefusedError(f"`{skeleton.GetPath()}` has {len(joints)} joints; at most {MOST_JOINTS} are read")
+    if len(joints) > MAX_JOINTS:
+        raise RefusedError(f"`{skeleton.GetPath()}` has {len(joints)} joints; at most {MAX_JOINTS} are read")
     for key, attribute in (("bind", skeleton.GetBindTransformsAttr()), ("rest", skeleton.GetRestTransformsAttr())):
-        found = attribute.Get()
-        if found is not None and len(found) == len(joints):
-            arrays[key] = _columns(found)
+        matrices = attribute.Get()
+        if matrices is not None and len(matrices) == len(joints):
+            arrays[key] = _for_columns(matrices)
     imageable = geometry.Imageable(skeleton.GetPrim())
-    arrays["world"] = _columns([imageable.ComputeLocalToWorldTransform(_first_time(stage))])[0]
+    arrays["world"] = _for_columns([imageable.ComputeLocalToWorldTransform(_first_time(stage))])[0]
     names = skeleton.GetJointNamesAttr().Get()
     ends = {}
     for key in ("Names", "Joints", "Offsets"):
@@ -213,83 +213,83 @@ def _first_time(stage: Any) -> Any:
     return usd.TimeCode(stage.GetStartTimeCode()) if stage.HasAuthoredTimeCodeRange() else usd.TimeCode.EarliestTime()
 
 
-def _columns(matrices: Any) -> np.ndarray:
-    """(n, 4, 4) matrices for column vectors of the library's, which are for rows."""
+def _for_columns(matrices: Any) -> np.ndarray:
+    """(n, 4, 4) matrices for column vectors, from the library's matrices for row vectors."""
     return np.array([np.array(matrix) for matrix in matrices], float).reshape(-1, 4, 4).transpose(0, 2, 1)
 
 
 def _animations(prims: list[Any], query: Any, skel: Any) -> list[Any]:
-    """The animations that have joints of a skeleton, the one bound to it first."""
-    own = query.GetAnimQuery().GetPrim() if query and query.GetAnimQuery() else None
-    known = {str(joint) for joint in query.GetJointOrder()} if query else set()
-    found = [skel.Animation(own)] if own is not None and own.IsA(skel.Animation) else []
+    """The animations of a skeleton's joints. The one that is bound to the skeleton comes first."""
+    bound = query.GetAnimQuery().GetPrim() if query and query.GetAnimQuery() else None
+    skeleton_joints = {str(joint) for joint in query.GetJointOrder()} if query else set()
+    animations = [skel.Animation(bound)] if bound is not None and bound.IsA(skel.Animation) else []
     for prim in prims:
-        if prim.IsA(skel.Animation) and prim != own:
+        if prim.IsA(skel.Animation) and prim != bound:
             joints = {str(joint) for joint in skel.Animation(prim).GetJointsAttr().Get() or ()}
-            if joints & known:
-                found.append(skel.Animation(prim))
-    return found
+            if joints & skeleton_joints:
+                animations.append(skel.Animation(prim))
+    return animations
 
 
 def _title(prim: Any) -> str:
-    """The name to show of a prim: names that USD does not allow are kept as display names."""
+    """The display name of a prim, which keeps names that USD does not allow, else its name."""
     return str(prim.GetDisplayName() or prim.GetName())
 
 
-def _differing(names: list[str]) -> list[str]:
-    found: list[str] = []
+def _make_unique(names: list[str]) -> list[str]:
+    out: list[str] = []
     for name in names:
-        fresh, number = name, 2
-        while fresh in found:
-            fresh, number = f"{name}_{number}", number + 1
-        found.append(fresh)
-    return found
+        unique, number = name, 2
+        while unique in out:
+            unique, number = f"{name}_{number}", number + 1
+        out.append(unique)
+    return out
 
 
-def _sample(query: Any, skeleton: Any, said: dict[str, Any], arrays: Arrays, geometry: Any) -> dict[str, Any]:
-    """Put the joints' local matrices and the skeleton's place at every frame among the arrays; tell of the frames."""
+def _sample(query: Any, skeleton: Any, info: dict[str, Any], arrays: Arrays, geometry: Any) -> dict[str, Any]:
+    """Add the joints' local matrices and the skeleton's transform at every frame to the arrays; returns the timing."""
     usd = import_module("pxr.Usd")
-    rate = said["codes_per_second"]
+    rate = info["codes_per_second"]
     if not (math.isfinite(rate) and rate > 0.0):
         raise RefusedError(f"has {rate:g} time codes a second")
-    keys = set(query.GetJointTransformTimeSamples()) | set(_moves(skeleton.GetPrim(), geometry))
+    keys = set(query.GetJointTransformTimeSamples()) | set(_transform_times(skeleton.GetPrim(), geometry))
     if not keys:
         keys = {0.0}
-    if not all(math.isfinite(key) and abs(key) < LARGEST_TIME for key in keys):
+    if not all(math.isfinite(key) and abs(key) < MAX_TIME_CODE for key in keys):
         raise RefusedError("has time samples that are no times")
-    timing = find_timing([np.array(sorted(keys)) / rate], rate if rate <= FINEST else None)
+    timing = find_timing([np.array(sorted(keys)) / rate], rate if rate <= MAX_CODES_PER_SECOND else None)
     joints = [str(joint) for joint in query.GetJointOrder()]
-    if timing.num_frames * max(len(joints), len(said["joints"])) > MOST_MATRICES:
+    if timing.num_frames * max(len(joints), len(info["joints"])) > MAX_MATRICES:
         raise RefusedError(f"the animation makes {timing.num_frames} frames of {len(joints)} joints")
     moved, worlds = np.empty((timing.num_frames, len(joints), 4, 4)), np.empty((timing.num_frames, 4, 4))
     imageable = geometry.Imageable(skeleton.GetPrim())
     for frame, seconds in enumerate(timing.times):
-        # Rounding must not put a frame beside the sample it is meant to hit.
+        # Rounding must not put a frame next to the time sample that it belongs to.
         code = seconds * rate
         code = float(round(code)) if abs(code - round(code)) < 1e-6 * max(1.0, abs(code)) else code
         local = query.ComputeJointLocalTransforms(usd.TimeCode(code))
         if local is None or len(local) != len(joints):
             raise RefusedError(f"the animation `{query.GetPrim().GetPath()}` does not have a transform for every joint")
-        moved[frame] = _columns(local)
-        worlds[frame] = _columns([imageable.ComputeLocalToWorldTransform(usd.TimeCode(code))])[0]
+        moved[frame] = _for_columns(local)
+        worlds[frame] = _for_columns([imageable.ComputeLocalToWorldTransform(usd.TimeCode(code))])[0]
     arrays["moved"], arrays["moved_worlds"] = moved, worlds
     return {"moved_joints": joints, "fps": timing.fps, "exact": timing.exact, "begin": timing.start}
 
 
-def _moves(prim: Any, geometry: Any) -> list[float]:
-    """The time codes at which a prim or one above it is moved."""
-    found: list[float] = []
+def _transform_times(prim: Any, geometry: Any) -> list[float]:
+    """The time codes at which the transform of a prim or of an ancestor has a sample."""
+    times: list[float] = []
     while prim and not prim.IsPseudoRoot():
         form = geometry.Xformable(prim)
         if form:
-            found += form.GetTimeSamples()
+            times += form.GetTimeSamples()
         prim = prim.GetParent()
-    return found
+    return times
 
 
 def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: Any, arrays: Arrays) -> dict[str, Any]:
-    """What each mesh of a skeleton is, its numbers put among the arrays; and what is no mesh."""
-    told: list[dict[str, Any]] = []
+    """A description of each mesh of a skeleton, and the number of other skinned prims. Adds numbers to the arrays."""
+    meshes: list[dict[str, Any]] = []
     others, total = 0, 0
     for prim in prims:
         query = cache.GetSkinningQuery(prim)
@@ -303,17 +303,17 @@ def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: An
         if not points:
             continue
         total += len(points)
-        if total > MOST_VERTICES:
-            raise RefusedError(f"its meshes have more than {MOST_VERTICES} vertices")
-        key = f"mesh{len(told)}"
+        if total > MAX_VERTICES:
+            raise RefusedError(f"its meshes have more than {MAX_VERTICES} vertices")
+        key = f"mesh{len(meshes)}"
         arrays[f"{key}_vertices"] = np.array(points, float).reshape(-1, 3)
         arrays[f"{key}_counts"] = np.array(mesh.GetFaceVertexCountsAttr().Get() or (), np.int64)
         arrays[f"{key}_corners"] = np.array(mesh.GetFaceVertexIndicesAttr().Get() or (), np.int64)
         arrays[f"{key}_joints"] = np.array(query.GetJointIndicesPrimvar().Get() or (), np.int64)
         arrays[f"{key}_weights"] = np.array(query.GetJointWeightsPrimvar().Get() or (), float)
-        arrays[f"{key}_bind"] = _columns([query.GetGeomBindTransform()])[0]
+        arrays[f"{key}_bind"] = _for_columns([query.GetGeomBindTransform()])[0]
         order = query.GetJointOrder()
-        told.append(
+        meshes.append(
             {
                 "name": _title(prim), "per_vertex": int(query.GetNumInfluencesPerComponent()),
                 "rigid": bool(query.IsRigidlyDeformed()), "order": None if order is None else [str(j) for j in order],
@@ -321,13 +321,13 @@ def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: An
                 "method": str(query.GetSkinningMethod()), "blend_shapes": bool(query.HasBlendShapes()),
             }
         )  # fmt: skip
-    return {"told": told, "others": others}
+    return {"meshes": meshes, "others": others}
 
 
 def _skeleton_of(prim: Any, skel: Any) -> Any:
-    """The path of the skeleton that a prim is bound to, by itself or by a prim above it."""
-    found = skel.BindingAPI(prim).GetInheritedSkeleton()
-    return found.GetPath() if found else None
+    """The path of the skeleton to which a prim or an ancestor is bound."""
+    skeleton = skel.BindingAPI(prim).GetInheritedSkeleton()
+    return skeleton.GetPath() if skeleton else None
 
 
 if __name__ == "__main__":

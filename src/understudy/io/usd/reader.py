@@ -1,6 +1,6 @@
 """USD (UsdSkel), as text, binary and package: skeletons, animations and skinned meshes, through OpenUSD.
 
-Reading runs in a child process (`child.py`), and opens nothing outside the file's own folder (`usd_layers.py`).
+Reading runs in a child process (`child.py`), which opens no file outside the folder of the given one.
 """
 
 from __future__ import annotations
@@ -17,126 +17,124 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
 from understudy.io.clip import Clip, ReadOptions, choose_clip
-from understudy.io.fbx.reader import fan, pack
-from understudy.io.guess import FEWEST_JOINTS, guess
-from understudy.io.matrices import FLAT, Rig, affine, differing, make_rig
+from understudy.io.fbx.reader import pack_influences, triangulate
+from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
+from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
 from understudy.io.units import unit_name, world_from_file
 
 
 def read_meshes(
-    said: dict[str, Any], arrays: Arrays, name: str, order: list[int], rig: Rig, skeleton: Skeleton, turn: Array
+    info: dict[str, Any], arrays: Arrays, name: str, order: list[int], rig: Rig, skeleton: Skeleton, to_world: Array
 ) -> tuple[tuple[Mesh, ...], list[str]]:
-    """The meshes in metres with Y up, bound to the skeleton, and what was left out.
+    """The meshes in metres with Y up, bound to the skeleton, and notes on what was left out.
 
     Args:
-        said: What the child says about the file.
+        info: The child's description of the file.
         arrays: The child's arrays.
         name: The file, for errors.
-        order: The number in the file of each joint of the skeleton.
+        order: The index in the file of each joint of the skeleton.
         rig: The joints' matrices.
         skeleton: The skeleton made of them.
-        turn: (4, 4) what takes the skeleton's space into our world.
+        to_world: (4, 4) matrix from the skeleton's space to our world.
     """
-    place = {number: joint for joint, number in enumerate(order)}
-    numbers = {path: place[i] for i, path in enumerate(said["joints"])}
-    found, dropped = [], []
-    for i, told in enumerate(said["meshes"]["told"]):
-        world = turn @ arrays[f"mesh{i}_bind"]
-        if not np.all(np.isfinite(world)) or abs(np.linalg.det(world[:3, :3])) < FLAT:
-            dropped.append(f"mesh `{told['name']}` has a bind transform without an inverse")
+    joint_of = {number: joint for joint, number in enumerate(order)}
+    joint_of_path = {path: joint_of[i] for i, path in enumerate(info["joints"])}
+    meshes, dropped = [], []
+    for i, mesh in enumerate(info["meshes"]["meshes"]):
+        world = to_world @ arrays[f"mesh{i}_bind"]
+        if not np.all(np.isfinite(world)) or abs(np.linalg.det(world[:3, :3])) < MIN_DETERMINANT:
+            dropped.append(f"mesh `{mesh['name']}` has a bind transform without an inverse")
             continue
-        joints, weights = _influences(arrays, i, told, _own_joints(told, said["joints"], numbers, name), name)
-        places = arrays[f"mesh{i}_vertices"] @ world[:3, :3].T + world[:3, 3]
-        triangles = _triangles(arrays[f"mesh{i}_counts"], arrays[f"mesh{i}_corners"], len(places))
-        found.append(
+        joints, weights = _influences(arrays, i, mesh, _mesh_joints(mesh, info["joints"], joint_of_path, name), name)
+        positions = arrays[f"mesh{i}_vertices"] @ world[:3, :3].T + world[:3, 3]
+        triangles = _triangles(arrays[f"mesh{i}_counts"], arrays[f"mesh{i}_corners"], len(positions))
+        meshes.append(
             Mesh(
-                name=told["name"], vertices=places, joints=joints, weights=weights,
-                triangles=triangles[:, ::-1] if told["left_handed"] else triangles,
+                name=mesh["name"], vertices=positions, joints=joints, weights=weights,
+                triangles=triangles[:, ::-1] if mesh["left_handed"] else triangles,
                 joint_from_mesh=_binds(rig, skeleton),
             )
         )  # fmt: skip
-        dropped += _unread(told)
-    if said["meshes"]["others"]:
-        dropped.append(f"{said['meshes']['others']} skinned things that are no meshes (curves, spheres, ...)")
-    return tuple(found), dropped
+        dropped += _mesh_losses(mesh)
+    if info["meshes"]["others"]:
+        dropped.append(f"{info['meshes']['others']} skinned things that are no meshes (curves, spheres, ...)")
+    return tuple(meshes), dropped
 
 
-def _own_joints(told: dict[str, Any], paths: list[str], numbers: dict[str, int], name: str) -> np.ndarray:
-    """The joints in the order in which a mesh counts them."""
-    mine = paths if told["order"] is None else told["order"]
-    unknown = [path for path in mine if path not in numbers]
+def _mesh_joints(mesh: dict[str, Any], paths: list[str], joint_of_path: dict[str, int], name: str) -> np.ndarray:
+    """The joints in the order in which a mesh numbers them."""
+    order = paths if mesh["order"] is None else mesh["order"]
+    unknown = [path for path in order if path not in joint_of_path]
     if unknown:
-        problem = f"mesh `{told['name']}` names the joint `{unknown[0]}`, which its skeleton does not have"
+        problem = f"mesh `{mesh['name']}` names the joint `{unknown[0]}`, which its skeleton does not have"
         raise FileError(name, None, problem)
-    return np.array([numbers[path] for path in mine], np.intp)
+    return np.array([joint_of_path[path] for path in order], np.intp)
 
 
-def _unread(told: dict[str, Any]) -> list[str]:
-    said = []
-    if told["method"] == "dualQuaternion":
-        said.append(f"mesh `{told['name']}` is skinned by dual quaternions, here by linear blending")
-    if told["blend_shapes"]:
-        said.append(f"mesh `{told['name']}` has blend shapes (faces, mostly), which are not read")
-    return said
+def _mesh_losses(mesh: dict[str, Any]) -> list[str]:
+    """Notes on what of a mesh is not read."""
+    notes = []
+    if mesh["method"] == "dualQuaternion":
+        notes.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
+    if mesh["blend_shapes"]:
+        notes.append(f"mesh `{mesh['name']}` has blend shapes (faces, mostly), which are not read")
+    return notes
 
 
 def _binds(rig: Rig, skeleton: Skeleton) -> Array:
-    """(J, 4, 4) joint from mesh: the same for all meshes, since vertices are put into the bind pose's world."""
-    solid = np.abs(np.linalg.det(rig.bound[:, :3, :3])) >= FLAT
+    """(J, 4, 4) joint from mesh: the same for all meshes, since vertices are in the world of the bind pose."""
+    invertible = np.abs(np.linalg.det(rig.bound[:, :3, :3])) >= MIN_DETERMINANT
     out = np.array(binds_of_rest(skeleton))
-    out[solid] = rig.joint_from_local()[solid] @ np.linalg.inv(rig.bound[solid])
+    out[invertible] = rig.joint_from_local()[invertible] @ np.linalg.inv(rig.bound[invertible])
     return out
 
 
 def _influences(
-    arrays: Arrays, mesh: int, told: dict[str, Any], mine: np.ndarray, name: str
+    arrays: Arrays, number: int, mesh: dict[str, Any], mesh_joints: np.ndarray, name: str
 ) -> tuple[np.ndarray, Array]:
     """Joints (V, K) of the skeleton and weights (V, K) of a mesh's vertices."""
-    count, width = len(arrays[f"mesh{mesh}_vertices"]), max(told["per_vertex"], 1)
-    joints, weights = arrays[f"mesh{mesh}_joints"], arrays[f"mesh{mesh}_weights"]
-    if told["rigid"]:
+    count, width = len(arrays[f"mesh{number}_vertices"]), max(mesh["per_vertex"], 1)
+    joints, weights = arrays[f"mesh{number}_joints"], arrays[f"mesh{number}_weights"]
+    if mesh["rigid"]:
         joints, weights = np.tile(joints[:width], count), np.tile(weights[:width], count)
     if len(joints) != count * width or len(weights) != count * width:
-        found = f"{len(joints)} joints and {len(weights)} weights"
-        raise FileError(name, None, f"mesh `{told['name']}` has {found} for {count} vertices of {width} each")
+        counts = f"{len(joints)} joints and {len(weights)} weights"
+        raise FileError(name, None, f"mesh `{mesh['name']}` has {counts} for {count} vertices of {width} each")
     used = weights > 0.0
-    if np.any((joints[used] < 0) | (joints[used] >= len(mine))):
-        raise FileError(name, None, f"mesh `{told['name']}` names a joint beyond the {len(mine)} there are")
-    joints = mine[np.where(used, joints, 0)]
-    return pack(np.repeat(np.arange(count), width), joints, weights, count, int(mine[0]))
+    if np.any((joints[used] < 0) | (joints[used] >= len(mesh_joints))):
+        raise FileError(name, None, f"mesh `{mesh['name']}` names a joint beyond the {len(mesh_joints)} there are")
+    joints = mesh_joints[np.where(used, joints, 0)]
+    return pack_influences(np.repeat(np.arange(count), width), joints, weights, count, int(mesh_joints[0]))
 
 
 def _triangles(counts: np.ndarray, corners: np.ndarray, vertices: int) -> np.ndarray:
     counts = np.clip(counts, 0, len(corners))
-    return fan(np.stack([np.cumsum(counts) - counts, counts], axis=1), corners, vertices)
+    return triangulate(np.stack([np.cumsum(counts) - counts, counts], axis=1), corners, vertices)
 
 
-SMALLEST, LARGEST = 0.02, 25.0
-"""Metres between which the longest side of a body is believed where a file does not give its unit."""
-
-DEFAULT_UNIT = 0.01
-"""What USD says a stage is in if it does not say."""
+DEFAULT_UNIT_METRES = 0.01
+"""The unit of a stage that gives none, according to USD."""
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     """Read a USD file.
 
     Args:
-        stream: The file's bytes; used where the name is no file on the disk, and then it can refer to no others.
+        stream: The file's bytes. They are used if `name` is no file on the disk; then references are not followed.
         name: The file as the user named it.
-        options: Which animation, and unit and up axis where the file's own are not to be believed.
+        options: Which animation; unit and up axis to use instead of the file's.
     """
     need("pxr", "usd-core", "usd", "Reading USD")
     if Path(name).is_file():
-        said, arrays = _ask(str(Path(name).resolve()), name, options)
+        info, arrays = _ask(str(Path(name).resolve()), name, options)
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / f"given{PurePath(name).suffix.lower() or '.usd'}"
             copy.write_bytes(stream.read())
-            said, arrays = _ask(str(copy), name, options)
+            info, arrays = _ask(str(copy), name, options)
     try:
         with np.errstate(all="ignore"):
-            return _clip(said, arrays, name, options)
+            return _clip(info, arrays, name, options)
     except (SkeletonError, MotionError) as error:
         raise FileError(name, None, f"the numbers make no body: {error.message}") from None
     except np.linalg.LinAlgError:
@@ -149,31 +147,31 @@ def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Ar
     return ask("understudy.io.usd.child", {"path": path, "clip": options.clip}, b"", name)
 
 
-def _clip(said: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
-    clips = tuple(said["clips"])
+def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
+    clips = tuple(info["clips"])
     choose_clip(clips, options.clip, name)
-    order, parents, tops = _tree(said["joints"])
+    order, parents, num_roots = _tree(info["joints"])
     title = PurePath(name).stem
-    up = options.up or ("Z" if said["up"] == "Z" else "Y")
-    plain, _ = _body(said, arrays, name, order, parents, 1.0, up, title)
-    unit, unit_reason = _unit(plain, said, options, up)
-    skeleton, rig = _body(said, arrays, name, order, parents, unit, up, title)
-    notes, dropped = [*rig.notes, *said["missing"]], []
-    if tops > 1:
-        notes.append(f"{tops} joints hang from no other joint; a root at the origin was made up for them")
-    if len(said["skeletons"]) > 1:
-        dropped.append(f"{len(said['skeletons'])} skeletons; read is `{said['skeleton']}`")
+    up = options.up or ("Z" if info["up"] == "Z" else "Y")
+    unscaled, _ = _body(info, arrays, name, order, parents, 1.0, up, title)
+    unit, unit_reason = _unit(unscaled, info, options, up)
+    skeleton, rig = _body(info, arrays, name, order, parents, unit, up, title)
+    notes, dropped = [*rig.notes, *info["missing"]], []
+    if num_roots > 1:
+        notes.append(f"{num_roots} joints hang from no other joint; a root at the origin was made up for them")
+    if len(info["skeletons"]) > 1:
+        dropped.append(f"{len(info['skeletons'])} skeletons; `{info['skeleton']}` is read")
     if len(clips) > 1 and options.clip is None:
         notes.append(f"{len(clips)} animations; `{clips[0]}`, the first, is read")
     motion = None
     if "moved" in arrays:
-        worlds = _moved(said, arrays, order, parents, unit, up)
-        motion, grown = rig.motion(skeleton, worlds, said["fps"], said["clip"])
-        dropped += grown
-        if not said["exact"]:
-            notes.append(f"the keys lie on no common frames, and are sampled anew at {said['fps']:g} fps")
-    meshes, left = read_meshes(said, arrays, name, order, rig, skeleton, _turn(unit, up) @ arrays["world"])
-    up_reason = "given" if options.up else "the file says so" if said["up_given"] else "by default of USD"
+        worlds = _moved_worlds(info, arrays, order, parents, unit, up)
+        motion, lost = rig.motion(skeleton, worlds, info["fps"], info["clip"])
+        dropped += lost
+        if not info["exact"]:
+            notes.append(f"the keys lie on no common frames, and are sampled anew at {info['fps']:g} fps")
+    meshes, left = read_meshes(info, arrays, name, order, rig, skeleton, _to_world(unit, up) @ arrays["world"])
+    up_reason = "given" if options.up else "the file says so" if info["up_given"] else "by default of USD"
     return Clip(
         skeleton=skeleton, motion=motion, format="usd", unit=unit, unit_reason=unit_reason, up=up,
         up_reason=f"{up} is up: {up_reason}", notes=tuple(notes), dropped=(*dropped, *left), clips=clips, meshes=meshes,
@@ -181,38 +179,38 @@ def _clip(said: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
 
 
 def _tree(paths: list[str]) -> tuple[list[int], np.ndarray, int]:
-    """The joints in an order with parents first (-1: a root made up), their parents, and how many roots there were."""
-    place: dict[str, int] = {}
+    """The joints' indices, parents first (-1: an added root), their parents, and the number of roots in the file."""
+    index: dict[str, int] = {}
     for i, path in enumerate(paths):
-        place.setdefault(path.strip("/"), i)
-    above: list[int] = []
+        index.setdefault(path.strip("/"), i)
+    parents: list[int] = []
     for path in paths:
         parts = path.strip("/").split("/")
-        upper = ("/".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
-        above.append(next((place[each] for each in upper if each in place), -1))
-    order = sorted(range(len(paths)), key=lambda i: _depth(i, above))
-    if all(above[i] < i for i in range(len(paths))):
+        ancestors = ("/".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
+        parents.append(next((index[ancestor] for ancestor in ancestors if ancestor in index), -1))
+    order = sorted(range(len(paths)), key=lambda i: _depth(i, parents))
+    if all(parents[i] < i for i in range(len(paths))):
         order = list(range(len(paths)))
-    tops = above.count(-1)
-    order = [-1, *order] if tops > 1 else order
+    num_roots = parents.count(-1)
+    order = [-1, *order] if num_roots > 1 else order
     number = {joint: i for i, joint in enumerate(order)}
-    return order, np.array([-1] + [number[above[joint]] for joint in order[1:]], np.intp), tops
+    return order, np.array([-1] + [number[parents[joint]] for joint in order[1:]], np.intp), num_roots
 
 
-def _depth(joint: int, above: list[int]) -> int:
+def _depth(joint: int, parents: list[int]) -> int:
     depth = 0
     while joint >= 0:
-        joint, depth = above[joint], depth + 1
+        joint, depth = parents[joint], depth + 1
     return depth
 
 
-def _turn(unit: float, up: str) -> Array:
-    """(4, 4) what takes the stage's world into ours."""
-    return affine(unit * to_matrix(world_from_file(up)), np.zeros(3))
+def _to_world(unit: float, up: str) -> Array:
+    """(4, 4) matrix from the stage's world to ours."""
+    return make_affine(unit * to_matrix(world_from_file(up)), np.zeros(3))
 
 
 def _body(
-    said: dict[str, Any],
+    info: dict[str, Any],
     arrays: Arrays,
     name: str,
     order: list[int],
@@ -221,33 +219,33 @@ def _body(
     up: str,
     title: str,
 ) -> tuple[Skeleton, Rig]:
-    """The skeleton and its matrices: the bind pose, where the file gives one that can be used, else the rest pose."""
-    turn = _turn(unit, up) @ arrays["world"]
-    pose = _bound(said, arrays, name, order, parents)
-    here = turn @ pose
+    """The skeleton and its matrices, in the bind pose if the file has a usable one, else in the rest pose."""
+    to_world = _to_world(unit, up) @ arrays["world"]
+    pose = _bound(info, arrays, name, order, parents)
+    worlds = to_world @ pose
     if order[0] == -1:
-        here[0] = np.eye(4)
-    shown = said["names"] or [path.strip("/").rpartition("/")[2] for path in said["joints"]]
-    names = differing(["root" if joint < 0 else shown[joint] for joint in order])
-    rig = make_rig(names, parents, here, here)
-    return rig.skeleton(title, _ends(said, names, order, shown, unit)), rig
+        worlds[0] = np.eye(4)
+    joint_names = info["names"] or [path.strip("/").rpartition("/")[2] for path in info["joints"]]
+    names = make_unique(["root" if joint < 0 else joint_names[joint] for joint in order])
+    rig = make_rig(names, parents, worlds, worlds)
+    return rig.skeleton(title, _ends(info, names, order, joint_names, unit)), rig
 
 
-def _bound(said: dict[str, Any], arrays: Arrays, name: str, order: list[int], parents: np.ndarray) -> Array:
-    """(J, 4, 4) skeleton from joint in the bind pose, or in the rest pose where there is none."""
+def _bound(info: dict[str, Any], arrays: Arrays, name: str, order: list[int], parents: np.ndarray) -> Array:
+    """(J, 4, 4) skeleton from joint in the bind pose, or in the rest pose if there is none."""
     if "bind" in arrays and np.all(np.isfinite(arrays["bind"])):
-        given = np.concatenate([arrays["bind"], np.eye(4)[None]])[order]
-        if np.all(np.abs(np.linalg.det(given[:, :3, :3])) > 0.0):
-            return given
+        bind = np.concatenate([arrays["bind"], np.eye(4)[None]])[order]
+        if np.all(np.abs(np.linalg.det(bind[:, :3, :3])) > 0.0):
+            return bind
     if "rest" not in arrays:
         raise FileError(
-            name, None, f"the skeleton `{said['skeleton']}` has neither bind nor rest transforms for its joints"
+            name, None, f"the skeleton `{info['skeleton']}` has neither bind nor rest transforms for its joints"
         )
     return _chain(np.concatenate([arrays["rest"], np.eye(4)[None]])[order], parents)
 
 
 def _chain(local: Array, parents: np.ndarray) -> Array:
-    """(..., J, 4, 4) skeleton from joint of local matrices."""
+    """(..., J, 4, 4) skeleton from joint, from parent-from-joint matrices."""
     out = np.array(local)
     for joint, parent in enumerate(parents.tolist()):
         if parent >= 0:
@@ -255,9 +253,11 @@ def _chain(local: Array, parents: np.ndarray) -> Array:
     return out
 
 
-def _moved(said: dict[str, Any], arrays: Arrays, order: list[int], parents: np.ndarray, unit: float, up: str) -> Array:
-    """(F, J, 4, 4) world from joint of the animation; joints that it does not move stay in the rest pose."""
-    count = len(said["joints"])
+def _moved_worlds(
+    info: dict[str, Any], arrays: Arrays, order: list[int], parents: np.ndarray, unit: float, up: str
+) -> Array:
+    """(F, J, 4, 4) world from joint during the animation. Joints that it does not move stay in the rest pose."""
+    count = len(info["joints"])
     if "rest" in arrays:
         rest = arrays["rest"]
     else:
@@ -265,41 +265,43 @@ def _moved(said: dict[str, Any], arrays: Arrays, order: list[int], parents: np.n
         rest = np.empty((count, 4, 4))
         for joint, number in enumerate(order):
             if number >= 0:
-                above = bound[parents[joint]] if parents[joint] >= 0 else np.eye(4)
-                rest[number] = np.linalg.inv(above) @ bound[joint]
+                parent = bound[parents[joint]] if parents[joint] >= 0 else np.eye(4)
+                rest[number] = np.linalg.inv(parent) @ bound[joint]
     local = np.tile(np.concatenate([rest, np.eye(4)[None]]), (len(arrays["moved"]), 1, 1, 1))
-    place = {path: i for i, path in enumerate(said["joints"])}
-    for column, path in enumerate(said["moved_joints"]):
-        if path in place:
-            local[:, place[path]] = arrays["moved"][:, column]
-    out = _turn(unit, up) @ arrays["moved_worlds"][:, None] @ _chain(local[:, order], parents)
+    index = {path: i for i, path in enumerate(info["joints"])}
+    for column, path in enumerate(info["moved_joints"]):
+        if path in index:
+            local[:, index[path]] = arrays["moved"][:, column]
+    out = _to_world(unit, up) @ arrays["moved_worlds"][:, None] @ _chain(local[:, order], parents)
     if order[0] == -1:
         out[:, 0] = np.eye(4)
     return out
 
 
-def _ends(said: dict[str, Any], names: tuple[str, ...], order: list[int], shown: list[str], unit: float) -> list[Point]:
-    """The end points that our own writer left with the skeleton."""
-    titles, joints, offsets = (said["ends"][key] for key in ("names", "joints", "offsets"))
+def _ends(
+    info: dict[str, Any], names: tuple[str, ...], order: list[int], joint_names: list[str], unit: float
+) -> list[Point]:
+    """The end points that our own writer stored with the skeleton."""
+    titles, joints, offsets = (info["ends"][key] for key in ("names", "joints", "offsets"))
     if titles is None or joints is None or offsets is None or not len(titles) == len(joints) == len(offsets):
         return []
-    place = {shown[joint]: names[i] for i, joint in enumerate(order) if joint >= 0}
+    unique = {joint_names[joint]: names[i] for i, joint in enumerate(order) if joint >= 0}
     return [
-        Point(name=title, joint=place[joint], offset=np.array(offset, float) * unit)
+        Point(name=title, joint=unique[joint], offset=np.array(offset, float) * unit)
         for title, joint, offset in zip(titles, joints, offsets)
-        if joint in place and title not in names
+        if joint in unique and title not in names
     ]
 
 
-def _unit(plain: Skeleton, said: dict[str, Any], options: ReadOptions, up: str) -> tuple[float, str]:
-    """Metres in one unit of the file and why; a file that does not say means centimetres, if that makes a body."""
+def _unit(unscaled: Skeleton, info: dict[str, Any], options: ReadOptions, up: str) -> tuple[float, str]:
+    """The file's unit in metres, and the reason. The default is centimetres, unless the body's size is impossible."""
     if options.unit is not None:
         return options.unit, f"{unit_name(options.unit)}: given"
-    if said["unit_given"] and np.isfinite(said["unit"]) and said["unit"] > 0.0:
-        return said["unit"], f"{unit_name(said['unit'])}: the file says so"
-    places = np.concatenate([plain.rest_world[0], plain.rest_ends])
-    size = float(np.ptp(places, axis=0).max()) * DEFAULT_UNIT
-    if size == 0.0 or plain.num_joints < FEWEST_JOINTS or SMALLEST <= size <= LARGEST:
-        return DEFAULT_UNIT, "cm: by default of USD; the file does not say"
-    found = guess(plain, up=up)
-    return found.unit, f"{found.unit_reason}; USD means cm where a file does not say, which would make {size:.3g} m"
+    if info["unit_given"] and np.isfinite(info["unit"]) and info["unit"] > 0.0:
+        return info["unit"], f"{unit_name(info['unit'])}: the file says so"
+    positions = np.concatenate([unscaled.rest_world[0], unscaled.rest_ends])
+    size = float(np.ptp(positions, axis=0).max()) * DEFAULT_UNIT_METRES
+    if size == 0.0 or unscaled.num_joints < MIN_BODY_JOINTS or MIN_BODY_SIZE_METRES <= size <= MAX_BODY_SIZE_METRES:
+        return DEFAULT_UNIT_METRES, "cm: by default of USD; the file does not say"
+    guessed = guess(unscaled, up=up)
+    return guessed.unit, f"{guessed.unit_reason}; USD means cm where a file does not say, which would make {size:.3g} m"

@@ -1,4 +1,4 @@
-"""Writing USD: a skeleton with rest and bind transforms, an animation, and a skinned surface."""
+"""Writes USD: a skeleton with rest and bind transforms, an animation, and skinned meshes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io.child import need
 from understudy.io.clip import Clip, WriteOptions
 from understudy.io.gltf.writer import bone_mesh
-from understudy.io.matrices import affine
+from understudy.io.matrices import make_affine
 from understudy.io.units import world_from_file
 
 ENDINGS = (".usda", ".usdc", ".usdz")
 
-SAME = 1e-4
-"""Metres and parts of one by which a mesh's bind transforms may be off those of the rest pose."""
+MAX_BIND_DIFFERENCE = 1e-4
+"""Largest difference of a mesh's bind matrices from those of the rest pose, in metres for translations."""
 
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
@@ -30,25 +30,25 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
 
     Args:
         clip: What to write.
-        stream: Where to.
-        options: The file's name, and the unit and up axis to write in: a USD clip's own, else metres and Y.
+        stream: The file to write to.
+        options: The file's name, unit and up axis. The defaults are those of a USD clip, else metres and Y.
 
     Returns:
         What was left out, a sentence each.
     """
     need("pxr", "usd-core", "usd", "Writing USD")
-    own = clip.format == "usd"
-    unit = options.unit or (clip.unit if own else 1.0)
-    up = options.up or (clip.up if own else "Y")
-    said = []
+    from_usd = clip.format == "usd"
+    unit = options.unit or (clip.unit if from_usd else 1.0)
+    up = options.up or (clip.up if from_usd else "Y")
+    notes = []
     if up == "X":
         up = "Y"
-        said.append("USD knows no X up: it is written with Y up")
+        notes.append("USD cannot have X up: it is written with Y up")
     ending = Path(options.path).suffix.lower() if options.path else ENDINGS[0]
     ending = ending if ending in ENDINGS else ".usdc"
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / f"character{'.usda' if ending == '.usda' else '.usdc'}"
-        said += _author(clip, plain, unit, up)
+        notes += _author(clip, plain, unit, up)
         if ending == ".usdz":
             packed = plain.with_suffix(".usdz")
             import_module("pxr.UsdUtils").CreateNewUsdzPackage(
@@ -56,7 +56,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
             )
             plain = packed
         stream.write(plain.read_bytes())
-    return tuple(said)
+    return tuple(notes)
 
 
 def _author(clip: Clip, path: Path, unit: float, up: str) -> list[str]:
@@ -72,64 +72,64 @@ def _author(clip: Clip, path: Path, unit: float, up: str) -> list[str]:
     paths = _paths(clip.skeleton)
     skeleton = _skeleton(stage, clip.skeleton, paths, unit, up)
     skel.BindingAPI.Apply(root.GetPrim()).CreateSkeletonRel().SetTargets([skeleton.GetPath()])
-    said = _losses(clip)
-    fitting = [mesh for mesh in clip.meshes if mesh.num_joints == clip.skeleton.num_joints and len(mesh.triangles)]
-    if len(fitting) < len(clip.meshes):
-        said.append(f"{len(clip.meshes) - len(fitting)} meshes are for other joints or have no faces, and are left out")
-    for i, mesh in enumerate(fitting or [bone_mesh(clip.skeleton)]):
-        said += _mesh(stage, mesh, i, clip.skeleton, unit, up)
+    notes = _losses(clip)
+    meshes = [mesh for mesh in clip.meshes if mesh.num_joints == clip.skeleton.num_joints and len(mesh.triangles)]
+    if len(meshes) < len(clip.meshes):
+        notes.append(f"{len(clip.meshes) - len(meshes)} meshes are for other joints or have no faces, and are left out")
+    for i, mesh in enumerate(meshes or [bone_mesh(clip.skeleton)]):
+        notes += _mesh(stage, mesh, i, clip.skeleton, unit, up)
     if clip.motion is not None:
         animation = _animation(stage, clip.motion, paths, unit, up)
         binding = skel.BindingAPI.Apply(skeleton.GetPrim())
         binding.CreateAnimationSourceRel().SetTargets([animation.GetPath()])
     stage.GetRootLayer().Save()
-    return said
+    return notes
 
 
 def _paths(skeleton: Skeleton) -> list[str]:
-    """The joints as USD names them: by all above, in letters that it allows."""
+    """The USD path of each joint: the valid identifiers of its ancestors and itself."""
     tf = import_module("pxr.Tf")
-    found: list[str] = []
+    paths: list[str] = []
     taken: set[str] = set()
     for joint, name in enumerate(skeleton.names):
-        above = f"{found[skeleton.parents[joint]]}/" if joint else ""
-        base = fresh = above + tf.MakeValidIdentifier(name)
+        parent = f"{paths[skeleton.parents[joint]]}/" if joint else ""
+        base = path = parent + tf.MakeValidIdentifier(name)
         number = 2
-        while fresh in taken:
-            fresh, number = f"{base}_{number}", number + 1
-        taken.add(fresh)
-        found.append(fresh)
-    return found
+        while path in taken:
+            path, number = f"{base}_{number}", number + 1
+        taken.add(path)
+        paths.append(path)
+    return paths
 
 
 def _matrices(matrices: Array) -> Any:
-    """Matrices (n, 4, 4) as the library has them, for rows."""
-    made = import_module("pxr.Gf").Matrix4d
-    return import_module("pxr.Vt").Matrix4dArray([made(*matrix.T.ravel().tolist()) for matrix in matrices])
+    """Matrices (n, 4, 4) as the library's type, which is for row vectors."""
+    matrix_type = import_module("pxr.Gf").Matrix4d
+    return import_module("pxr.Vt").Matrix4dArray([matrix_type(*matrix.T.ravel().tolist()) for matrix in matrices])
 
 
 def _locals(offsets: Array, rotations: Array, unit: float, up: str) -> tuple[Array, Array]:
-    """Offsets (..., J, 3) and rotations (..., J, 4) in the file's unit and axes: only the root is turned."""
-    back = conjugate(world_from_file(up))
+    """Offsets (..., J, 3) and rotations (..., J, 4) in the file's unit and axes. Only the root is rotated."""
+    file_from_world = conjugate(world_from_file(up))
     offsets, rotations = np.array(offsets) / unit, np.array(rotations)
-    offsets[..., 0, :] = rotate(back, offsets[..., 0, :])
-    rotations[..., 0, :] = multiply(back, rotations[..., 0, :])
+    offsets[..., 0, :] = rotate(file_from_world, offsets[..., 0, :])
+    rotations[..., 0, :] = multiply(file_from_world, rotations[..., 0, :])
     return offsets, rotations
 
 
 def _skeleton(stage: Any, skeleton: Skeleton, paths: list[str], unit: float, up: str) -> Any:
     sdf, vt, gf = import_module("pxr.Sdf"), import_module("pxr.Vt"), import_module("pxr.Gf")
-    made = import_module("pxr.UsdSkel").Skeleton.Define(stage, "/Character/Skeleton")
-    made.CreateJointsAttr(paths)
-    made.CreateJointNamesAttr(list(skeleton.names))
+    prim = import_module("pxr.UsdSkel").Skeleton.Define(stage, "/Character/Skeleton")
+    prim.CreateJointsAttr(paths)
+    prim.CreateJointNamesAttr(list(skeleton.names))
     offsets, rest = _locals(skeleton.offsets, skeleton.rest, unit, up)
-    made.CreateRestTransformsAttr(_matrices(affine(to_matrix(rest), offsets)))
-    places, turns = skeleton.rest_world
-    back = conjugate(world_from_file(up))
-    bound = affine(to_matrix(multiply(back, turns)), rotate(back, places) / unit)
-    made.CreateBindTransformsAttr(_matrices(bound))
+    prim.CreateRestTransformsAttr(_matrices(make_affine(to_matrix(rest), offsets)))
+    positions, rotations = skeleton.rest_world
+    file_from_world = conjugate(world_from_file(up))
+    bound = make_affine(to_matrix(multiply(file_from_world, rotations)), rotate(file_from_world, positions) / unit)
+    prim.CreateBindTransformsAttr(_matrices(bound))
     if skeleton.ends:
-        # UsdSkel has no place for the ends of bones; other programs pass over attributes they do not know.
+        # UsdSkel has no end points of bones. Other programs ignore attributes that they do not know.
         ends = (
             ("endNames", sdf.ValueTypeNames.StringArray, [end.name for end in skeleton.ends]),
             ("endJoints", sdf.ValueTypeNames.StringArray, [end.joint for end in skeleton.ends]),
@@ -140,69 +140,69 @@ def _skeleton(stage: Any, skeleton: Skeleton, paths: list[str], unit: float, up:
             ),
         )
         for key, kind, value in ends:
-            made.GetPrim().CreateAttribute(f"understudy:{key}", kind, True).Set(value)
-    return made
+            prim.GetPrim().CreateAttribute(f"understudy:{key}", kind, True).Set(value)
+    return prim
 
 
 def _animation(stage: Any, motion: Motion, paths: list[str], unit: float, up: str) -> Any:
     skel, vt, gf = import_module("pxr.UsdSkel"), import_module("pxr.Vt"), import_module("pxr.Gf")
     name = import_module("pxr.Tf").MakeValidIdentifier(motion.name or "motion")
     name = name if name not in ("Skeleton",) and not name.startswith("Mesh") else f"{name}_motion"
-    made = skel.Animation.Define(stage, f"/Character/{name}")
+    prim = skel.Animation.Define(stage, f"/Character/{name}")
     if motion.name and motion.name != name:
-        made.GetPrim().SetDisplayName(motion.name)
-    made.CreateJointsAttr(paths)
+        prim.GetPrim().SetDisplayName(motion.name)
+    prim.CreateJointsAttr(paths)
     offsets = np.array(np.broadcast_to(motion.skeleton.offsets, (motion.num_frames, len(paths), 3)))
     if motion.offsets is not None:
         offsets = np.array(motion.offsets)
     offsets[:, 0] = motion.root
     offsets, rotations = _locals(offsets, motion.rotations, unit, up)
-    moves, turns = made.CreateTranslationsAttr(), made.CreateRotationsAttr()
-    made.CreateScalesAttr(vt.Vec3hArray(len(paths), gf.Vec3h(1, 1, 1)))
+    translations_attribute, rotations_attribute = prim.CreateTranslationsAttr(), prim.CreateRotationsAttr()
+    prim.CreateScalesAttr(vt.Vec3hArray(len(paths), gf.Vec3h(1, 1, 1)))
     rotations = continuous(rotations)
     for frame in range(motion.num_frames):
-        moves.Set(vt.Vec3fArray.FromNumpy(offsets[frame].astype(np.float32)), frame)
-        turns.Set(vt.QuatfArray([gf.Quatf(*turn) for turn in rotations[frame].tolist()]), frame)
+        translations_attribute.Set(vt.Vec3fArray.FromNumpy(offsets[frame].astype(np.float32)), frame)
+        rotations_attribute.Set(vt.QuatfArray([gf.Quatf(*rotation) for rotation in rotations[frame].tolist()]), frame)
     stage.SetTimeCodesPerSecond(motion.fps)
     stage.SetFramesPerSecond(motion.fps)
     stage.SetStartTimeCode(0)
     stage.SetEndTimeCode(motion.num_frames - 1)
-    return made
+    return prim
 
 
 def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, up: str) -> list[str]:
-    """Add a mesh in the rest pose, skinned to the skeleton; returns what is to be said about it."""
+    """Add a mesh in the rest pose, skinned to the skeleton; returns notes."""
     geometry, skel, vt, gf = (import_module(f"pxr.{part}") for part in ("UsdGeom", "UsdSkel", "Vt", "Gf"))
-    said, vertices = [], mesh.vertices
-    if np.abs(mesh.joint_from_mesh - binds_of_rest(skeleton)).max() > SAME:
-        said.append(f"mesh `{mesh.name}` was bound in another pose than the rest pose, and is bound anew in that")
+    notes, vertices = [], mesh.vertices
+    if np.abs(mesh.joint_from_mesh - binds_of_rest(skeleton)).max() > MAX_BIND_DIFFERENCE:
+        notes.append(f"mesh `{mesh.name}` was bound in another pose than the rest pose, and is bound anew in that")
         vertices = skinned(mesh, skeleton)[0]
-    made = geometry.Mesh.Define(stage, f"/Character/Mesh{number}")
-    made.GetPrim().SetDisplayName(mesh.name or f"Mesh{number}")
+    prim = geometry.Mesh.Define(stage, f"/Character/Mesh{number}")
+    prim.GetPrim().SetDisplayName(mesh.name or f"Mesh{number}")
     points = vt.Vec3fArray.FromNumpy((vertices @ to_matrix(world_from_file(up)) / unit).astype(np.float32))
-    made.CreatePointsAttr(points)
-    made.CreateExtentAttr(geometry.PointBased.ComputeExtent(points))
-    made.CreateFaceVertexCountsAttr(vt.IntArray(len(mesh.triangles), 3))
-    made.CreateFaceVertexIndicesAttr(vt.IntArray.FromNumpy(mesh.triangles.ravel().astype(np.int32)))
-    made.CreateSubdivisionSchemeAttr(geometry.Tokens.none)
-    binding = skel.BindingAPI.Apply(made.GetPrim())
+    prim.CreatePointsAttr(points)
+    prim.CreateExtentAttr(geometry.PointBased.ComputeExtent(points))
+    prim.CreateFaceVertexCountsAttr(vt.IntArray(len(mesh.triangles), 3))
+    prim.CreateFaceVertexIndicesAttr(vt.IntArray.FromNumpy(mesh.triangles.ravel().astype(np.int32)))
+    prim.CreateSubdivisionSchemeAttr(geometry.Tokens.none)
+    binding = skel.BindingAPI.Apply(prim.GetPrim())
     width = mesh.weights.shape[1]
     binding.CreateJointIndicesPrimvar(False, width).Set(vt.IntArray.FromNumpy(mesh.joints.ravel().astype(np.int32)))
     weights = vt.FloatArray.FromNumpy(mesh.weights.ravel().astype(np.float32))
     binding.CreateJointWeightsPrimvar(False, width).Set(weights)
     binding.CreateGeomBindTransformAttr(gf.Matrix4d(1.0))
-    return said
+    return notes
 
 
 def _losses(clip: Clip) -> list[str]:
-    skeleton, said = clip.skeleton, []
+    skeleton, notes = clip.skeleton, []
     special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
     if special:
         kinds = ", ".join(sorted(set(special)))
-        said.append(f"USD skeletons have no kinds of joints: {len(special)} of {kinds} kind turn freely")
+        notes.append(f"USD skeletons have no kinds of joints: {len(special)} of {kinds} kind turn freely")
     limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
     if limited:
-        said.append(f"USD skeletons have no limits: those of {limited} joints are left out")
+        notes.append(f"USD skeletons have no limits: those of {limited} joints are left out")
     if clip.meshes:
-        said.append("of the meshes only the shape and the skin weights are written, no materials")
-    return said
+        notes.append("of the meshes only the shape and the skin weights are written, no materials")
+    return notes
