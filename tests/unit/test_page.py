@@ -288,8 +288,7 @@ def test_the_player_is_given_the_figure_as_it_moves(walk: Motion) -> None:
     # Every joint that is drawn is found among the nodes, to the precision of a root a kilometre away.
     apart = np.linalg.norm(places[40][:, None] - joints[40][None], axis=-1)
     assert (apart.min(axis=0) < 1e-4).sum() >= walk.skeleton.num_joints - 3
-    assert max(max(pair) for pair in figure["bones"]) < figure["nodes"]
-    assert len(figure["bones"]) == len(figure["sides"]) == len(figure["widths"])
+    assert max(max(stroke[:2]) for stroke in figure["strokes"]) < figure["nodes"]
 
 
 def test_long_and_fast_clips_keep_fewer_frames_and_their_last() -> None:
@@ -385,7 +384,7 @@ def test_bodies_of_every_kind_get_a_page(tmp_path: Path, walk: Motion) -> None:
     can = rest_motion(samples.character("can"))
     page = written(tmp_path / "can.html", can, walk)
     assert "no angle means the same in both" in " ".join(page.seen)
-    assert json.loads(page.scripts["player-data"])["figures"][1]["bones"] == []
+    assert json.loads(page.scripts["player-data"])["figures"][1]["strokes"] == []
     swim = samples.motion("swim", seconds=1.0).motion
     assert "Spectrum" in written(tmp_path / "swim.html", swim).seen
     assert "Verdicts" not in written(tmp_path / "swim.html", swim).seen

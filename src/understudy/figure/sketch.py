@@ -52,9 +52,7 @@ def thumbnail(motion: Motion) -> str:
 
 def _laid_out(figure: Stick) -> Array:
     """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, poses where they are or apart."""
-    nodes = figure.nodes
-    if figure.head is not None:
-        nodes = np.concatenate([nodes, figure.head[:, None]], axis=1)
+    nodes = figure.points
     travelled = nodes[-1].mean(axis=0) - nodes[0].mean(axis=0)
     mean = figure.facing.mean(axis=0)
     along = travelled if np.hypot(*travelled[[0, 2]]) > figure.size else mean
@@ -62,7 +60,7 @@ def _laid_out(figure: Stick) -> Array:
     middles = flat[..., 0].mean(axis=1)
     steps = np.clip(np.diff(middles, prepend=middles[0]), APART[0] * figure.size, APART[1] * figure.size)
     flat = flat + (np.cumsum(steps) - middles)[:, None, None] * [1.0, 0.0]
-    drawn = figure.drawn if figure.head is None else np.append(figure.drawn, flat.shape[1] - 1)
+    drawn = figure.drawn_points
     hidden = np.setdiff1d(np.arange(flat.shape[1]), drawn)
     # What is not drawn must not take room.
     flat[:, hidden] = flat[:, drawn[:1]]

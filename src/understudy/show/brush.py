@@ -135,15 +135,9 @@ def _draw_figure(pen: ImageDraw.ImageDraw, panel: FilmPanel, dots: Array, near: 
         edge = [tuple(place) for place in hull(dots[figure.drawn]).tolist()]
         pen.polygon(edge, fill=GRID, outline=colours[MIDDLE], width=2 * FINE)
         return
-    strokes = [
-        (0.5 * float(near[a] + near[b]), dots[a], dots[b], float(width), int(side))
-        for (a, b), width, side in zip(figure.bones, figure.widths, figure.sides)
-    ]
-    if figure.head is not None:
-        strokes.append((float(near[-1]), dots[-1], dots[-1], 2.0 * figure.head_radius, MIDDLE))
-    for _, start, end, width, side in sorted(strokes, key=lambda stroke: stroke[0]):
+    for start, end, width, side in sorted(figure.strokes, key=lambda stroke: near[stroke[0]] + near[stroke[1]]):
         half = max(0.5 * width * scale, 1.5 * FINE)
-        _draw_rod(pen, start.tolist(), end.tolist(), half, colours[side])
+        _draw_rod(pen, dots[start].tolist(), dots[end].tolist(), half, colours[side])
 
 
 def _draw_rod(

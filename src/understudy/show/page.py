@@ -63,13 +63,10 @@ def _figure(shown: Shown, thin: float) -> dict[str, Any]:
     figure, motion = shown.figure, shown.motion
     step = max(1, int(np.ceil(motion.fps / RATE * (1.0 - 1e-6))), int(np.ceil(thin)))
     kept = np.unique([*range(0, motion.num_frames, step), motion.num_frames - 1])
-    nodes, drawn = figure.nodes[kept], figure.drawn
-    places = nodes[:, drawn]
-    if figure.head is not None:
-        places = np.concatenate([places, figure.head[kept][:, None]], axis=1)
+    places = figure.points[kept][:, figure.drawn_points]
     root = motion.root[kept]
     low, scale, packed = pack(places - root[:, None])
-    number = {int(node): i for i, node in enumerate(drawn)}
+    number = {int(point): i for i, point in enumerate(figure.drawn_points)}
     return {
         "label": shown.label,
         "times": [round(float(t), 5) for t in kept / motion.fps] if not _even(kept) else None,
@@ -80,10 +77,7 @@ def _figure(shown: Shown, thin: float) -> dict[str, Any]:
         "scale": scale.tolist(),
         "places": packed,
         "root": base64.b64encode(root.astype("<f4").tobytes()).decode("ascii"),
-        "bones": [] if figure.rigid else [[number[int(a)], number[int(b)]] for a, b in figure.bones],
-        "sides": [int(side) for side in figure.sides],
-        "widths": [round(float(width), 5) for width in figure.widths],
-        "head": round(float(figure.head_radius), 5) if figure.head is not None else 0.0,
+        "strokes": [[number[a], number[b], round(width, 5), side] for a, b, width, side in figure.strokes],
         "size": float(figure.size),
         "facing": [round(float(v), 4) for v in figure.facing[len(figure.facing) // 2]],
         "colours": [shown.palette.left, shown.palette.middle, shown.palette.right],

@@ -121,16 +121,11 @@ function drawFigure(figure, see) {
   const places = mixed(figure.places, 3 * figure.nodes, frame, share);
   const seen = [];
   for (let n = 0; n < figure.nodes; n++) seen.push(see(places[3 * n], places[3 * n + 1], places[3 * n + 2]));
-  const strokes = figure.bones.map(([a, b], i) => ({
+  const strokes = figure.strokes.map(([a, b, width, side]) => ({
     a: seen[a], b: seen[b], far: 0.5 * (seen[a][3] + seen[b][3]),
-    wide: Math.max(figure.widths[i] * 0.5 * (seen[a][2] + seen[b][2]), 1.5), colour: figure.colours[figure.sides[i] + 1],
+    wide: Math.max(width * 0.5 * (seen[a][2] + seen[b][2]), 1.5), colour: figure.colours[side + 1],
   }));
-  const count = figure.nodes - (figure.head ? 1 : 0);
-  if (!figure.bones.length) drawOutline(seen.slice(0, count), figure.colours[1]);
-  if (figure.head) {
-    const p = seen[figure.nodes - 1];
-    strokes.push({ a: p, b: p, far: p[3], wide: 2 * figure.head * p[2], colour: figure.colours[1] });
-  }
+  if (!strokes.length) drawOutline(seen, figure.colours[1]);
   strokes.sort((one, other) => other.far - one.far);
   for (const stroke of strokes) {
     if (stroke.far <= 0.02 * state.distance) continue;

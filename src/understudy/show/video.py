@@ -60,18 +60,12 @@ class FilmPanel:
     @cached
     def seen(self) -> Array:
         """(F, N, 3) metres: the nodes, then the head's centre if there is one, as the camera sees them."""
-        places = self.figure.nodes
-        if self.figure.head is not None:
-            places = np.concatenate([places, self.figure.head[:, None]], axis=1)
-        return (places - self.middle[:, None]) @ self.eye.T
+        return (self.figure.points - self.middle[:, None]) @ self.eye.T
 
     @cached
     def box(self) -> tuple[Array, Array]:
         """(2,) and (2,) metres: lowest left and highest right that is ever drawn of the figure."""
-        drawn = self.figure.drawn
-        if self.figure.head is not None:
-            drawn = np.append(drawn, self.seen.shape[1] - 1)
-        flat = self.seen[:, drawn, :2].reshape(-1, 2)
+        flat = self.seen[:, self.figure.drawn_points, :2].reshape(-1, 2)
         edge = max(self.figure.head_radius, 0.03 * self.figure.size)
         return flat.min(axis=0) - edge, flat.max(axis=0) + edge
 
