@@ -421,7 +421,7 @@ def test_bad_input_is_refused_with_what_to_try(walk: Motion, march: Motion, case
     ) as caught:
         analogy(walk, dog, march, settings=Settings(threshold=1.0, retries=False))
     assert "lower the threshold" in caught.value.hint
-    with pytest.raises(OptionError, match="B has no example motion, so nothing tells what of it moves"):
+    with pytest.raises(OptionError, match="B has no example motion, so its markers cannot be matched"):
         analogy(walk, None, march, target=dog.skeleton)
     with pytest.raises(OptionError, match="an example motion of B, or B as a target with marker pairs; got neither"):
         analogy(walk, None, march)

@@ -153,7 +153,7 @@ def test_tempo_moves_frames_and_contacts() -> None:
     course = np.stack([np.arange(31.0), np.arange(31.0) ** 2], -1)
     assert read_course(course, 10.0, np.array([0.05, 1.0])) == pytest.approx(np.array([[0.5, 0.25], [10.0, 100.0]]))
     assert Tempo.factor(2.0, 4.0).times(30.0)[-1] == pytest.approx(2.0)
-    with pytest.raises(OptionError, match=r"two moments or more, rising in both motions; got \[0.0, 0.0\]"):
+    with pytest.raises(OptionError, match=r"two times or more, rising in both motions; got \[0.0, 0.0\]"):
         Tempo(source=(0.0, 0.0), result=(0.0, 1.0))
     with pytest.raises(OptionError, match="speed above zero, got 0"):
         Tempo.factor(0.0, 1.0)

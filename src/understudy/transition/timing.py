@@ -146,9 +146,8 @@ def compare(
     names += ["phase", "phase"] if phases is not None else []
     values = []
     for which, motion in enumerate(motions):
-        columns = [
-            WEIGHTS["stance"] * _soft(stands[which][limb], STANCE_SMOOTHING_SECONDS * motion.fps) for limb in shared
-        ]
+        width = STANCE_SMOOTHING_SECONDS * motion.fps
+        columns = [WEIGHTS["stance"] * _soft(stands[which][limb], width) for limb in shared]
         if phases is not None:
             turn = 2.0 * np.pi * phases[which][0]
             columns += [WEIGHTS["phase"] * np.cos(turn), WEIGHTS["phase"] * np.sin(turn)]
