@@ -49,7 +49,7 @@ from understudy.show.charts import (
     to_svg,
     turns,
 )
-from understudy.show.page import BUDGET, pack, player_data, unpack, write_page
+from understudy.show.page import MAX_BYTES, pack, player_data, unpack, write_page
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'&\"$a$"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -298,7 +298,7 @@ def test_long_and_fast_clips_keep_fewer_frames_and_their_last() -> None:
     assert figure["frames"] == 121
     still = rest_motion(samples.character("adult"), fps=60.0, num_frames=15_000)
     long = player_data([show(still, "long", 0, ())])["figures"][0]
-    assert len(base64.b64decode(long["places"])) + len(base64.b64decode(long["root"])) < 1.05 * BUDGET
+    assert len(base64.b64decode(long["places"])) + len(base64.b64decode(long["root"])) < 1.05 * MAX_BYTES
     times = long["times"] or [long["step"] * i for i in range(long["frames"])]
     assert times[-1] == pytest.approx(still.duration, abs=1e-4)
 
