@@ -31,11 +31,11 @@ def correlation(goal: MarkerObjective, level: Motion, wanted: Array) -> float:
         wanted: (F, P, 3) metres about the mean: the scaled movement of A's markers.
     """
     pose = fk(level)
-    made = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
-    made = made - made.mean(axis=0)
+    movement = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
+    movement = movement - movement.mean(axis=0)
     wanted = wanted - wanted.mean(axis=0)
-    sizes = [np.sqrt(np.einsum("fpc,fpc->p", path, path)) for path in (made, wanted)]
-    product = np.einsum("fpc,fpc->p", made, wanted)
+    sizes = [np.sqrt(np.einsum("fpc,fpc->p", path, path)) for path in (movement, wanted)]
+    product = np.einsum("fpc,fpc->p", movement, wanted)
     safe = np.maximum(sizes[0] * sizes[1], 1e-12)
     return float(np.average(product / safe, weights=np.maximum(sizes[1], 1e-12)))
 
