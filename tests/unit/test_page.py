@@ -44,7 +44,7 @@ from understudy.show.charts import (
     limbs_of,
     show,
     spectrum,
-    thinned,
+    thin_curve,
     ticks,
     to_svg,
     turns,
@@ -143,7 +143,7 @@ def test_thinning_keeps_a_peak_of_one_frame() -> None:
     values = np.zeros(100_000)
     values[31_234] = 1.0
     places = np.stack([np.arange(len(values), dtype=float), values], axis=-1)
-    kept = thinned(places, 500)
+    kept = thin_curve(places, 500)
     assert len(kept) <= 1000
     assert [31_234.0, 1.0] in kept.tolist()
     assert np.all(np.diff(kept[:, 0]) > 0.0)

@@ -19,7 +19,15 @@ from understudy.figure.skeleton import Skeleton
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime
 from understudy.transition import Transition, transition
-from understudy.transition.blending import Steps, blend_offsets, blend_rotations, ease, larger, passage, worst_steps
+from understudy.transition.blending import (
+    Steps,
+    blend_clocks,
+    blend_offsets,
+    blend_rotations,
+    ease,
+    larger,
+    worst_steps,
+)
 from understudy.transition.meta_skeleton import mergeable, one_body, share
 from understudy.transition.plants import Still
 from understudy.transition.timing import FrameMatch
@@ -116,7 +124,7 @@ def test_the_body_goes_on_the_way_it_faces(walk: Motion) -> None:
 def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
     first = np.linspace(2.0, 3.0, 31)
     match = FrameMatch(first=first, second=5.0 + 0.8 * (first - 2.0), cost=0.0, names=())
-    way = passage(match, 30.0, 30, 400)
+    way = blend_clocks(match, 30.0, 30, 400)
     assert way.first[0] == 2.0
     assert way.second[-1] * 30.0 == pytest.approx(way.entry)
     assert np.diff(way.first)[0] * 30.0 == pytest.approx(1.0, abs=1e-3)
@@ -130,7 +138,7 @@ def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
 
 def test_the_blend_never_goes_past_the_second_motions_end() -> None:
     match = FrameMatch(first=np.array([0.0, 1.0]), second=np.array([0.0, 1.0]), cost=0.0, names=())
-    assert passage(match, 30.0, 30, 28).entry == 28
+    assert blend_clocks(match, 30.0, 30, 28).entry == 28
 
 
 def test_easing_has_no_speed_or_acceleration_at_its_ends() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from understudy.analogy.attempt import AnalogyError, Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.matching import MarkerPair
-from understudy.analogy.preparation import Preparation, Settings, jumping, prepare
+from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
 from understudy.analogy.study import HeadingCourse, Study
@@ -155,7 +155,7 @@ def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> l
     """Warnings about the quality of a result, a sentence each."""
     warnings = []
     for what, motion in (("A's new motion", ready.a_new), ("B's example", None if ready.b is None else ready.b.motion)):
-        flips = [] if motion is None else [name for name in jumping(motion) if name not in ready.settings.without]
+        flips = [] if motion is None else [name for name in find_jumps(motion) if name not in ready.settings.without]
         if flips:
             named = ", ".join(f"`{name}`" for name in flips[:4])
             warnings.append(

@@ -104,7 +104,7 @@ MAX_LENGTH_DIFFERENCE = 0.1
 """Largest difference in length of two examples, as a share of the longer."""
 
 
-def checked_body(
+def check_body(
     a_example: Motion | None,
     b_example: Motion | None,
     a_new: Motion,
@@ -148,7 +148,7 @@ def checked_body(
     return target
 
 
-def jumping(motion: Motion) -> list[str]:
+def find_jumps(motion: Motion) -> list[str]:
     """The joints that flip from frame to frame, as in captures in which markers were confused."""
     if motion.num_frames < 2:
         return []
@@ -157,7 +157,7 @@ def jumping(motion: Motion) -> list[str]:
     return [name for name, step in zip(motion.skeleton.names, steps, strict=True) if step > limit]
 
 
-def chosen_markers(
+def choose_markers(
     source: Skeleton,
     body: Skeleton,
     pairs: Sequence[MarkerPair],
@@ -388,8 +388,8 @@ def prepare(
     settings: Settings,
 ) -> Preparation:
     """Check the inputs and analyse the motions; arguments as in `understudy.analogy`."""
-    body = checked_body(a_example, b_example, a_new, target, pairs, settings)
-    a_markers, b_markers = chosen_markers(a_new.skeleton, body, pairs, markers, settings)
+    body = check_body(a_example, b_example, a_new, target, pairs, settings)
+    a_markers, b_markers = choose_markers(a_new.skeleton, body, pairs, markers, settings)
     new = make_study(
         a_new,
         a_markers,

@@ -23,7 +23,7 @@ from understudy.figure.skeleton import Point
 from understudy.solve.coordinates import Posture
 
 
-def squared(table: Array, free: np.ndarray) -> Array:
+def orthonormalise(table: Array, free: np.ndarray) -> Array:
     """A table with its basis vectors made orthonormal by changing their free coordinates (N,) only.
 
     With the other coordinates, G, fixed, the free part F must satisfy `F F' = I - G G'`. With R the square root of the
@@ -39,10 +39,10 @@ def squared(table: Array, free: np.ndarray) -> Array:
     return result
 
 
-def bent(basis: Array, slope: Array, stiff: float) -> Array:
+def orthonormality_hessian(basis: Array, slope: Array, stiff: float) -> Array:
     """(K D, K D) the term that orthonormality [eq. 6] adds to the Hessian by basis vectors (K, D).
 
-    Steps are taken along the manifold `F F' = I` and projected back onto it by `squared`. A stiff penalty on
+    Steps are taken along the manifold `F F' = I` and projected back onto it by `orthonormalise`. A stiff penalty on
     `dF F' + F dF'` keeps steps tangential. The curvature of the manifold adds `-sym(slope F')` per squared step; its
     absolute value is taken, so that a saddle is left as fast as a minimum is reached.
     """
@@ -365,7 +365,7 @@ class _TrustRegion:
 
         With orthonormal vectors only the mean pose is free. It meets a single pose, and the mean of several.
         """
-        result = squared(table, self.task.free) if self.task.orthonormal else table.copy()
+        result = orthonormalise(table, self.task.free) if self.task.orthonormal else table.copy()
         for columns, at, goals in self.posed:
             error = goals - at @ result[:, columns]
             if self.task.orthonormal:
@@ -449,7 +449,7 @@ class _TrustRegion:
         total = z.T @ slope + self.pull @ (self.table - self.home)[:, free] @ metric
         scale = np.maximum(np.diag(matrix), 1e-4 * np.diag(matrix).max())
         if task.orthonormal:
-            matrix[size:, size:] += bent(self.table[1:, free], total[1:], float(scale.max()))
+            matrix[size:, size:] += orthonormality_hessian(self.table[1:, free], total[1:], float(scale.max()))
         return matrix, total, scale
 
 

@@ -298,7 +298,7 @@ class JointChart:
         body = self.body(1)
         angles = joint_angle_curves(self.skeleton, rotations, joint_angles(self.skeleton, self.base))
         angles = angles - joint_angles(self.skeleton, self.base)
-        vectors = followed(log(multiply(conjugate(self.base), rotations)))
+        vectors = unwrap_rotations(log(multiply(conjugate(self.base), rotations)))
         out = np.empty((len(rotations), body.num_coordinates))
         column = 0
         for joint in body.joints or ():
@@ -308,7 +308,7 @@ class JointChart:
         return out
 
 
-def followed(vectors: Array) -> Array:
+def unwrap_rotations(vectors: Array) -> Array:
     """Rotation vectors (F, ..., 3) made continuous over the frames: past half a turn they grow instead of flipping."""
     out = vectors.copy()
     size = np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -462,7 +462,7 @@ class Study:
                 np.interp(at, np.linspace(0.0, 1.0, len(c)), c)
                 for c in (self.marker.course[:, i], other.marker.course[:, i])
             ]
-            if float(np.corrcoef(*courses)[0, 1]) < -MIN_STEP_CORRELATION:
+            if float(np.corrcoef(courses[0], courses[1])[0, 1]) < -MIN_STEP_CORRELATION:
                 flips[i] = -1.0
         return replace(self, marker=self.marker.turned(np.diag(flips)))
 

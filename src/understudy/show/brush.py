@@ -40,7 +40,7 @@ class Brush:
         self.font = ImageFont.load_default(self.letter)
         self.small = ImageFont.load_default(max(round(0.75 * self.letter), 8))
         room = film.size[0] / len(film.panels) - self.letter
-        self.labels = [shortened(panel.label, self.font, room) for panel in film.panels]
+        self.labels = [shorten(panel.label, self.font, room) for panel in film.panels]
 
     def draw(self, time: float) -> Image.Image:
         """Draw the picture at a time of the motion, seconds."""
@@ -169,7 +169,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def shortened(words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
+def shorten(words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
     """Text on one line, cut to a width in pixels."""
     line = " ".join(words.split())
     if font.getlength(line) <= width:

@@ -208,13 +208,13 @@ def _line(curve: ChartCurve, chart: Chart, frame: Frame) -> str:
         y = np.maximum(y, frame.y[0])
     places = np.stack([frame.across(curve.x), frame.down(y)], axis=-1)
     if not chart.equal:
-        places = thinned(places, int(frame.width))
+        places = thin_curve(places, int(frame.width))
     shape = ' class="wide"' if curve.wide else ""
     title = f"<title>{escape(curve.label)}</title>"
     return f'<path{shape} d="{_path(places)}" stroke="{curve.colour}" fill="none">{title}</path>'
 
 
-def thinned(places: Array, columns: int) -> Array:
+def thin_curve(places: Array, columns: int) -> Array:
     """(M, 2) a curve (N, 2) reduced to its lowest and highest point in each column, so that peaks stay."""
     count = len(places)
     if count <= 2 * columns:
@@ -387,7 +387,7 @@ def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
 GRADES = ("good", "noticeable", "bad")
 
 
-def measured(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def measurements(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names and plain data of the measurements of a report."""
     for name, entry in report.get("metrics", {}).items():
         yield str(name), entry
@@ -395,10 +395,10 @@ def measured(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 def verdict_table(report: Mapping[str, Any]) -> str:
     """The verdicts as an HTML table; each row expands to its figures."""
-    rows = [_row(name, entry) for name, entry in measured(report)]
+    rows = [_row(name, entry) for name, entry in measurements(report)]
     if not rows:
         return '<p class="note">Nothing was measured.</p>'
-    counts = {grade: sum(str(e["verdict"]) == grade for _, e in measured(report)) for grade in GRADES}
+    counts = {grade: sum(str(e["verdict"]) == grade for _, e in measurements(report)) for grade in GRADES}
     summary = ", ".join(f"{count} {grade}" for grade, count in counts.items() if count)
     head = "<tr><th>Measured</th><th>Verdict</th><th>In words</th></tr>"
     return f'<p class="about">{summary or "nothing graded"}</p><table>{head}{"".join(rows)}</table>'
@@ -585,7 +585,7 @@ def pair_key(result: Shown, source: Shown | None, *more: tuple[str, str, str]) -
 def time_section(errors: Sequence[ErrorCurve], report: Mapping[str, Any], fps: float) -> str:
     """Constraint errors over time, and all curves of the evaluation."""
     series = [(f"constraint error: {error.name}", error.name, error.unit, error.values) for error in errors]
-    for _, entry in measured(report):
+    for _, entry in measurements(report):
         for name, curve in (entry.get("curves") or {}).items():
             word = str(name).replace("_", " ")
             values = np.array([np.nan if v is None else v for v in curve.get("values", ())], float)

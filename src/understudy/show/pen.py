@@ -69,7 +69,7 @@ class PicturePanel:
         return metres * self.scale * POINTS_PER_INCH
 
 
-def mixed(colour: str, strength: float) -> tuple[float, float, float]:
+def mix_with_white(colour: str, strength: float) -> tuple[float, float, float]:
     """A colour mixed with white; strength 1 is the colour itself."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
     return (1 - (1 - red) * strength, 1 - (1 - green) * strength, 1 - (1 - blue) * strength)
@@ -96,9 +96,9 @@ def draw_pose(
     for layer, (_, side, chosen) in enumerate(sorted(groups, key=lambda group: group[0])):
         z = order + 0.1 * layer
         if chosen is None:
-            _draw_head(axes, panel, figure, frame, mixed(palette.middle, strength), z)
+            _draw_head(axes, panel, figure, frame, mix_with_white(palette.middle, strength), z)
         else:
-            _draw_limbs(axes, panel, figure, page, chosen, mixed(palette.of(side), strength), side == LEFT, z)
+            _draw_limbs(axes, panel, figure, page, chosen, mix_with_white(palette.of(side), strength), side == LEFT, z)
 
 
 def _draw_limbs(
@@ -153,14 +153,14 @@ def _draw_outline(
     """Draw a rigid body: its outline, and a dot at each end, hollow on the left."""
     from matplotlib.patches import Polygon
 
-    fill, edge = (*mixed(palette.left, 0.25 * strength), 0.8), mixed(palette.middle, strength)
+    fill, edge = (*mix_with_white(palette.left, 0.25 * strength), 0.8), mix_with_white(palette.middle, strength)
     axes.add_patch(Polygon(hull(page), facecolor=fill, edgecolor=edge, linewidth=1.8, joinstyle="round", zorder=order))
     if len(figure.bones) == 0:
         axes.scatter(page[:, 0], page[:, 1], s=25.0, color=[edge], linewidths=0, zorder=order)
         return
     dots = page[figure.bones[:, 1]]
     size = min(max(panel.points(0.03 * figure.size), 3.0), 7.0)
-    colours = [mixed(palette.of(side), strength) for side in figure.sides.tolist()]
+    colours = [mix_with_white(palette.of(side), strength) for side in figure.sides.tolist()]
     inner = ["white" if side == LEFT else colour for side, colour in zip(figure.sides.tolist(), colours)]
     axes.scatter(
         dots[:, 0], dots[:, 1], s=size**2, facecolors=inner, edgecolors=colours, linewidths=1.2, zorder=order + 0.05
@@ -176,7 +176,7 @@ def draw_boxes(
     nearness = panel.view.project(corners)[..., 2].mean(axis=-1)
     for box in corners[np.argsort(nearness)]:
         shape = hull(panel.at(box))
-        fill, edge = mixed(PROP, 0.8 * strength), mixed(FLOOR, strength)
+        fill, edge = mix_with_white(PROP, 0.8 * strength), mix_with_white(FLOOR, strength)
         drawn = axes.add_patch(Polygon(shape, facecolor=fill, edgecolor=edge, linewidth=0.8, zorder=order))
         if clip is not None:
             drawn.set_clip_path(clip)
@@ -191,10 +191,10 @@ def draw_trace(axes: Axes, panel: PicturePanel, trace: Trace, frames: slice, pal
     # A path that goes back and forth many times is drawn thinner, or it would hide the body.
     length = float(np.linalg.norm(np.diff(places, axis=0), axis=-1).sum())
     weight = float(np.clip(8.0 * size / max(length, 1e-9), 0.5, 1.0))
-    colour = mixed(palette.of(trace.side), 0.8 * weight)
+    colour = mix_with_white(palette.of(trace.side), 0.8 * weight)
     style = "-" if trace.foot else DOTTED
     axes.plot(*page.T, color=colour, linewidth=1.1 * weight, linestyle=style, zorder=100.0, solid_capstyle="round")
-    end = mixed(palette.of(trace.side), 0.9)
+    end = mix_with_white(palette.of(trace.side), 0.9)
     fill = "white" if trace.side == LEFT else end
     axes.plot(*page[-1], marker="o", markersize=3.6, color=end, markerfacecolor=fill, zorder=101.0)
 
@@ -215,7 +215,9 @@ def draw_floor(axes: Axes, left: float, right: float, height: float, order: floa
                         np.stack([marks - 0.045, np.full_like(marks, height - 0.05)], -1)], axis=1)  # fmt: skip
     from matplotlib.collections import LineCollection
 
-    axes.add_collection(LineCollection(list(strokes), colors=[mixed(FLOOR, 0.5)], linewidths=0.6, zorder=order))
+    axes.add_collection(
+        LineCollection(list(strokes), colors=[mix_with_white(FLOOR, 0.5)], linewidths=0.6, zorder=order)
+    )
 
 
 def draw_scale_bar(axes: Axes, right: float, bottom: float, scale: float) -> None:

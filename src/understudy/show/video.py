@@ -203,7 +203,7 @@ def find_encoder() -> str:
         raise MissingPackageError("imageio-ffmpeg", "video", "Writing MP4 videos (its ffmpeg program)") from None
 
 
-def whole_delay(fps: float) -> float:
+def nearest_gif_fps(fps: float) -> float:
     """The nearest frame rate that a GIF can have: a frame lasts whole hundredths of a second, at least two."""
     return 100.0 / max(round(100.0 / fps), 2)
 
@@ -319,7 +319,7 @@ def write_video(
     if suffix == ".mp4":
         find_encoder()
     rate = fps or min(listed[0].fps, DEFAULT_MAX_FPS[suffix])
-    rate = rate if suffix == ".mp4" else whole_delay(rate)
+    rate = rate if suffix == ".mp4" else nearest_gif_fps(rate)
     video = film(listed, labels=labels, contacts=contacts, fps=rate, size=size, view=view, speed=speed)
     (write_mp4 if suffix == ".mp4" else write_gif)(video, path, watch)
     return video

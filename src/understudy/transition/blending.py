@@ -93,7 +93,7 @@ def ease(share: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BlendedMotion:
+class BlendClocks:
     """The clocks of a blend. It starts on a frame of the first motion and ends on a frame of the second."""
 
     first: Array
@@ -115,7 +115,7 @@ class BlendedMotion:
         return round(float(self.second[-1]) * self.fps)
 
 
-def passage(match: FrameMatch, fps: float, num_frames: int, last: int) -> BlendedMotion:
+def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> BlendClocks:
     """Compute the clocks of a blend over matched frames.
 
     Args:
@@ -145,7 +145,7 @@ def passage(match: FrameMatch, fps: float, num_frames: int, last: int) -> Blende
         a[frame + 1], b[frame + 1] = now, then
     # The blend ends on a frame of the second motion, so that the frames that follow need no resampling.
     end = min(round(float(b[-1]) * fps), last)
-    return BlendedMotion(
+    return BlendClocks(
         first=a, second=b + (end / fps - b[-1]), share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps
     )
 
@@ -174,7 +174,7 @@ class Blend:
 
 
 def blend(
-    first: Motion, second: Motion, way: BlendedMotion, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
+    first: Motion, second: Motion, way: BlendClocks, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
 ) -> Blend:
     """Join two motions of the same frame rate by a blend.
 

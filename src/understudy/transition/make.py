@@ -22,9 +22,9 @@ from understudy.figure.motion import Motion, frame_offsets
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Solution, Watch
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
-from understudy.transition.blending import Blend, Steps, blend, larger, passage, worst_steps
+from understudy.transition.blending import Blend, Steps, blend, blend_clocks, larger, worst_steps
 from understudy.transition.meta_skeleton import SIDES, Meta, Shared, share
-from understudy.transition.plants import BlendPlant, Footing, constraints, plants, settled
+from understudy.transition.plants import BlendPlant, Footing, constraints, plants, shift_to_plants
 from understudy.transition.timing import FrameMatch, compare, find_match, limb_name, standing_points
 
 MIN_BLEND_SECONDS = (0.8, 1.2)
@@ -155,11 +155,11 @@ def _join(
     """The transition before the solve, and its blend."""
     first, second = motions
     length = seconds or 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
-    way = passage(match, first.fps, max(round(length * first.fps), 2), second.num_frames - 1)
+    way = blend_clocks(match, first.fps, max(round(length * first.fps), 2), second.num_frames - 1)
     blended = blend(first, second, way, (lambda motion: both.home(0, motion), lambda motion: both.home(1, motion)))
     legs = leg_length(first.skeleton), leg_length(second.skeleton)
     standing = plants(blended, way, (_footings(both, 0, contacts[0]), _footings(both, 1, contacts[1])), min(legs))
-    blended, notes = settled(blended, standing)
+    blended, notes = shift_to_plants(blended, standing)
     result = Transition(
         motion=blended.motion,
         start=blended.start,

@@ -16,7 +16,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.floor import SUNK
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
-from understudy.transition.blending import Blend, BlendedMotion
+from understudy.transition.blending import Blend, BlendClocks
 
 MIN_PLANT_SECONDS = 0.06
 """A shorter stance is not planted."""
@@ -58,7 +58,7 @@ class Footing:
 
 
 def plants(
-    blended: Blend, way: BlendedMotion, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
+    blended: Blend, way: BlendClocks, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
 ) -> tuple[BlendPlant, ...]:
     """Find the points that stand during a blend.
 
@@ -109,7 +109,7 @@ def _arrival_frame(blended: Blend, point: Point, far: float) -> int:
     return blended.end - int(np.argmax(away[::-1])) + 1 if away.any() else blended.start
 
 
-def _contact_frames(blended: Blend, way: BlendedMotion, which: int, contact: Contact) -> tuple[int, int]:
+def _contact_frames(blended: Blend, way: BlendClocks, which: int, contact: Contact) -> tuple[int, int]:
     """The frames of the joined motion over which a contact of one of the motions would hold."""
     clock = (way.first, way.second)[which]
     blend_frames = np.arange(blended.start, blended.end + 1, dtype=float)
@@ -184,7 +184,7 @@ class Still(Constraint):
         return cls(spot=PointRef(point=str(rng.choice(["lower", "tip"]))))
 
 
-def settled(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
+def shift_to_plants(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
     """Shift the second part of a blend over the floor so that plants move least.
 
     The shift has the weight of the second motion at each frame. Returns the blend and notes on what still slides: limbs
