@@ -137,13 +137,8 @@ def compare(
     A limb counts if both bodies stand on it at some time. Without such a limb only course and posture are compared.
     """
     stands = tuple(
-        _stances(
-            whole,
-            side,
-            motion,
-            detect_contacts(motion, standing_points(motion)) if given_contacts is None else given_contacts,
-        )
-        for side, motion, given_contacts in zip(("source", "target"), motions, contacts, strict=True)
+        _stances(whole, side, motion, detect_contacts(motion, standing_points(motion)) if listed is None else listed)
+        for side, motion, listed in zip(("source", "target"), motions, contacts, strict=True)
     )
     shared = [limb for limb in whole.pairs if limb in stands[0] and limb in stands[1]]
     phases = _phases(shared, stands, motions)
