@@ -1,6 +1,6 @@
-"""The papers, reproduced: each one's experiments run on samples and captures, beside what the paper says.
+"""Reproductions of papers: their experiments run on samples and captures, compared with the published results.
 
-A module of this folder that ends in `PAPER = ...` is found by itself.
+Every module of this folder with a `PAPER` is found automatically.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Capture", "Experiment", "Findings", "Paper", "Table", "paper", "pape
 @cache
 def papers() -> dict[str, Paper]:
     """Every paper by name."""
-    return {found.name: found for _, found in scan(__name__, "PAPER")}
+    return {entry.name: entry for _, entry in scan(__name__, "PAPER")}
 
 
 def paper(name: str) -> Paper:

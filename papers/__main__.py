@@ -1,4 +1,4 @@
-"""`python -m papers`: the experiments of the papers behind Understudy, run again on samples and captures."""
+"""`python -m papers` runs the experiments of the papers behind Understudy on samples and captures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PaperCommand(click.Command):
-    """A command whose errors are told as those of `understudy` are."""
+    """A command that reports errors as `understudy` does."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with errors_in_words(ctx):
@@ -29,35 +29,33 @@ class PaperCommand(click.Command):
     epilog="Example: python -m papers lommers13 vanderhyde03 -o papers",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "-o", "--output", metavar="FOLDER", help="Write a page of tables for each paper, and its pictures, there."
-)
+@click.option("-o", "--output", metavar="FOLDER", help="Write a page of tables and the pictures of each paper there.")
 @click.option(
     "--data",
     "captures",
     metavar="FOLDER",
-    help="Also run the experiments on captured motion whose files are in there; those that are not are named.",
+    help="Also run the experiments on captured motion whose files are there; the others are listed as skipped.",
 )
 @json_option
 def papers(names: tuple[str, ...], output: str | None, captures: str | None, as_json: bool) -> None:
-    """Run every experiment of the papers NAME, or of all of them, on samples, beside what the paper says.
+    """Run every experiment of the papers NAME, or of all papers, on samples, and compare with the paper's results.
 
-    Exits with 1 where a paper did better than Understudy, and says where.
+    Exits with 1 if a paper did better than Understudy, and says where.
     """
     from papers import paper
-    from papers import papers as every
+    from papers import papers as all_papers
 
-    chosen = [paper(name) for name in dict.fromkeys(names)] or list(every().values())
+    chosen = [paper(name) for name in dict.fromkeys(names)] or list(all_papers().values())
     source = None if captures is None else find_folder(captures)
     folder = None if output is None else make_folder(output)
     report, worse, skipped = [], [], []
-    for one in chosen:
-        data, texts, remarks = run_paper(one, folder, source)
+    for study in chosen:
+        data, texts, remarks = run_paper(study, folder, source)
         report.append(data)
         worse += remarks
         skipped += data["skipped"]
         if not as_json:
-            click.echo("\n\n".join([one.title, *texts]) + "\n")
+            click.echo("\n\n".join([study.title, *texts]) + "\n")
     if as_json:
         print_json(report)
     note(skipped, "skipped")
@@ -77,7 +75,7 @@ def find_folder(captures: str) -> Path:
 
 
 def make_folder(output: str) -> Path:
-    """The folder to write into, made if it is not there."""
+    """The folder to write to, created if needed."""
     from understudy.base.errors import FileError
 
     folder = Path(output)
@@ -91,46 +89,50 @@ def make_folder(output: str) -> Path:
 def run_paper(
     paper: Paper, folder: Path | None, captures: Path | None = None
 ) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Run a paper's experiments: what to report, the tables in words, and where the paper did better."""
+    """Run a paper's experiments. Returns the JSON data, the tables as text, and where the paper did better."""
     began = time.perf_counter()
-    found: list[tuple[str, Findings]] = []
+    results: list[tuple[str, Findings]] = []
     skipped: list[str] = []
     for experiment in paper.experiments:
-        found.append((experiment.name, experiment.run(folder, lambda text: tell(paper.name, text))))
+        results.append((experiment.name, experiment.run(folder, lambda text: tell(paper.name, text))))
     for capture in paper.captures if captures is not None else ():
         assert captures is not None
         missing = capture.missing(captures)
         if missing:
             skipped.append(f"{paper.name}: {capture.about}: there is no {', '.join(missing)} in {captures}")
         else:
-            found.append((capture.name, capture.run(captures, folder, lambda text: tell(paper.name, text))))
+            results.append((capture.name, capture.run(captures, folder, lambda text: tell(paper.name, text))))
     files = (
-        [] if folder is None else [write_page(paper, found, folder), *(p for _, each in found for p in each.pictures)]
+        []
+        if folder is None
+        else [write_page(paper, results, folder), *(p for _, findings in results for p in findings.pictures)]
     )
-    worse = [sentence for _, each in found for sentence in each.worse]
+    worse = [sentence for _, findings in results for sentence in findings.worse]
     data = {
         "name": paper.name,
         "title": paper.title,
-        "experiments": [{"name": name, "tables": [table.data() for table in each.tables]} for name, each in found],
+        "experiments": [
+            {"name": name, "tables": [table.data() for table in findings.tables]} for name, findings in results
+        ],
         "skipped": skipped,
         "worse": worse,
         "files": [str(file) for file in files],
         "seconds": time.perf_counter() - began,
     }
-    texts = [table.text() for _, each in found for table in each.tables]
+    texts = [table.text() for _, findings in results for table in findings.tables]
     return data, [*texts, *(["\n".join(map(str, files))] if files else [])], worse
 
 
-def write_page(paper: Paper, found: list[tuple[str, Findings]], folder: Path) -> Path:
+def write_page(paper: Paper, results: list[tuple[str, Findings]], folder: Path) -> Path:
     """Write a paper's tables and pictures as a Markdown page."""
     from understudy.base.files import open_to_write
 
     parts = [f"# {paper.title}"]
-    for _, each in found:
-        for table in each.tables:
+    for _, findings in results:
+        for table in findings.tables:
             parts += [f"## {table.title}", table.markdown()]
-        parts += [f"![{picture.stem}]({picture.name})" for picture in each.pictures]
-        parts += [f"- worse than the paper: {sentence}" for sentence in each.worse]
+        parts += [f"![{picture.stem}]({picture.name})" for picture in findings.pictures]
+        parts += [f"- worse than the paper: {sentence}" for sentence in findings.worse]
     path = folder / f"{paper.name}.md"
     with open_to_write(path) as stream:
         stream.write(("\n\n".join(parts) + "\n").encode("utf-8"))
@@ -138,7 +140,7 @@ def write_page(paper: Paper, found: list[tuple[str, Findings]], folder: Path) ->
 
 
 def tell(name: str, text: str) -> None:
-    """Say on stderr what is being worked on."""
+    """Report the current step on stderr."""
     click.echo(f"{name}: {text}", err=True)
 
 

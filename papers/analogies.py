@@ -65,13 +65,13 @@ def hand(folder: Path) -> Path:
 
 
 def markers(folder: Path) -> Path:
-    """What of a human matched what of a dog."""
-    found = cases.dog_march()
-    assert found.a is not None
-    assert found.b is not None
+    """The matched markers of a human and a dog."""
+    result = cases.dog_march()
+    assert result.a is not None
+    assert result.b is not None
     path = folder / "analogies_markers.png"
     draw_markers(
-        (found.a.motion, found.b.motion), (found.new.markers, found.markers), found.attempt.matches,
+        (result.a.motion, result.b.motion), (result.new.markers, result.markers), result.attempt.matches,
         path, dots_per_inch=90.0,
     )  # fmt: skip
     return path
@@ -80,7 +80,7 @@ def markers(folder: Path) -> Path:
 FIGURES: dict[str, Callable[[Path], Path]] = {
     "child": child, "dog": dog, "sneak": sneak, "spider": spider, "hand": hand, "markers": markers,
 }  # fmt: skip
-"""What draws each picture into a folder."""
+"""Functions that draw a picture into a folder."""
 
 
 def _run(folder: Path | None, tell: Tell) -> Findings:

@@ -15,8 +15,8 @@ from understudy.analogy.result import Analogy
 from understudy.figure.motion import Motion
 from understudy.show.picture import draw
 
-MINUTE = 60.0
-"""Seconds that the paper's solver needed at most for a result."""
+MAX_SECONDS = 60.0
+"""Longest time of the paper's solver for a result, seconds."""
 
 STRIDE = slice(0, 34)
 """A stride of the march, in frames."""
@@ -27,24 +27,24 @@ HEAD = (
 )  # fmt: skip
 
 
-def result_row(name: str, found: Analogy) -> tuple[Cell, ...]:
-    """A result's figures."""
-    measured = found.measures
+def result_row(name: str, result: Analogy) -> tuple[Cell, ...]:
+    """The table row of a result."""
+    measured = result.measures
     return (
         name, float(measured["correlation"]), float(measured["period_source"]), float(measured["period_result"]),
         100.0 * float(measured["lift"]), float(np.degrees(measured["pose_error"])),
-        1e3 * float(measured["contacts"]["before"]), 1e3 * float(measured["contacts"]["after"]), float(found.score),
-        found.seconds,
+        1e3 * float(measured["contacts"]["before"]), 1e3 * float(measured["contacts"]["after"]), float(result.score),
+        result.seconds,
     )  # fmt: skip
 
 
 def too_slow(table: Table) -> tuple[str, ...]:
     """Results that took longer than the paper's did."""
-    return tuple(f"{row[0]}: took {row[-1]:.0f} s" for row in table.rows if float(row[-1] or 0.0) > MINUTE)
+    return tuple(f"{row[0]}: took {row[-1]:.0f} s" for row in table.rows if float(row[-1] or 0.0) > MAX_SECONDS)
 
 
 def strips(folder: Path, name: str, rows: dict[str, Motion], frames: slice = STRIDE) -> Path:
-    """Filmstrips under each other, from the side; returns the picture."""
+    """Draw filmstrips one below the other, from the side; return the picture's path."""
     path = folder / f"analogies_{name}.png"
     draw(
         list(rows.values()), path, labels=list(rows), frames=frames, views="side",
@@ -54,26 +54,26 @@ def strips(folder: Path, name: str, rows: dict[str, Motion], frames: slice = STR
 
 
 TAILS = ("b_Tail001", "Dog_LeftTail001")
-"""The rig's two tails: they wag, which is no part of the walk."""
+"""The rig's two tails: their wagging is not part of the walk."""
 
 ANKLES = ("LeftFoot", "RightFoot")
 """In 138_01 the ankles flip by up to 167 degrees from one frame to the next: a fault of the capture."""
 
-STANDING = slice(30, 120)
-"""Frames of the dog's clip while it walks: the first second it stands, after four it runs."""
+WALKING_FRAMES = slice(30, 120)
+"""Frames of the dog's clip in which it walks: it stands in the first second and runs after four."""
 
 LENGTH = 3.9
-"""Seconds of the samples that serve as examples."""
+"""Length of the samples that are examples, seconds."""
 
 
 def human(data: Path, name: str, first: int = 0) -> Motion:
-    """A clip at 30 frames a second, from a frame of the original 120 on."""
+    """A clip at 30 fps, from a frame on (counted at the original 120 fps)."""
     return capture(data, name)[first:].resampled(30.0)
 
 
 def dog(data: Path) -> Motion:
     """The captured dog while it walks."""
-    return moving(data / DOG)[STANDING]
+    return moving(data / DOG)[WALKING_FRAMES]
 
 
 def dog_march(data: Path) -> Analogy:
@@ -88,7 +88,7 @@ def dog_sneak(data: Path) -> Analogy:
 
 
 def sample_march(name: str) -> Callable[[Path], Analogy]:
-    """A march after a captured human, by a sample whose walk is the example."""
+    """A captured human's march by a sample body, whose walk is the example."""
 
     def make(data: Path) -> Analogy:
         example = samples.motion(name, fps=30.0, seconds=LENGTH).motion
@@ -111,17 +111,17 @@ CASES: dict[str, Callable[[Path], Analogy]] = {
     "sample spider march": sample_march("spider_walk"),
     "one man's march by another": human_march,
 }
-"""By name: examples and new motions are captures, but for the bodies called samples."""
+"""By name. Examples and new motions are captures, except for the bodies called samples."""
 
 
 def _run(data: Path, folder: Path | None, tell: Tell) -> Findings:
     rows, pictures = [], []
     for name, make in CASES.items():
         tell(name)
-        found = make(data)
-        rows.append(result_row(name, found))
+        result = make(data)
+        rows.append(result_row(name, result))
         if folder is not None:
-            shown = {"human": found.new.motion, name: found.motion}
+            shown = {"human": result.new.motion, name: result.motion}
             pictures.append(strips(folder, name.replace(" ", "_").replace("'s", ""), shown, slice(30, 90)))
     title = "On captures: a dog, CMU walks, a march and a sneak"
     table = Table(title=title, head=HEAD, rows=tuple(rows))

@@ -1,4 +1,4 @@
-"""The seven results of [Analogies, sec. 6] on our own samples: examples, poses made by reaching, marker pairs."""
+"""The seven results of [Analogies, sec. 6] on our samples: examples, poses by inverse kinematics, marker pairs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SPIDER_SETS = {
 """Alternate legs of the spider, and the foot of the human that each set follows."""
 
 SCALE = 0.8
-"""The paper's scale of pairs given by hand; ours counts in leg lengths of each body."""
+"""The paper's scale of pairs given by hand; here relative to the leg lengths of the bodies."""
 
 
 @cache
 def scene(name: str, seconds: float = 4.0) -> Scene:
-    """A sample motion at 30 Hz; examples are of one length."""
+    """A sample motion at 30 fps; all examples have the same length."""
     return samples.motion(name, fps=30.0, seconds=seconds)
 
 
@@ -56,24 +56,26 @@ def child_march_plain() -> Analogy:
 
 @cache
 def child_poses() -> tuple[PoseAt, PoseAt]:
-    """Arms stretched as the adult's are at frames 44 and 80, reached from what the child does without them."""
+    """Poses at frames 44 and 80 with arms stretched as the adult's, by inverse kinematics from the plain result."""
     plain, adult = child_march_plain().motion, scene("march").motion
     body = plain.skeleton
     joints = tuple(name for name in body.names if "Arm" in name or "Hand" in name)
     keep = tuple(name for name in body.names if name not in joints)
-    found = []
+    poses = []
     for frame in (44, 80):
-        here, there = fk(plain[frame : frame + 1]), fk(adult[frame : frame + 1])
+        child_pose, adult_pose = fk(plain[frame : frame + 1]), fk(adult[frame : frame + 1])
         goals = {}
         for side in SIDES:
-            way = there.points([f"{side}Fingertips"])[0, 0] - there.points([f"{side}Arm"])[0, 0]
+            direction = adult_pose.points([f"{side}Fingertips"])[0, 0] - adult_pose.points([f"{side}Arm"])[0, 0]
             bones = [body.offsets[body.index[f"{side}{part}"]] for part in ("ForeArm", "Hand")]
             bones.append(body.point(f"{side}Fingertips").offset)
             length = 0.99 * sum(float(np.linalg.norm(bone)) for bone in bones)
-            goals[f"{side}Fingertips"] = here.points([f"{side}Arm"])[0, 0] + length * way / np.linalg.norm(way)
+            goals[f"{side}Fingertips"] = child_pose.points([f"{side}Arm"])[0, 0] + length * direction / np.linalg.norm(
+                direction
+            )
         pose = reach(body, goals, start=plain.rotations[frame], root=plain.root[frame], keep=keep)
-        found.append(PoseAt(frame=frame, rotations=pose.motion.rotations[0], joints=joints))
-    return found[0], found[1]
+        poses.append(PoseAt(frame=frame, rotations=pose.motion.rotations[0], joints=joints))
+    return poses[0], poses[1]
 
 
 @cache
@@ -89,18 +91,18 @@ def dog_march() -> Analogy:
 
 @cache
 def upright() -> Array:
-    """(J, 4) the dog on its hind legs, fore paws before its chest."""
+    """(J, 4) the dog on its hind legs, fore paws in front of its chest."""
     dog = samples.character("dog")
     ends = {end.name: place for end, place in zip(dog.ends, dog.rest_ends)}
     start = dog.rest.copy()
     start[0] = multiply(from_axis_angle(np.array([1.0, 0.0, 0.0]), np.radians(-55.0)), start[0])
     hips = dog.offsets[0] + [0.0, 0.05, 0.02]
     hind = {name: ends[name] + [0.0, 0.0, 0.06] for side in SIDES for name in (f"{side}HindToe", f"{side}HindPad")}
-    stood = reach(dog, hind, start=start, root=hips, keep=("Hips",))
-    here = fk(stood.motion)
-    fore = {f"{side}ForeToe": here.points([f"{side}UpperArm"])[0, 0] + [0.0, -0.22, 0.16] for side in SIDES}
+    standing = reach(dog, hind, start=start, root=hips, keep=("Hips",))
+    pose = fk(standing.motion)
+    fore = {f"{side}ForeToe": pose.points([f"{side}UpperArm"])[0, 0] + [0.0, -0.22, 0.16] for side in SIDES}
     trunk = ("Hips", "Spine", "Spine1", "Spine2", "Chest")
-    return reach(dog, fore, start=stood.motion.rotations[0], root=hips, keep=trunk).motion.rotations[0]
+    return reach(dog, fore, start=standing.motion.rotations[0], root=hips, keep=trunk).motion.rotations[0]
 
 
 @cache
@@ -156,13 +158,13 @@ def spider_walk() -> Analogy:
 
 @cache
 def spider_march() -> Analogy:
-    """From the walk that the pairs gave."""
+    """A march with the spider's walk by pairs as example."""
     return march(spider_walk().motion)
 
 
 @cache
 def dog_pairs() -> tuple[MarkerPair, ...]:
-    """What somebody would pair who takes a dog for a human on all fours: paws with feet and hands, joints between."""
+    """Pairs that treat a dog as a human on all fours: paws with feet and hands, and the joints in between."""
     ratio = leg_length(samples.character("dog")) / leg_length(samples.character("adult"))
     limbs = (("HindToe", "ToeTip"), ("Metatarsus", "Foot"), ("Shin", "Leg"), ("ForeToe", "Fingertips"),
              ("Metacarpus", "Hand"), ("Forearm", "ForeArm"))  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the papers' figures share: sample scenes, the measures of their captions, and drawing where it is asked for."""
+"""Shared parts of the papers: tables, experiments, sample scenes, measures and drawing."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 Cell = str | float | int | bool | None
 
-SMALLEST_SHOWN = 1e-3
-"""Figures of lesser size are not shown in full."""
+MIN_SHOWN = 1e-3
+"""Smaller figures are shown as `<0.001`."""
 
 UNMET = "are not met"
-"""What `Solution.result` says where something is not."""
+"""Part of `Solution.result` if constraints are not met."""
 
 Tell = Callable[[str], None]
-"""Told, as an experiment goes, what it is doing."""
+"""Called with the current step of an experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Figures with their heading."""
+    """A table with its title."""
 
     title: str
     head: tuple[str, ...]
@@ -55,7 +55,7 @@ class Table:
 
     @staticmethod
     def of_sentences(title: str, lines: Sequence[str]) -> Table:
-        """A table of sentences of the form `case: what came of it`."""
+        """A table of sentences of the form `case: result`."""
         parts = [line.partition(": ") for line in lines]
         rows = tuple((before, after) if after else ("", before) for before, _, after in parts)
         return Table(title=title, head=("case", "result"), rows=rows)
@@ -66,7 +66,7 @@ class Table:
         return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
     def text(self) -> str:
-        """The table in columns, under its title."""
+        """The table as text in columns, below its title."""
         lines = [self.head, *(tuple(map(shown, row)) for row in self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
         rows = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
@@ -78,20 +78,19 @@ class Table:
 
 
 def shown(cell: Cell) -> str:
-    """A cell in words."""
+    """A cell as text."""
     if cell is None:
         return "-"
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):
-        # Below a thousandth the figure says no more than that it is next to nothing.
-        return "0" if cell == 0.0 else f"{cell:.3g}" if abs(cell) >= SMALLEST_SHOWN else "<0.001"
+        return "0" if cell == 0.0 else f"{cell:.3g}" if abs(cell) >= MIN_SHOWN else "<0.001"
     return str(cell)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What came of an experiment."""
+    """The results of an experiment."""
 
     tables: tuple[Table, ...]
     pictures: tuple[Path, ...] = ()
@@ -106,7 +105,7 @@ class Experiment:
     name: str
     about: str
     run: Callable[[Path | None, Tell], Findings]
-    """Takes the folder for pictures, or None for none, and is told to report how far it is."""
+    """Takes the folder for pictures, or None for no pictures, and a function to report progress to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +115,12 @@ class Capture:
     name: str
     about: str
     files: tuple[str, ...]
-    """What it needs, by paths in the folder of real data."""
+    """Files that it needs, relative to the folder of real data."""
     run: Callable[[Path, Path | None, Tell], Findings]
-    """Takes the folder of real data, that for pictures or None for none, and is told to report how far it is."""
+    """Takes the folder of real data, the folder for pictures or None, and a function to report progress to."""
 
     def missing(self, data: Path) -> list[str]:
-        """The files that it needs and that are not in a folder."""
+        """The needed files that are not in a folder."""
         return [file for file in self.files if not (data / file).is_file()]
 
 
@@ -133,16 +132,16 @@ class Paper:
     title: str
     experiments: tuple[Experiment, ...]
     captures: tuple[Capture, ...] = ()
-    """Those on captured motion, for which files are needed that do not come with the program."""
+    """Experiments on captured motion; their files are not part of the program."""
 
 
 def figure(name: str, about: str, make: Callable[[Path | None], list[str]]) -> Experiment:
-    """An experiment that gives sentences and one picture.
+    """An experiment that returns sentences and draws one picture.
 
     Args:
-        name: What its picture is called.
+        name: The name of the experiment and of its picture.
         about: What it shows.
-        make: Takes the picture's path, or None to draw nothing; gives a sentence for each case.
+        make: Takes the picture's path, or None to draw nothing; returns a sentence for each case.
     """
 
     def run(folder: Path | None, tell: Tell) -> Findings:
@@ -150,7 +149,7 @@ def figure(name: str, about: str, make: Callable[[Path | None], list[str]]) -> E
         path = None if folder is None else folder / f"{name}.png"
         lines = make(path)
         table = Table.of_sentences(f"{name}: {about}", lines)
-        # What the paper shows to work has failed here where a solution says that something is not met.
+        # The paper shows that all these cases work, so an unmet constraint is a failure.
         worse = tuple(f"{name}: {line}" for line in lines if UNMET in line)
         return Findings(tables=(table,), pictures=() if path is None else (path,), worse=worse)
 
@@ -162,18 +161,18 @@ DOG = "animals/dog_walk_30fps.bvh"
 
 
 def cmu(name: str) -> str:
-    """Where a clip of the CMU database is in a folder of real data."""
+    """The path of a clip of the CMU database in the folder of real data."""
     return f"cmu_bvh/{name}.bvh"
 
 
 @lru_cache(maxsize=64)
 def clip(path: Path) -> Clip:
-    """A file, read once."""
+    """Read a file, once."""
     return read(path)
 
 
 def moving(path: Path) -> Motion:
-    """The motion of a file; an error where it holds a character only."""
+    """The motion of a file; an error if it has only a character."""
     motion = clip(path).motion
     if motion is None:
         raise FileError(str(path), None, "there is no motion in it")
@@ -181,19 +180,19 @@ def moving(path: Path) -> Motion:
 
 
 def capture(data: Path, name: str, *, rate: float | None = None) -> Motion:
-    """A clip of the CMU database without the T-pose that the conversion put before it.
+    """A clip of the CMU database without the T-pose that the conversion added as first frame.
 
     Args:
         data: The folder of real data.
         name: The clip's name, as in `02_01`.
-        rate: Frames a second; its own, 120, if not given.
+        rate: Frame rate; 120, the clip's own, if not given.
     """
     motion = moving(data / cmu(name))[1:]
     return motion if rate is None else motion.resampled(rate)
 
 
 DOTS = 84.0
-"""Dots an inch of the pictures."""
+"""Resolution of the pictures, dots per inch."""
 
 SMALL = 0.6
 """The size of the smaller figures of [Gleicher98], as a share of the original's."""
@@ -206,44 +205,44 @@ def scene(name: str) -> Scene:
 
 
 def spectrum(motion: Motion, source: Motion) -> str:
-    """Energy of the rotations above 4, 8 and 12 Hz, as ratios to the source's, in words."""
+    """Energy of the rotations above 4, 8 and 12 Hz relative to the source's, as text."""
     bands = (4.0, 8.0, 12.0)
     return " / ".join(f"{x:.2f}" for x in energy_above(motion, bands) / energy_above(source, bands))
 
 
-def worst(found: Solution, *kinds: str) -> float:
-    """Millimetres."""
-    return 1e3 * max(o.worst for o in found.outcomes if o.constraint.kind in kinds)
+def worst(solution: Solution, *kinds: str) -> float:
+    """The largest error of constraints of some kinds, millimetres."""
+    return 1e3 * max(o.worst for o in solution.outcomes if o.constraint.kind in kinds)
 
 
 def changed(motion: Motion, source: Motion) -> float:
-    """Degrees, root mean square over all joints and frames."""
+    """Root mean square difference of joint rotations over all joints and frames, degrees."""
     return float(np.degrees(np.sqrt((angle_between(motion.rotations, source.rotations) ** 2).mean())))
 
 
 def in_scene(given: Scene, motion: Motion, name: str, *, marks: bool = True) -> Scene:
-    """Another motion among the same things, with the planted places marked if they are the same ones."""
+    """A scene with another motion; contacts are marked if `marks`."""
     return replace(given, name=name, actors={name: motion}, contacts=given.contacts if marks else ())
 
 
 def carried(motion: Motion) -> tuple[Prop, ...]:
-    """The box where it stood until it is picked up, then between the hands that carry it."""
-    given = scene("pick_up")
-    grip = next(c for c in given.contacts if c.on == "box").frames(motion.fps, motion.num_frames)
-    box, middle = given.props[0], fk(motion).points(["LeftPalm", "RightPalm"]).mean(axis=1)
+    """The box: on the floor until it is picked up, then between the hands that carry it."""
+    pick_up = scene("pick_up")
+    grip = next(c for c in pick_up.contacts if c.on == "box").frames(motion.fps, motion.num_frames)
+    box, middle = pick_up.props[0], fk(motion).points(["LeftPalm", "RightPalm"]).mean(axis=1)
     positions = box.positions.copy()
     positions[grip] = (middle - middle[grip[0]])[grip, None] + box.positions[grip[0]]
     return (replace(box, positions=positions),)
 
 
 def drawn(things: Motion | Scene | Sequence[Motion | Scene], path: Path | None, **options: Any) -> None:
-    """Draw motions or scenes as `understudy.show.picture.draw` does; nothing where there is no path."""
+    """Draw motions or scenes by `understudy.show.picture.draw`; nothing without a path."""
     if path is not None:
         draw(things, path, **options)
 
 
 def plot(height: float) -> Figure:
-    """An empty figure for curves, of a height in inches."""
+    """An empty figure for curves; its height is in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -252,6 +251,6 @@ def plot(height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG; the old file stays until the new one is whole."""
+    """Write a figure as PNG. An existing file is replaced only when the new one is complete."""
     with open_to_write(path) as stream:
         figure.savefig(stream, format="png", dpi=DOTS, metadata={"Software": None})

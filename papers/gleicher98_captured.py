@@ -32,39 +32,39 @@ WALKS = ("02_01", "16_15")
 HANDS = ("LeftHand", "RightHand")
 
 BOXES = {"69_70": (3.05, 4.2, 5.8), "115_06": (0.82, 1.25, 1.75)}
-"""By clip, when the hands are at the box, and from when to when they carry it: there their distance is steady."""
+"""By clip: the seconds at which the hands are at the box, and the start and end of carrying it."""
 
 UPPER = ("Spine", "LowerBack", "Neck", "Head", "Shoulder", "Arm", "Hand", "Finger", "Thumb")
-"""What the names of the joints of an upper body have in them."""
+"""Parts of the names of joints of the upper body."""
 
-NEAR, LASTING = 0.4, 60
-"""Metres between wrists, and frames for which they are, that make a hold."""
+MAX_HOLD_METRES, MIN_HOLD_FRAMES = 0.4, 60
+"""Wrists that are nearer for longer form a hold."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Climb:
-    """The way up a ladder."""
+    """A climb up a ladder."""
 
     motion: Motion
     contacts: tuple[Contact, ...]
     """Hands and balls of the feet on the ladder, and feet on the floor."""
 
     def sliding(self) -> list[Constraint]:
-        """Hands anywhere up or down the rail, feet anywhere along the rung, but still while they hold."""
-        made: list[Constraint] = []
+        """Hands may be anywhere along the rail and feet anywhere along the rung, but do not move while they hold."""
+        constraints: list[Constraint] = []
         for contact in (c for c in self.contacts if c.on == "ladder"):
             assert contact.place is not None
             along = np.array([0.0, 0.3, 0.0]) if "Hand" in contact.point.name else np.array([0.3, 0.0, 0.0])
             spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
             first, last = contact.place - along, contact.place + along
-            made += [
+            constraints += [
                 OnLine(spot=spot, first=first, last=last, start=start, end=end),
                 SamePlace(spot=spot, start=start, end=end),
             ]
-        return made
+        return constraints
 
     def problem(self, size: float = 0.9) -> Problem:
-        """Four seconds at 30 frames a second by a figure of another size, for solvers to be compared on."""
+        """Four seconds at 30 fps by a figure of another size, to compare solvers on."""
         slow = self.motion[:480:4]
         held = [replace(c, end=min(c.end, slow.duration)) for c in self.contacts if c.start < slow.duration - 0.1]
         return plan([Assignment(motion=slow, target=slow.skeleton.scaled(size))], contacts=held).problem()
@@ -72,35 +72,35 @@ class Climb:
 
 @lru_cache(maxsize=2)
 def climb(data: Path) -> Climb:
-    """The way up the ladder of 13_33; what is on the ladder stays where it was.
+    """The climb of 13_33; contacts on the ladder keep their places.
 
-    On a rung it is the ball of the foot that is held: to hold the heel as well would ask for a foot of the same length.
+    On a rung only the ball of the foot is a contact: a contact of the heel would require a foot of the same length.
     """
     motion = capture(data, "13_33")[: 7 * 120]
-    found = []
+    contacts = []
     for contact in detect_contacts(motion):
         above = contact.on == "hold" or (contact.place is not None and contact.place[1] > 0.2)
         if not (above and "heel" in contact.point.name):
-            found.append(replace(contact, on="ladder") if above else contact)
-    return Climb(motion=motion, contacts=tuple(found))
+            contacts.append(replace(contact, on="ladder") if above else contact)
+    return Climb(motion=motion, contacts=tuple(contacts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Salsa:
-    """Two dancers, and how they hold each other."""
+    """Two dancers and their holds."""
 
     lead: Motion
     follow: Motion
     holds: tuple[Distance, ...]
 
     def laid_out(self, size: float, *, both: bool, held: bool = True, share: Array | None = None) -> Plan:
-        """The dance with a follower of another size; her partner's upper body adapts too, or he stays as he is.
+        """The dance with a follower of another size; her partner's upper body adapts too, or he keeps his motion.
 
         Args:
-            size: The follower's, as a share of her own.
+            size: The follower's new size relative to her own.
             both: Whether the leader adapts.
             held: Whether the holds are kept.
-            share: (F,) how much of the new size she has at each frame; all of it if not given.
+            share: (F,) share of the new size at each frame; 1 if not given.
         """
         plants = detect_contacts(self.follow, contact_points(self.follow))
         joints = tuple(name for name in self.lead.skeleton.names if any(part in name for part in UPPER))
@@ -116,70 +116,70 @@ class Salsa:
             contacts=tuple(replace(c, actor="follow") for c in plants),
         )
 
-    def broken(self, found: Solution) -> float:
-        """Metres that wrists leave their holds by, measured in the world."""
-        poses = {"lead": fk(found.motions[0]), "follow": fk(found.motions[1])}
-        off = 0.0
+    def broken(self, solution: Solution) -> float:
+        """The largest violation of a hold by the wrists, metres."""
+        poses = {"lead": fk(solution.motions[0]), "follow": fk(solution.motions[1])}
+        worst_gap = 0.0
         for hold in self.holds:
-            held = hold.frames(found.motions[0].times)
+            held = hold.frames(solution.motions[0].times)
             places = [poses[s.actor].points([s.point])[held, 0] for s in (hold.first, hold.second)]
             gap = np.linalg.norm(places[0] - places[1], axis=-1) - hold.length
-            off = max(off, float((gap if hold.bound == "at_most" else -gap).max()))
-        return off
+            worst_gap = max(worst_gap, float((gap if hold.bound == "at_most" else -gap).max()))
+        return worst_gap
 
     @property
     def shrinking(self) -> Array:
-        """(F,) a share that grows smoothly from nothing to one between 2.5 and 4 s."""
+        """(F,) a share that grows smoothly from 0 to 1 between 2.5 and 4 s."""
         share = np.clip((self.follow.times - 2.5) / 1.5, 0.0, 1.0)
         return np.asarray(share * share * (3.0 - 2.0 * share))
 
 
 @lru_cache(maxsize=2)
 def salsa(data: Path) -> Salsa:
-    """The dancers of 60_10 and 61_10 from 3.5 s on; wrists that stay near each other for half a second are a hold.
+    """The dancers of 60_10 and 61_10 from 3.5 s on; wrists that stay near each other for half a second form a hold.
 
-    The conversion lost the hands' bones, so that wrists of joined hands are 20 to 40 cm apart. While a hold lasts the
-    wrists keep between the least and the greatest distance that they have in the capture.
+    The conversion lost the hands' bones, so the wrists of joined hands are 20 to 40 cm apart. During a hold their
+    distance stays within its range in the capture.
     """
     lead, follow = (capture(data, name)[420:] for name in ("60_10", "61_10"))
     first, second = fk(lead), fk(follow)
     holds = []
-    for mine in HANDS:
+    for hand in HANDS:
         for other in HANDS:
-            gap = np.linalg.norm(first.points([mine]) - second.points([other]), axis=-1)[:, 0]
-            for start, end in runs(gap < NEAR, LASTING):
+            gap = np.linalg.norm(first.points([hand]) - second.points([other]), axis=-1)[:, 0]
+            for start, end in runs(gap < MAX_HOLD_METRES, MIN_HOLD_FRAMES):
                 inside = gap[start : end + 1]
                 for bound, length in (("at_most", inside.max()), ("at_least", inside.min())):
                     holds.append(
                         Distance(
-                            first=PointRef(point=mine, actor="lead"), second=PointRef(point=other, actor="follow"),
+                            first=PointRef(point=hand, actor="lead"), second=PointRef(point=other, actor="follow"),
                             length=float(length), bound=bound, start=start / lead.fps, end=end / lead.fps,
-                            name=f"{mine} and {other} {bound} from {start / lead.fps:.2f} s",
+                            name=f"{hand} and {other} {bound} from {start / lead.fps:.2f} s",
                         )
                     )  # fmt: skip
     return Salsa(lead=lead, follow=follow, holds=tuple(holds))
 
 
 def runs(mask: np.ndarray, shortest: int) -> list[tuple[int, int]]:
-    """First and last frames of the stretches of a mask that last."""
+    """First and last frame of each run of True in a mask that has the shortest length or more."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= shortest]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Box:
-    """Somebody picks up a box and carries it."""
+    """A motion that picks up a box and carries it."""
 
     motion: Motion
     frame: int
-    """At which both hands are at the box."""
+    """The frame at which both hands are at the box."""
     gap: Array
-    """(n,) metres between the wrists while they carry it."""
+    """(n,) distance of the wrists while they carry it, metres."""
     constraints: tuple[Constraint, ...]
-    """The hands where they picked it up, and its width between them while they carry it."""
+    """The hands' positions at the grasp, and their distance while they carry it."""
 
     def measure(self, motion: Motion) -> tuple[float, float]:
-        """Metres that hands are from the box when they take it, and that they leave its width by while they carry."""
+        """Largest distance of a hand from the box at the grasp, and largest width error while carried; metres."""
         reached, places = fk(motion).points(HANDS), fk(self.motion).points(HANDS)
         carried = self.constraints[-1]
         assert isinstance(carried, Distance)
@@ -196,13 +196,13 @@ def box(data: Path, name: str) -> Box:
     places, frame = fk(motion).points(HANDS), round(grasp * motion.fps)
     gap = np.linalg.norm(places[:, 0] - places[:, 1], axis=-1)[round(start * motion.fps) : round(end * motion.fps)]
     spots = [PointRef(point=hand) for hand in HANDS]
-    made: list[Constraint] = [
+    constraints: list[Constraint] = [
         Place(spot=spot, target=places[frame, i], instants=(grasp,), name=f"{HANDS[i]} at the box")
         for i, spot in enumerate(spots)
     ]
     width = float(np.median(gap))
-    made.append(Distance(first=spots[0], second=spots[1], length=width, start=start, end=end, name="carried"))
-    return Box(motion=motion, frame=frame, gap=gap, constraints=tuple(made))
+    constraints.append(Distance(first=spots[0], second=spots[1], length=width, start=start, end=end, name="carried"))
+    return Box(motion=motion, frame=frame, gap=gap, constraints=tuple(constraints))
 
 
 CAPTURED_CLIMBER = 0.85
@@ -213,12 +213,15 @@ ENERGY = "energy above 4/8/12 Hz"
 
 
 def findings(title: str, head: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> Findings:
-    """A table, and as worse what says of itself that constraints of ours are not met."""
-    made = tuple(rows)
+    """A table; rows of our method with unmet constraints count as worse than the paper."""
+    cells = tuple(rows)
     failed = tuple(
-        f"{row[0]}: {cell}" for row in made for cell in row if "ours" in row and isinstance(cell, str) and UNMET in cell
+        f"{row[0]}: {cell}"
+        for row in cells
+        for cell in row
+        if "ours" in row and isinstance(cell, str) and UNMET in cell
     )
-    return Findings(tables=(Table(title=title, head=head, rows=made),), worse=failed)
+    return Findings(tables=(Table(title=title, head=head, rows=cells),), worse=failed)
 
 
 def walks(data: Path, folder: Path | None, tell: Tell) -> Findings:
@@ -230,15 +233,15 @@ def walks(data: Path, folder: Path | None, tell: Tell) -> Findings:
         small = walk.skeleton.scaled(SMALL)
         rows.append((name, "copied", "-", 1e3 * slide(data, name), spectrum(naive(walk, small), walk), None))
         for method, solver in METHODS.items():
-            found = retarget(walk, small, options=Options(plants="fixed"), solver=solver)
-            off = worst(found, "place", "same_place")
-            rows.append((name, method, found.result, off, spectrum(found.motion, walk), found.seconds))
+            solution = retarget(walk, small, options=Options(plants="fixed"), solver=solver)
+            off = worst(solution, "place", "same_place")
+            rows.append((name, method, solution.result, off, spectrum(solution.motion, walk), solution.seconds))
     head = ("clip", "method", "result", "plants off (mm)", ENERGY, "seconds")
     return findings("Figures 2 and 3 on captures: walks at 60% in the original's footsteps", head, rows)
 
 
 def slide(data: Path, name: str) -> float:
-    """Metres that the worst planted point slides where a walk is copied to a figure 60% as large."""
+    """Largest slide of a planted point if a walk is copied to a figure 60% as large, metres."""
     walk = capture(data, name)
     pose, far = fk(naive(walk, walk.skeleton.scaled(SMALL))), 0.0
     for contact in detect_contacts(walk, contact_points(walk)):
@@ -250,19 +253,19 @@ def slide(data: Path, name: str) -> float:
 
 def captured_ladder(data: Path, folder: Path | None, tell: Tell) -> Findings:
     """Figure 4 and section 7.2: the ladder of 13_33 at 85%, on the original's holds and with holds that slide."""
-    given = climb(data)
-    target = given.motion.skeleton.scaled(CAPTURED_CLIMBER)
-    floor = [c for c in given.contacts if c.on == "floor"]
-    found: dict[tuple[str, str], Solution] = {}
+    climbing = climb(data)
+    target = climbing.motion.skeleton.scaled(CAPTURED_CLIMBER)
+    floor = [c for c in climbing.contacts if c.on == "floor"]
+    solutions: dict[tuple[str, str], Solution] = {}
     for method, solver in METHODS.items():
         tell(f"the ladder by {method}")
-        found["holds fixed", method] = retarget(given.motion, target, contacts=given.contacts, solver=solver)
+        solutions["holds fixed", method] = retarget(climbing.motion, target, contacts=climbing.contacts, solver=solver)
     tell("the ladder with holds that slide")
-    found["holds slide", "ours"] = retarget(given.motion, target, contacts=floor, constraints=given.sliding())
+    solutions["holds slide", "ours"] = retarget(climbing.motion, target, contacts=floor, constraints=climbing.sliding())
     rows = [
-        (*key, each.result, worst(each, "place", "same_place"), changed(each.motion, given.motion),
-         spectrum(each.motion, given.motion), each.seconds)
-        for key, each in found.items()
+        (*key, solution.result, worst(solution, "place", "same_place"), changed(solution.motion, climbing.motion),
+         spectrum(solution.motion, climbing.motion), solution.seconds)
+        for key, solution in solutions.items()
     ]  # fmt: skip
     head = ("holds", "method", "result", "holds off (mm)", "changed by (deg)", ENERGY, "seconds")
     return findings("Figure 4 and section 7.2 on captures: the ladder of 13_33 at 85%", head, rows)
@@ -270,21 +273,22 @@ def captured_ladder(data: Path, folder: Path | None, tell: Tell) -> Findings:
 
 def dance(data: Path, folder: Path | None, tell: Tell) -> Findings:
     """Figures 9 and 10: the salsa of 60_10 and 61_10, with a follower 80% as large or one who shrinks to 75%."""
-    given = salsa(data)
+    dancers = salsa(data)
     plans = {
-        "no holds": given.laid_out(0.8, both=False, held=False),
-        "only the follower adapted": given.laid_out(0.8, both=False),
-        "both adapted": given.laid_out(0.8, both=True),
-        "she shrinks, both adapted": given.laid_out(0.75, both=True, share=given.shrinking),
+        "no holds": dancers.laid_out(0.8, both=False, held=False),
+        "only the follower adapted": dancers.laid_out(0.8, both=False),
+        "both adapted": dancers.laid_out(0.8, both=True),
+        "she shrinks, both adapted": dancers.laid_out(0.75, both=True, share=dancers.shrinking),
     }
     rows: list[tuple[Cell, ...]] = []
     for name, laid_out in plans.items():
         tell(f"the dance: {name}")
-        found = laid_out.solve()
-        lead, follow = found.motions
+        solution = laid_out.solve()
+        lead, follow = solution.motions
         rows.append((
-            name, "ours", found.result, 1e3 * given.broken(found), worst(found, "same_place"),
-            changed(lead, given.lead), changed(follow, given.follow), spectrum(follow, given.follow), found.seconds,
+            name, "ours", solution.result, 1e3 * dancers.broken(solution), worst(solution, "same_place"),
+            changed(lead, dancers.lead), changed(follow, dancers.follow), spectrum(follow, dancers.follow),
+            solution.seconds,
         ))  # fmt: skip
     head = ("case", "method", "result", "out of holds (mm)", "plants off (mm)", "leader changed (deg)",
             "follower changed (deg)", f"her {ENERGY}", "seconds")  # fmt: skip
@@ -295,16 +299,16 @@ def boxes(data: Path, folder: Path | None, tell: Tell) -> Findings:
     """Section 1.1 and figure 1: the boxes of 69_70 and 115_06, by figures of 80% and 120%."""
     rows: list[tuple[Cell, ...]] = []
     for name in BOXES:
-        given = box(data, name)
+        carrying = box(data, name)
         for size in (0.8, 1.2):
             tell(f"the box of {name} at {size:g}")
-            target = given.motion.skeleton.scaled(size)
-            without = retarget(given.motion, target)
-            found = retarget(given.motion, target, constraints=given.constraints)
-            before, after = given.measure(without.motion)[0], given.measure(found.motion)
+            target = carrying.motion.skeleton.scaled(size)
+            without = retarget(carrying.motion, target)
+            solution = retarget(carrying.motion, target, constraints=carrying.constraints)
+            before, after = carrying.measure(without.motion)[0], carrying.measure(solution.motion)
             rows.append((
-                name, f"{100 * size:.0f}%", "ours", found.result, 1e3 * before, 1e3 * after[0], 1e3 * after[1],
-                spectrum(found.motion, given.motion), found.seconds,
+                name, f"{100 * size:.0f}%", "ours", solution.result, 1e3 * before, 1e3 * after[0], 1e3 * after[1],
+                spectrum(solution.motion, carrying.motion), solution.seconds,
             ))  # fmt: skip
     head = ("clip", "size", "method", "result", "hands off without (mm)", "hands off (mm)", "width off (mm)", ENERGY,
             "seconds")  # fmt: skip

@@ -1,4 +1,4 @@
-"""The solvers of [Gleicher98, sec. 6 and 7.2] and ours on one problem: time, what is left, and how alike they end."""
+"""The figures of [Gleicher98], and its solvers compared with ours: time, error and difference of results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from understudy.solve.solvers.sqp import Sqp
 
 
 def fixed_walk(name: str, solver: Solver | None = None, factor: float = SMALL) -> Solution:
-    """A sample walk by a figure of another size in the original's footsteps."""
+    """Retarget a sample walk to a figure of another size in the original's footsteps."""
     given = scene(name)
     options = Options(plants="fixed")
     target = given.motion.skeleton.scaled(factor)
@@ -58,7 +58,7 @@ def fixed_walk(name: str, solver: Solver | None = None, factor: float = SMALL) -
 
 
 def fig02(path: Path | None) -> list[str]:
-    """What copying gives: a plane walk and the same angles on a smaller figure."""
+    """The result of copying: a planar walk and the same angles on a smaller figure."""
     given = scene("walk2d")
     copied = naive(given.motion, given.motion.skeleton.scaled(SMALL))
     pose, slides, heights = fk(copied), [], []
@@ -81,11 +81,11 @@ def fig03(path: Path | None) -> list[str]:
     given = scene("walk2d")
     lines, rows = [], []
     for name, solver in {"inverse kinematics": Ik(), "ours": None}.items():
-        found = fixed_walk("walk2d", solver)
-        held = worst(found, "place", "same_place")
-        energy = spectrum(found.motion, given.motion)
+        solution = fixed_walk("walk2d", solver)
+        held = worst(solution, "place", "same_place")
+        energy = spectrum(solution.motion, given.motion)
         lines.append(f"{name}: plants within {held:.3f} mm, energy above 4/8/12 Hz {energy} of the original's")
-        rows.append(in_scene(given, found.motion, name))
+        rows.append(in_scene(given, solution.motion, name))
     strike = round(2.2 * given.motion.fps)
     drawn(
         rows, path, labels=["inverse kinematics, frame by frame", "ours"], style="filmstrip", views="side", count=10,
@@ -100,12 +100,14 @@ def fig06(path: Path | None) -> list[str]:
     lines, rows = [], []
     for plants in ("fixed", "free"):
         options = Options(plants=plants)
-        found = morph(given.motion, given.motion.skeleton.scaled(SMALL), contacts=given.contacts, options=options)
-        way = (found.motion.root[-1] - found.motion.root[0])[2] / (given.motion.root[-1] - given.motion.root[0])[2]
-        held = worst(found, "place", "same_place")
-        energy = spectrum(found.motion, given.motion)
-        lines.append(f"{plants}: plants within {held:.3f} mm, {100 * way:.0f}% of the way, energy {energy}")
-        rows.append(in_scene(given, found.motion, plants, marks=plants == "fixed"))
+        solution = morph(given.motion, given.motion.skeleton.scaled(SMALL), contacts=given.contacts, options=options)
+        distance = (solution.motion.root[-1] - solution.motion.root[0])[2] / (
+            given.motion.root[-1] - given.motion.root[0]
+        )[2]
+        held = worst(solution, "place", "same_place")
+        energy = spectrum(solution.motion, given.motion)
+        lines.append(f"{plants}: plants within {held:.3f} mm, {100 * distance:.0f}% of the way, energy {energy}")
+        rows.append(in_scene(given, solution.motion, plants, marks=plants == "fixed"))
     drawn(
         rows, path, labels=["footplants fixed", "footplants free"], style="overlay", views="side", count=16,
         dots_per_inch=DOTS,
@@ -122,13 +124,13 @@ def fig07(path: Path | None) -> list[str]:
     lines = []
     for frames in (2, 4, 8):
         level = Level(spacing=frames / 30.0, rate=30.0, stiffness=1e5, steps=8)
-        found = laid_out.solve(Spacetime(levels=(level,)))
-        traces[f"keys every {frames} frames"] = found.motion
-        aside = np.ptp(fk(found.motion).points(["LeftToeTip"])[:, 0, 0])
+        solution = laid_out.solve(Spacetime(levels=(level,)))
+        traces[f"keys every {frames} frames"] = solution.motion
+        aside = np.ptp(fk(solution.motion).points(["LeftToeTip"])[:, 0, 0])
         lines.append(
             f"keys every {frames}: trace {1e3 * aside:.0f} mm wide, plants within "
-            f"{worst(found, 'place', 'same_place'):.1f} mm, energy above 4/8/12 Hz "
-            f"{spectrum(found.motion, given.motion)}"
+            f"{worst(solution, 'place', 'same_place'):.1f} mm, energy above 4/8/12 Hz "
+            f"{spectrum(solution.motion, given.motion)}"
         )
     ours = laid_out.solve()
     aside = np.ptp(fk(ours.motion).points(["LeftToeTip"])[:, 0, 0])
@@ -142,7 +144,7 @@ def fig07(path: Path | None) -> list[str]:
 
 
 def plot_traces(motions: dict[str, Motion], path: Path) -> None:
-    """Draw the ways of the toes of some walks, seen from above."""
+    """Plot the paths of the toes of some walks, from above."""
     figure = plot(2.6)
     axes = figure.subplots()
     colours = ("purple", "tab:green", "tab:blue", "goldenrod")
@@ -158,20 +160,20 @@ def plot_traces(motions: dict[str, Motion], path: Path) -> None:
 def fig08(path: Path | None) -> list[str]:
     """Short legs in long footsteps."""
     given = scene("walk")
-    own = given.motion.skeleton
-    legs = own.scaled(np.where([any(k in n for k in ("Leg", "Foot", "Toe")) for n in own.names], SMALL, 1.0))
-    found = retarget(given.motion, legs, contacts=given.contacts, options=Options(plants="fixed"))
+    skeleton = given.motion.skeleton
+    legs = skeleton.scaled(np.where([any(k in n for k in ("Leg", "Foot", "Toe")) for n in skeleton.names], SMALL, 1.0))
+    solution = retarget(given.motion, legs, contacts=given.contacts, options=Options(plants="fixed"))
     opens = []
-    for motion in (given.motion, found.motion):
+    for motion in (given.motion, solution.motion):
         pose = fk(motion)
-        ways = pose.points(["LeftFoot", "RightFoot"]) - pose.points(["LeftUpLeg", "RightUpLeg"])
-        ways /= np.linalg.norm(ways, axis=-1, keepdims=True)
-        opens.append(np.degrees(np.arccos(np.einsum("fi,fi->f", ways[:, 0], ways[:, 1])).max()))
+        directions = pose.points(["LeftFoot", "RightFoot"]) - pose.points(["LeftUpLeg", "RightUpLeg"])
+        directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+        opens.append(np.degrees(np.arccos(np.einsum("fi,fi->f", directions[:, 0], directions[:, 1])).max()))
     drawn(
-        [given, in_scene(given, found.motion, "short legs")], path, labels=["original", "legs 60% as long"],
+        [given, in_scene(given, solution.motion, "short legs")], path, labels=["original", "legs 60% as long"],
         style="filmstrip", views="side", count=8, frames=slice(15, 75), dots_per_inch=DOTS,
     )  # fmt: skip
-    return [f"{found.result}; legs open to {opens[1]:.0f} degrees, the original's to {opens[0]:.0f}"]
+    return [f"{solution.result}; legs open to {opens[1]:.0f} degrees, the original's to {opens[0]:.0f}"]
 
 
 CLIMBER, PARTNER = 0.85, 0.85
@@ -185,13 +187,15 @@ ARMS = tuple(f"{side}{part}" for side in ("Left", "Right") for part in ("Shoulde
 def fig01(path: Path | None) -> list[str]:
     """Differently sized figures pick up the same box."""
     given, lines, rows = scene("pick_up"), [], [scene("pick_up")]
-    own = given.motion.skeleton
+    skeleton = given.motion.skeleton
     short = {"Leg": 0.55, "Foot": 0.55, "Toe": 0.55, "Arm": 0.55, "Hand": 0.55, "Spine": 1.5, "LowerBack": 1.5}
-    odd = own.scaled(np.array([next((f for k, f in short.items() if k in n), 1.0) for n in own.names]))
-    for name, target in {"60% as large": own.scaled(SMALL), "short limbs, long body": odd}.items():
-        found = retarget(given.motion, target, contacts=given.contacts)
-        lines.append(f"{name}: {found.result}; energy above 4/8/12 Hz {spectrum(found.motion, given.motion)}")
-        rows.append(replace(given, name=name, actors={name: found.motion}, contacts=(), props=carried(found.motion)))
+    odd = skeleton.scaled(np.array([next((f for k, f in short.items() if k in n), 1.0) for n in skeleton.names]))
+    for name, target in {"60% as large": skeleton.scaled(SMALL), "short limbs, long body": odd}.items():
+        solution = retarget(given.motion, target, contacts=given.contacts)
+        lines.append(f"{name}: {solution.result}; energy above 4/8/12 Hz {spectrum(solution.motion, given.motion)}")
+        rows.append(
+            replace(given, name=name, actors={name: solution.motion}, contacts=(), props=carried(solution.motion))
+        )
     labels = ["original", "60% as large", "short limbs, long body"]
     drawn(
         rows, path, labels=labels, style="filmstrip", views="side", count=7, frames=slice(60, 150), dots_per_inch=DOTS
@@ -206,10 +210,10 @@ def fig04(path: Path | None) -> list[str]:
     lines, rows = [], [given]
     solvers = {"B inverse kinematics": Ik(), "C low-pass filtered": IkLowpass(), "D ours": None}
     for name, solver in solvers.items():
-        found = retarget(given.motion, target, contacts=given.contacts, solver=solver)
-        energy = spectrum(found.motion, given.motion)
-        lines.append(f"{name}: holds within {worst(found, 'place'):.3f} mm, energy above 4/8/12 Hz {energy}")
-        rows.append(in_scene(given, found.motion, name))
+        solution = retarget(given.motion, target, contacts=given.contacts, solver=solver)
+        energy = spectrum(solution.motion, given.motion)
+        lines.append(f"{name}: holds within {worst(solution, 'place'):.3f} mm, energy above 4/8/12 Hz {energy}")
+        rows.append(in_scene(given, solution.motion, name))
     grasp = round(2.79 * given.motion.fps)
     drawn(
         rows, path, labels=["A original", *solvers], style="filmstrip", views="side", count=10,
@@ -219,9 +223,9 @@ def fig04(path: Path | None) -> list[str]:
 
 
 def sliding(given: Scene) -> list[Constraint]:
-    """Feet anywhere along their rung, hands anywhere along the rail, but still while they hold."""
+    """Feet may be anywhere along their rung and hands anywhere along the rail, but do not move while they hold."""
     half = 0.5 * given.props[0].sizes[0, 0]
-    made: list[Constraint] = []
+    constraints: list[Constraint] = []
     for contact in (c for c in given.contacts if c.on == "ladder"):
         assert contact.place is not None
         spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
@@ -229,9 +233,9 @@ def sliding(given: Scene) -> list[Constraint]:
         aside, up = np.array([half, 0.0, 0.0]), np.array([0.0, 0.4, 0.0])
         middle = contact.place if hand else contact.place * [0.0, 1.0, 1.0]
         along = up if hand else aside
-        made.append(OnLine(spot=spot, first=middle - along, last=middle + along, start=start, end=end))
-        made.append(SamePlace(spot=spot, start=start, end=end))
-    return made
+        constraints.append(OnLine(spot=spot, first=middle - along, last=middle + along, start=start, end=end))
+        constraints.append(SamePlace(spot=spot, start=start, end=end))
+    return constraints
 
 
 def ladder(path: Path | None) -> list[str]:
@@ -239,21 +243,23 @@ def ladder(path: Path | None) -> list[str]:
     given = scene("ladder")
     target = given.motion.skeleton.scaled(CLIMBER)
     floor = [c for c in given.contacts if c.on == "floor"]
-    found = {
+    solutions = {
         "holds fixed": retarget(given.motion, target, contacts=given.contacts),
         "holds slide": retarget(given.motion, target, contacts=floor, constraints=sliding(given)),
     }
-    rows = [given, *(in_scene(given, each.motion, name, marks=False) for name, each in found.items())]
-    drawn(rows, path, labels=["original", *found], style="filmstrip", views="side", count=9, dots_per_inch=0.8 * DOTS)
+    rows = [given, *(in_scene(given, solution.motion, name, marks=False) for name, solution in solutions.items())]
+    drawn(
+        rows, path, labels=["original", *solutions], style="filmstrip", views="side", count=9, dots_per_inch=0.8 * DOTS
+    )
     return [
-        f"{name}: {each.result}; changed by {changed(each.motion, given.motion):.1f} degrees, "
-        f"energy above 4/8/12 Hz {spectrum(each.motion, given.motion)}"
-        for name, each in found.items()
+        f"{name}: {solution.result}; changed by {changed(solution.motion, given.motion):.1f} degrees, "
+        f"energy above 4/8/12 Hz {spectrum(solution.motion, given.motion)}"
+        for name, solution in solutions.items()
     ]
 
 
 def dance_plan(given: Scene, *, both: bool, size: float, share: Array | None = None) -> Plan:
-    """A dance whose follower is of another size; her partner adapts too, or stays as he is."""
+    """A dance whose follower has another size; her partner adapts too, or keeps his motion."""
     lead, follow = given.actors["lead"], given.actors["follow"]
     joints = (*UPPER, *ARMS) if both else None
     leader = Assignment(motion=lead, target=lead.skeleton, name="lead", moves=both, joints=joints, root_moves=False)
@@ -261,27 +267,27 @@ def dance_plan(given: Scene, *, both: bool, size: float, share: Array | None = N
     return plan([leader, follower], contacts=given.contacts)
 
 
-def pair(found: Solution, name: str) -> Scene:
+def pair(solution: Solution, name: str) -> Scene:
     """Two dancers as a scene."""
-    return Scene(name=name, actors=dict(zip(("lead", "follow"), found.motions, strict=True)), contacts=())
+    return Scene(name=name, actors=dict(zip(("lead", "follow"), solution.motions, strict=True)), contacts=())
 
 
 def fig09(path: Path | None) -> list[str]:
     """A dance for two, one or both adapted."""
     given = scene("dance")
     names = {"only the follower adapted": False, "both adapted": True}
-    found = {name: dance_plan(given, both=both, size=PARTNER).solve() for name, both in names.items()}
-    rows = [given, *(pair(each, name) for name, each in found.items())]
+    solutions = {name: dance_plan(given, both=both, size=PARTNER).solve() for name, both in names.items()}
+    rows = [given, *(pair(solution, name) for name, solution in solutions.items())]
     drawn(
-        rows, path, labels=["original", *found], style="filmstrip", views="side", count=7, frames=slice(60, 150),
+        rows, path, labels=["original", *solutions], style="filmstrip", views="side", count=7, frames=slice(60, 150),
         dots_per_inch=DOTS,
     )  # fmt: skip
     before = (given.actors["lead"], given.actors["follow"])
     return [
-        f"{name}: hands within {worst(each, 'attach'):.3f} mm, changed by "
-        + " and ".join(f"{changed(m, b):.1f}" for m, b in zip(each.motions, before, strict=True))
+        f"{name}: hands within {worst(solution, 'attach'):.3f} mm, changed by "
+        + " and ".join(f"{changed(m, b):.1f}" for m, b in zip(solution.motions, before, strict=True))
         + " degrees (leader, follower)"
-        for name, each in found.items()
+        for name, solution in solutions.items()
     ]
 
 
@@ -289,12 +295,12 @@ def fig10(path: Path | None) -> list[str]:
     """The follower shrinks during her spin."""
     given = scene("dance")
     share = np.clip((given.motion.times - 2.6) / 2.0, 0.0, 1.0)
-    found = dance_plan(given, both=True, size=0.75, share=share * share * (3.0 - 2.0 * share)).solve()
+    solution = dance_plan(given, both=True, size=0.75, share=share * share * (3.0 - 2.0 * share)).solve()
     drawn(
-        [given, pair(found, "shrinks")], path, labels=["original", "she shrinks to 75% while she spins"],
+        [given, pair(solution, "shrinks")], path, labels=["original", "she shrinks to 75% while she spins"],
         style="filmstrip", views="side", count=9, frames=slice(60, 156), dots_per_inch=DOTS,
     )  # fmt: skip
-    return [f"{found.result}; hands within {worst(found, 'attach'):.3f} mm"]
+    return [f"{solution.result}; hands within {worst(solution, 'attach'):.3f} mm"]
 
 
 GAITS = {"walk": slice(28, 61), "skip": slice(63, 105), "run": slice(40, 62)}
@@ -302,7 +308,7 @@ GAITS = {"walk": slice(28, 61), "skip": slice(63, 105), "run": slice(40, 62)}
 
 
 def outlined(motion: Motion) -> Motion:
-    """The can with points all round its rims, so that its outline is a cylinder's."""
+    """The can with points around its rims, so that its outline is a cylinder's."""
     around = np.linspace(0.0, 2.0 * np.pi, 32, endpoint=False)
     rims = [
         Point(
@@ -315,55 +321,54 @@ def outlined(motion: Motion) -> Motion:
     return replace(motion, skeleton=replace(motion.skeleton, ends=tuple(rims)))
 
 
-def said(name: str, found: Driven, seconds: float) -> str:
-    """A gait's figures in a line."""
-    pose = fk(found.motion)
+def describe(name: str, driven: Driven, seconds: float) -> str:
+    """A line that summarises a gait's result."""
+    pose = fk(driven.motion)
     across = pose.directions("Can", np.array([1.0, 0.0, 0.0]))
-    down = np.zeros(found.motion.num_frames, bool)
-    for contact in found.contacts:
-        down[contact.frames(found.motion.fps, found.motion.num_frames)] = True
-    went, path = (np.linalg.norm(m.root[-1] - m.root[0]) for m in (found.motion, found.intermediate))
+    down = np.zeros(driven.motion.num_frames, bool)
+    for contact in driven.contacts:
+        down[contact.frames(driven.motion.fps, driven.motion.num_frames)] = True
+    went, path = (np.linalg.norm(m.root[-1] - m.root[0]) for m in (driven.motion, driven.intermediate))
     tips = np.degrees(np.abs(np.arcsin(across[:, 1])).max())
     return (
-        f"{name}: {found.solution.result}; planted points within {worst(found.solution, 'same_place'):.3f} mm, no end "
-        f"deeper than {-1e3 * min(pose.ends()[..., 1].min(), 0.0):.1f} mm; tips by {tips:.0f} degrees; goes "
+        f"{name}: {driven.solution.result}; planted points within {worst(driven.solution, 'same_place'):.3f} mm, no "
+        f"end deeper than {-1e3 * min(pose.ends()[..., 1].min(), 0.0):.1f} mm; tips by {tips:.0f} degrees; goes "
         f"{went / path:.2f} times as far as the human of its proportions; in the air for {100 * np.mean(~down):.0f}% "
-        f"of the time; {seconds:.1f} s of work for {found.motion.duration:.0f} s of motion"
+        f"of the time; {seconds:.1f} s of work for {driven.motion.duration:.0f} s of motion"
     )
 
 
 def fig11(gait: str) -> Callable[[Path | None], list[str]]:
-    """What draws the can in one of its gaits, transparently around the human that drives it, and says its figures."""
+    """A function that draws the can in one of its gaits, together with the human that drives it."""
 
     def make(path: Path | None) -> list[str]:
         given = scene(gait)
         began = time.perf_counter()
-        found = drive(given.motion, samples.character("can"), contacts=given.contacts)
+        driven = drive(given.motion, samples.character("can"), contacts=given.contacts)
         seconds = time.perf_counter() - began
         drawn(
-            [replace(found.intermediate, name="the human of its proportions"), outlined(found.motion)], path,
+            [replace(driven.intermediate, name="the human of its proportions"), outlined(driven.motion)], path,
             style="filmstrip", views=("side", "front"), count=9, frames=GAITS[gait], together=True,
-            contacts=found.contacts, title=f"The can {gait}s", dots_per_inch=DOTS,
+            contacts=driven.contacts, title=f"The can {gait}s", dots_per_inch=DOTS,
         )  # fmt: skip
-        return [said(gait, found, seconds)]
+        return [describe(gait, driven, seconds)]
 
     return make
 
 
-INCH = 25.4
-"""Millimetres."""
+INCH_MM = 25.4
 
-Said = dict[str, tuple[float | None, float | None]]
-"""By solver, a paper's seconds and worst error (mm); None where it gives none."""
+Published = dict[str, tuple[float | None, float | None]]
+"""The paper's seconds and worst error (mm) by solver; None if it gives none."""
 
-LADDER: Said = {"lmult": (4.0, 0.5 * INCH), "least_squares": (7.0, 0.25 * INCH)}
+LADDER: Published = {"lmult": (4.0, 0.5 * INCH_MM), "least_squares": (7.0, 0.25 * INCH_MM)}
 """On its ladder with keys every fourth frame; LMULT's error was above this [Gleicher98, sec. 7.2]."""
 
-DANCE: Said = {"lmult": (60.0, 0.125 * INCH), "least_squares": (14.0, None)}
+DANCE: Published = {"lmult": (60.0, 0.125 * INCH_MM), "least_squares": (14.0, None)}
 """On its dance with both adapted; LMULT took slightly longer than this [Gleicher98, sec. 7.3]."""
 
 HELD = ("place", "same_place", "attach")
-"""Constraints whose errors are lengths that the paper tells."""
+"""Kinds of constraints whose errors the paper reports as lengths."""
 
 
 def ladder_problem() -> Problem:
@@ -379,21 +384,21 @@ def dance_problem() -> Problem:
 
 
 def compare_solvers(problem: Problem, tell: Tell) -> dict[str, Solution]:
-    """A problem by each of the paper's three solvers and ours, keys every fourth frame."""
+    """Solve a problem by each of the paper's three solvers and ours, with keys every fourth frame."""
     solvers: tuple[Solver, ...] = (Sqp(), Lmult(), LeastSquares(), Spacetime())
-    found = {}
+    solutions = {}
     for solver in solvers:
         tell(f"by {solver.name}")
-        found[solver.name] = solver.solve(problem)
-    return found
+        solutions[solver.name] = solver.solve(problem)
+    return solutions
 
 
-def solver_table(found: dict[str, Solution], said: Said, title: str) -> Table:
-    """Time and worst error of each solver, beside the paper's."""
-    first = found["sqp"]
+def solver_table(solutions: dict[str, Solution], published: Published, title: str) -> Table:
+    """Time and worst error of each solver, with the paper's."""
+    first = solutions["sqp"]
     rows = []
-    for name, solution in found.items():
-        seconds, off = said.get(name, (None, None))
+    for name, solution in solutions.items():
+        seconds, off = published.get(name, (None, None))
         limits, floor = (
             max((o.worst for o in solution.outcomes if o.constraint.kind == kind), default=0.0)
             for kind in ("joint_range", "region")
@@ -408,16 +413,18 @@ def solver_table(found: dict[str, Solution], said: Said, title: str) -> Table:
     return Table(title=title, head=head, rows=tuple(rows))
 
 
-def worse_than_the_paper(found: dict[str, Solution], said: Said) -> tuple[str, ...]:
-    """Where the paper's own solver was nearer, a sentence each; its times are those of another machine."""
+def worse_than_the_paper(solutions: dict[str, Solution], published: Published) -> tuple[str, ...]:
+    """Where the paper's solver had a smaller error, a sentence each; times are of another machine and not compared."""
     return tuple(
-        f"{name}: off by {worst(found[name], *HELD):.3g} mm, the paper's by {off:.3g}"
-        for name, (_, off) in said.items()
-        if off is not None and worst(found[name], *HELD) > off
+        f"{name}: off by {worst(solutions[name], *HELD):.3g} mm, the paper's by {off:.3g}"
+        for name, (_, off) in published.items()
+        if off is not None and worst(solutions[name], *HELD) > off
     )
 
 
-def run_solvers(problem: Problem, said: Said, title: str, tell: Tell) -> Findings:
-    """Compare the solvers on a problem, beside what the paper says of its own."""
-    found = compare_solvers(problem, tell)
-    return Findings(tables=(solver_table(found, said, title),), worse=worse_than_the_paper(found, said))
+def run_solvers(problem: Problem, published: Published, title: str, tell: Tell) -> Findings:
+    """Compare the solvers on a problem with the paper's results."""
+    solutions = compare_solvers(problem, tell)
+    return Findings(
+        tables=(solver_table(solutions, published, title),), worse=worse_than_the_paper(solutions, published)
+    )

@@ -37,10 +37,10 @@ from understudy.transition import transition
 from understudy.transition.meta_skeleton import meta_skeleton
 
 MARCH = slice(120, 560)
-"""Frames of 138_01, at 120 a second, of steady marching."""
+"""Frames of 138_01, at 120 fps, of steady marching."""
 
 WALKED = 135
-"""Frames of the dog's clip, at 30 a second, before it breaks into a run."""
+"""Frames of the dog's clip, at 30 fps, before it starts to run."""
 
 WALKS = ("02_01", "16_15")
 
@@ -50,11 +50,11 @@ NAMED = (("b_Hips", "Hips"), ("b_Spine b_Spine1 b_Spine2 b_Spine3", "LowerBack S
 LIMBS = (("b_{}LegUpper", "{}UpLeg"), ("b_{0}Leg b_{0}Leg1", "{}Leg"), ("b_{}Ankle", "{}Foot"),
          ("b_{}Toe", "{}ToeBase"), ("b_{}Clav", "{}Shoulder"), ("b_{}Arm", "{}Arm"), ("b_{}ForeArm", "{}ForeArm"),
          ("b_{}Hand", "{}Hand"))  # fmt: skip
-"""Bones of the dog and of the human that belong together, as a user would write it; of both sides."""
+"""Corresponding bones of the dog and the human, as a user would write them; for both sides."""
 
 
 def dog_and_human(data: Path) -> tuple[Motion, Motion, Correspondence]:
-    """The dog's walk, the march, both at about 30 frames a second, and the map from one to the other."""
+    """The dog's walk and the march, both at about 30 fps, and the correspondence between them."""
     dog, march = moving(data / DOG), capture(data, "138_01")
     named = [*NAMED, *((a.format(side), b.format(side)) for side in ("Left", "Right") for a, b in LIMBS)]
     pairs = tuple(Pair(source=tuple(a.split()), target=tuple(b.split())) for a, b in named)
@@ -63,21 +63,21 @@ def dog_and_human(data: Path) -> tuple[Motion, Motion, Correspondence]:
 
 
 def swing(motion: Motion, first: str, last: str) -> Array:
-    """(F,) radians that a limb is swung forward of straight down."""
+    """(F,) swing angle of a limb, radians: 0 is straight down, forward is positive."""
     line = fk(motion).points([last])[:, 0] - fk(motion).points([first])[:, 0]
     return np.asarray(np.unwrap(np.arctan2(np.sum(line * facing(motion), axis=1), -line[:, 1])))
 
 
 def in_step(source: Motion, result: Motion) -> float:
-    """How well the legs swing with the source's: the lesser of the two sides' correlations."""
-    found = []
+    """Correlation of the legs' swing with the source's: the lower of both sides."""
+    correlations = []
     for side in ("Left", "Right"):
         paths = []
         for motion in (source, result):
             ends = ("b_{}LegUpper", "b_{}Ankle") if "b_Hips" in motion.skeleton.index else ("{}UpLeg", "{}Foot")
             paths.append(swing(motion, *(end.format(side) for end in ends)))
-        found.append(float(np.corrcoef(paths[0], paths[1])[0, 1]))
-    return min(found)
+        correlations.append(float(np.corrcoef(paths[0], paths[1])[0, 1]))
+    return min(correlations)
 
 
 def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
@@ -85,17 +85,19 @@ def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
     dog, march, whole = dog_and_human(data)
     rows: list[tuple[Cell, ...]] = []
     pictures: list[Path] = []
-    for name, source, target, given in (
+    for name, source, target, correspondence in (
         ("a dog's walk on a man", dog, march, whole),
         ("a man's march on a dog", march, dog, whole.reversed()),
     ):
         strips = [source]
         for mode in ("stance", "direction"):
             tell(f"{name}, by {mode}")
-            found = retarget(source, target.skeleton, correspondence=given, target_motion=target, align=mode)
-            held = max((o.worst for o in found.outcomes if o.constraint.kind == "same_place"), default=0.0)
-            rows.append((name, mode, found.result, 1e3 * held, in_step(source, found.motion), found.seconds))
-            strips.append(found.motion)
+            solution = retarget(
+                source, target.skeleton, correspondence=correspondence, target_motion=target, align=mode
+            )
+            held = max((o.worst for o in solution.outcomes if o.constraint.kind == "same_place"), default=0.0)
+            rows.append((name, mode, solution.result, 1e3 * held, in_step(source, solution.motion), solution.seconds))
+            strips.append(solution.motion)
         if folder is not None:
             pictures.append(folder / f"hsieh08_captured_{'dog' if source is dog else 'march'}.png")
             labels = ["source", f"{name}, by stance", f"{name}, by direction"]
@@ -110,18 +112,18 @@ def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
 
 
 def turned(data: Path, folder: Path | None, tell: Tell) -> Findings:
-    """Figure 9: captured walks of men go over into the dog's and back, with maps that are suggested."""
+    """Figure 9: transitions between captured walks of men and the dog's, with suggested correspondences."""
     dog = moving(data / DOG)
     rows: list[tuple[Cell, ...]] = []
     for name in WALKS:
         human = capture(data, name)
-        for words, first, second in ((f"{name} into a dog", human, dog), (f"a dog into {name}", dog, human)):
-            tell(words)
-            found = transition(first, second)
-            frames = found.end - found.start
+        for label, first, second in ((f"{name} into a dog", human, dog), (f"a dog into {name}", dog, human)):
+            tell(label)
+            result = transition(first, second)
+            frames = result.end - result.start
             rows.append((
-                words, frames, frames / first.fps, 1e3 * found.contact_error, 1e3 * found.relapse,
-                found.steps.over(found.allowed),
+                label, frames, frames / first.fps, 1e3 * result.contact_error, 1e3 * result.relapse,
+                result.steps.over(result.allowed),
             ))  # fmt: skip
     head = ("case", "frames blended", "seconds blended", "contacts off (mm)", "bones go back (mm)",
             "fastest step, of what is allowed")  # fmt: skip
@@ -137,8 +139,8 @@ CAPTURES = (
 TRUNK = ("Hips", "LowerBack", "Spine", "Spine1")
 
 
-def said(name: str, solution: Solution) -> str:
-    """A result's figures in a line."""
+def describe(name: str, solution: Solution) -> str:
+    """A line that summarises a result."""
     worst = max((o.worst for o in solution.outcomes if o.constraint.kind == "same_place"), default=0.0)
     return f"{name}: {solution.result}; planted points within {1e3 * worst:.3f} mm"
 
@@ -146,8 +148,8 @@ def said(name: str, solution: Solution) -> str:
 def make_fig06(path: Path | None) -> list[str]:
     """A meta-skeleton of a dog and a human."""
     walk, dog = samples.motion("walk").motion, samples.motion("dog_walk").motion
-    found = suggest(walk.skeleton, dog.skeleton)
-    meta = meta_skeleton(found, align(found))
+    correspondence = suggest(walk.skeleton, dog.skeleton)
+    meta = meta_skeleton(correspondence, align(correspondence))
     bodies = [meta.from_source(walk[:1]), meta.from_target(dog[:1])]
     drawn(bodies, path, labels=["the human on it", "the dog on it"], style="overlay", views="side", dots_per_inch=DOTS)
     counts = walk.skeleton.num_joints, dog.skeleton.num_joints, meta.skeleton.num_joints, meta.num_shared
@@ -163,7 +165,7 @@ def make_fig08a(path: Path | None) -> list[str]:
     for mode in ("stance", "direction"):
         solution = retarget(scene.motion, man, contacts=scene.contacts, align=mode)
         rows.append(solution.motion)
-        lines.append(said(f"aligned by {mode}", solution))
+        lines.append(describe(f"aligned by {mode}", solution))
     labels = ["a dog walks", "a man does, from his own stance", "a man does, bones pointing as the dog's"]
     drawn(rows, path, labels=labels, style="filmstrip", views="side", count=8, frames=slice(0, 60), dots_per_inch=DOTS)
     return lines
@@ -179,9 +181,9 @@ def make_fig08b(path: Path | None) -> list[str]:
         Pair(source=("RightPectoralFin",), target=("RightArm",)),
         Pair(source=("TailFin",), target=("LeftUpLeg", "RightUpLeg")),
     )
-    given = Correspondence(source=swim.skeleton, target=man, pairs=pairs)
+    correspondence = Correspondence(source=swim.skeleton, target=man, pairs=pairs)
     options = Options(plants="none", floor=False, limits=False)
-    solution = retarget(swim, man, correspondence=given, align="direction", options=options)
+    solution = retarget(swim, man, correspondence=correspondence, align="direction", options=options)
     drawn(
         [swim, solution.motion], path, labels=["a shark swims", "a man does: its tail fin moves both his legs"],
         style="filmstrip", views=("side", "top"), count=8, frames=slice(0, 30), dots_per_inch=DOTS,
@@ -189,14 +191,14 @@ def make_fig08b(path: Path | None) -> list[str]:
     hip, foot = np.moveaxis(fk(solution.motion).points(["LeftUpLeg", "LeftFoot"]), 1, 0)
     swing = np.ptp(np.arctan2((hip - foot)[:, 0], (hip - foot)[:, 2]))
     rise = np.abs(np.arcsin((foot - hip)[:, 1] / np.linalg.norm(foot - hip, axis=-1))).max()
-    found = (
+    angles = (
         f"{np.degrees(swing):.0f} degrees from side to side, as the fin does, {np.degrees(rise):.0f} off level at most"
     )
-    return [f"the legs swing by {found}"]
+    return [f"the legs swing by {angles}"]
 
 
 def make_fig09(path: Path | None) -> list[str]:
-    """A man's walk goes over into a dog's."""
+    """A transition from a man's walk into a dog's."""
     into = transition(samples.motion("walk").motion, samples.motion("dog_walk").motion)
     drawn(
         into.motion, path, labels=["a man that walks becomes a dog that walks"], style="filmstrip", views="side",
@@ -209,7 +211,7 @@ def make_fig09(path: Path | None) -> list[str]:
 
 
 FIGURES = {"hsieh06": make_fig06, "hsieh08a": make_fig08a, "hsieh08b": make_fig08b, "hsieh09": make_fig09}
-"""By the name of the picture."""
+"""Functions by the name of their picture."""
 
 PAPER = Paper(
     name="hsieh05",
@@ -218,7 +220,7 @@ PAPER = Paper(
         figure("hsieh06", "a meta-skeleton of a dog and a human", make_fig06),
         figure("hsieh08a", "a dog's walk on a man", make_fig08a),
         figure("hsieh08b", "a shark's motion on a man", make_fig08b),
-        figure("hsieh09", "a man's walk goes over into a dog's", make_fig09),
+        figure("hsieh09", "a transition from a man's walk into a dog's", make_fig09),
     ),
     captures=CAPTURES,
 )

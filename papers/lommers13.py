@@ -1,8 +1,8 @@
 """Lommers, "Evaluation of motion retargeting using spacetime constraints" (2013): its twelve configurations.
 
-Each is solved twice: as the thesis asks it, ankles and wrists where the original's were; and as Understudy would ask
-it, feet planted, body balanced and clear of itself. The first is compared by what is left of the constraints, the
-second by everything that the thesis judged by eye.
+Each is solved twice. First with the thesis's constraints: ankles and wrists at the original's positions. Then as
+Understudy would state it: feet planted, body balanced and free of self-penetration. The first is compared by the
+remaining constraint error, the second by everything that the thesis judged by eye.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from understudy.solve.solvers.spacetime import Spacetime
 ANKLES, WRISTS = ("LeftFoot", "RightFoot"), ("LeftHand", "RightHand")
 
 STANDS, GRIPS = 76, 106
-"""Frames of the sample `pick_up`, at 30 a second: both feet stand; both hands are on the box."""
+"""Frames of the sample `pick_up`, at 30 fps: both feet stand; both hands are on the box."""
 
 LIFTED, LOWEST = 1.25, 0.82
 """Seconds of the capture 115_06: the box is at the hips again; both hands are on it."""
@@ -61,9 +61,9 @@ class Material:
 
 @cache
 def sampled() -> Material:
-    """From standing down to the box on the floor and the same way back, cut out of the sample `pick_up`; and `walk`.
+    """The sample `pick_up` from standing down to the box, then the same frames backwards; and the sample `walk`.
 
-    The sample's hands rest while they take the box, so that the way back joins smoothly.
+    The hands rest while they take the box, so that the reversed part joins smoothly.
     """
     whole, walk = samples.motion("pick_up"), samples.motion("walk")
     frames = np.concatenate([np.arange(STANDS, GRIPS + 1), np.arange(GRIPS - 1, STANDS - 1, -1)])
@@ -81,9 +81,9 @@ def sampled() -> Material:
 
 @cache
 def captured(data: Path) -> Material:
-    """A box picked up in front of the feet, CMU 115_06 until it is at the hips, and the walk 02_01; 30 frames a second.
+    """CMU 115_06, a box picked up in front of the feet, until it is at the hips; and the walk 02_01; at 30 fps.
 
-    On the toes, as the actor is while he crouches, contacts are those of the balls of the feet that are found there.
+    The actor crouches on his toes, so the detected contacts are those of the balls of the feet.
     """
     reach = replace(capture(data, "115_06", rate=30.0)[: round(LIFTED * 30.0)], name="115_06")
     walk = replace(capture(data, "02_01", rate=30.0), name="02_01")
@@ -92,7 +92,7 @@ def captured(data: Path) -> Material:
 
 
 def parts_below(skeleton: Skeleton, joints: Sequence[str]) -> tuple[str, ...]:
-    """Joints and ends that move with some joints, those themselves with them."""
+    """Names of joints and of all joints and ends below them."""
     moved = np.any([skeleton.below(skeleton.joint(name)) for name in joints], axis=0)
     below = [name for name, moves in zip(skeleton.names, moved, strict=True) if moves]
     return (*below, *(end.name for end in skeleton.ends if end.joint in below))
@@ -100,8 +100,8 @@ def parts_below(skeleton: Skeleton, joints: Sequence[str]) -> tuple[str, ...]:
 
 ARMS = ("upper_arm", "lower_arm", "hand")
 
-ALMOST = 0.9
-"""Share of two parts' radii together that they are deep in each other from which on their lines as good as cross."""
+CROSSING_DEPTH = 0.9
+"""Two parts practically cross if they are deeper in each other than this share of the sum of their radii."""
 
 
 def of_arms(parts: tuple[str, str]) -> bool:
@@ -110,42 +110,41 @@ def of_arms(parts: tuple[str, str]) -> bool:
 
 
 def added_depths(motion: Motion, source: Motion) -> dict[tuple[str, str], float]:
-    """Metres that each two parts are in each other at worst, beyond their rest pose and, frame by frame, the source."""
+    """Greatest penetration of each two parts, metres, beyond that of the rest pose and of the source's frame."""
     depths = []
-    for each in (motion, source):
-        resting = resting_depths(each.skeleton)
-        found = capsules(each.skeleton).depths(fk(each))
-        depths.append({parts: np.maximum(deep - resting.get(parts, 0.0), 0.0) for parts, deep in found.items()})
+    for body in (motion, source):
+        resting = resting_depths(body.skeleton)
+        current = capsules(body.skeleton).depths(fk(body))
+        depths.append({parts: np.maximum(deep - resting.get(parts, 0.0), 0.0) for parts, deep in current.items()})
     size = leg_length(motion.skeleton) / leg_length(source.skeleton)
     zero = np.zeros(source.num_frames)
     return {parts: float((deep - size * depths[1].get(parts, zero)).max()) for parts, deep in depths[0].items()}
 
 
 def clear_of_each_other(target: Skeleton) -> list[Constraint]:
-    """Keeps the arms of a body out of each other, its trunk, head and legs, but for what its rest pose has."""
-    found, resting = capsules(target), resting_depths(target)
-    made: list[Constraint] = []
-    for one, other in combinations(range(len(found.ends)), 2):
-        parts = found.parts[one], found.parts[other]
+    """Constraints that keep the arms of a body out of each other, trunk, head and legs, except as in the rest pose."""
+    body, resting = capsules(target), resting_depths(target)
+    constraints: list[Constraint] = []
+    for one, other in combinations(range(len(body.ends)), 2):
+        parts = body.parts[one], body.parts[other]
         key = (min(parts), max(parts))
-        if parts[0] == parts[1] or key in found.joined or not of_arms(key):
+        if parts[0] == parts[1] or key in body.joined or not of_arms(key):
             continue
-        first, second = (tuple(PointRef(point=end) for end in found.ends[i]) for i in (one, other))
-        apart = max(float(found.radii[one] + found.radii[other]) - resting.get(key, 0.0), 0.0)
-        name = f"{parts[0]} clear of {parts[1]} ({found.ends[one][1].name}, {found.ends[other][1].name})"
-        made.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
-    return made
+        first, second = (tuple(PointRef(point=end) for end in body.ends[i]) for i in (one, other))
+        apart = max(float(body.radii[one] + body.radii[other]) - resting.get(key, 0.0), 0.0)
+        name = f"{parts[0]} clear of {parts[1]} ({body.ends[one][1].name}, {body.ends[other][1].name})"
+        constraints.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
+    return constraints
 
 
 def pass_through(motion: Motion, clear: Sequence[Constraint]) -> bool:
-    """Whether lines of parts that are to keep clear as good as cross: the way out is then not the nearest."""
-    return any(
-        isinstance(each, Apart) and float(residuals(motion, each).max()) > ALMOST * each.radius > 0.0 for each in clear
-    )
+    """Whether parts that must keep clear practically cross: the shortest way apart may then be the wrong one."""
+    apart = [constraint for constraint in clear if isinstance(constraint, Apart)]
+    return any(float(residuals(motion, each).max()) > CROSSING_DEPTH * each.radius > 0.0 for each in apart)
 
 
 def residuals(motion: Motion, constraint: Constraint) -> Array:
-    """(n, R) what is left of a constraint of places at its frames: zero where an inequality holds."""
+    """(n, R) residuals of a position constraint at its frames: zero where an inequality holds."""
     frames = constraint.frames(motion.times)
     points = fk(motion[frames]).points([spot.point for spot in constraint.point_refs()])
     turns = np.empty((len(frames), 0, 4))
@@ -156,35 +155,35 @@ def residuals(motion: Motion, constraint: Constraint) -> Array:
 TRUNK = ("LowerBack", "Spine", "Spine1")
 
 JOINTS = (*TRUNK, *(f"{side}{part}" for side in ("Left", "Right") for part in ("Arm", "ForeArm", "UpLeg", "Leg")))
-"""What the thesis may turn: three joints of the spine, shoulders, elbows, hips and knees; the root moves and does not
-turn [Lommers13, sec. 7.1.2]."""
+"""Joints that the thesis rotates: three of the spine, shoulders, elbows, hips and knees; the root only translates
+[Lommers13, sec. 7.1.2]."""
 
 TOLERANCE = 0.015
-"""Metres a position may be off along an axis [Lommers13, sec. 7.1.2]."""
+"""Largest position error along an axis, metres [Lommers13, sec. 7.1.2]."""
 
-INTERVAL = 0.13
-"""Seconds between two looks at a constraint [Lommers13, sec. 7.2]."""
+CHECK_INTERVAL_SECONDS = 0.13
+"""Time between two evaluations of a constraint [Lommers13, sec. 7.2]."""
 
 SPACINGS = (8 / 30, 4 / 30, 2 / 30)
-"""Seconds between keys; the thesis has an eighth of a second."""
+"""Seconds between keys; the thesis uses an eighth of a second."""
 
-STEADY = {"root": 100.0, "Hips": 100.0, **dict.fromkeys(TRUNK, 10.0)}
-"""How much dearer than usual it is to move hips and trunk: the thesis found its oscillations to come from hips, and
-turns that the original has not from a torso, that are cheap to move [Lommers13, sec. 7.3.2]."""
+STIFFNESS = {"root": 100.0, "Hips": 100.0, **dict.fromkeys(TRUNK, 10.0)}
+"""Relative cost of moving hips and trunk. The thesis found that cheap hips cause oscillations, and a cheap torso causes
+turns that the original does not have [Lommers13, sec. 7.3.2]."""
 
-CROSSING = 0.05
-"""Leg lengths that a body may be deeper inside itself for being smoother."""
+MAX_ADDED_DEPTH_LEGS = 0.05
+"""How much deeper a smoother result may penetrate itself and still be preferred."""
 
-PATIENCE = 40
-"""Steps after which what cannot be met is not tried any further."""
+MAX_STEPS = 40
+"""Solver steps, after which unmet constraints are given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What the thesis notes of a configuration [Lommers13, table 7.2]."""
+class ThesisResult:
+    """The thesis's result for a configuration [Lommers13, table 7.2]."""
 
     difference: float
-    """Metres: sum of what is left beyond the tolerance."""
+    """Sum of the errors beyond the tolerance, metres."""
     hours: int
     balance: str
     flight: bool
@@ -205,13 +204,13 @@ class Case:
     name: str
     scale: float
     even: bool
-    """Whether the body is scaled as a whole; else once more at every level of the hierarchy."""
+    """Whether the body is scaled uniformly; else once more at every level of the hierarchy."""
     motion: str
     constraints: str
-    said: Said
+    thesis: ThesisResult
 
     material: Callable[[], Material] = sampled
-    """The reach and the walk that it is run on."""
+    """Returns the reach and the walk to run on."""
 
     def source(self) -> Motion:
         return self.material().reach if self.reaches else self.material().walk
@@ -224,23 +223,23 @@ class Case:
         return self.motion == "reach_low"
 
     def target(self) -> Skeleton:
-        own = self.source().skeleton
-        return own.scaled(self.scale if self.even else self.scale ** own.depths.astype(float))
+        skeleton = self.source().skeleton
+        return skeleton.scaled(self.scale if self.even else self.scale ** skeleton.depths.astype(float))
 
     @property
     def points(self) -> tuple[str, ...]:
-        """The points that are to be where the original's are."""
+        """The points that are constrained to the original's positions."""
         return (*ANKLES, *WRISTS) if self.reaches else ANKLES
 
 
 def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
-    """What a configuration asks of some of its points, word for word as in the thesis."""
+    """The constraints of a configuration on some of its points, exactly as in the thesis."""
     motion = case.source()
     if case.constraints == "original_position":
         return original_position(motion, points)
     feet = [name for name in points if name in ANKLES]
     hands = [name for name in points if name in WRISTS]
-    # Key moments are footsteps and grasps: the feet have just been set down, and are about to be lifted.
+    # Key moments are footsteps and grasps: the feet are set down at the start and lifted after the end.
     grip = case.material().grip
     moments = {"feet": (0.0, grip, motion.duration), "hands": (grip,)}
     preset = {"key_moment": key_moment, "key_moment_interpolated": key_moment_interpolated}[case.constraints]
@@ -248,7 +247,7 @@ def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
 
 
 def solve_as_asked(case: Case, watch: Watch | None = None) -> Solution:
-    """The thesis's problem and nothing else: points where they were, by the joints it moves, inside human limits."""
+    """Solve the thesis's problem as stated: points at their positions, with its joints, inside human limits."""
     options = Options(plants="none", floor=False)
     parts = [Assignment(motion=case.source(), target=case.target(), joints=JOINTS)]
     laid_out = plan(parts, constraints=asked(case, case.points), contacts=(), options=options)
@@ -256,12 +255,12 @@ def solve_as_asked(case: Case, watch: Watch | None = None) -> Solution:
 
 
 def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
-    """The same goal as Understudy would state it.
+    """Solve for the same goal as Understudy would state it.
 
-    Feet are planted where they stood, hands are where the thesis has them, the body is above the floor with its centre
-    of mass over the feet, and its arms stay out of the rest of it. Where without that last they go clean through the
-    body, or with it more is missed than without, it is left out. Of two spacings of keys the smoother result is kept,
-    unless its legs or arms go much deeper into each other.
+    Feet are planted where they stood and hands are where the thesis has them. The body is above the floor, its centre
+    of mass over the feet, and its arms do not penetrate the rest. The last condition is dropped if the arms would pass
+    through the body without it, or if more constraints are unmet with it. Of two key spacings the smoother result is
+    kept, unless its limbs penetrate much deeper.
     """
     motion, target = case.source(), case.target()
     constraints = asked(case, [name for name in case.points if name in WRISTS])
@@ -273,109 +272,114 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
         ]
     laid_out = plan(
         [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
-        options=Options(plants="fixed", stiffness=STEADY),
+        options=Options(plants="fixed", stiffness=STIFFNESS),
     )  # fmt: skip
     clear = tuple(clear_of_each_other(target))
-    tried = [_solve_clear(laid_out, clear, spacing, watch) for spacing in _spacings(case, SPACINGS[:2])]
-    depths = [max(added_depths(found.motion, motion).values(), default=0.0) for found in tried]
-    most = min(depths) + CROSSING * leg_length(target)
+    solutions = [_solve_clear(laid_out, clear, spacing, watch) for spacing in _spacings(case, SPACINGS[:2])]
+    depths = [max(added_depths(solution.motion, motion).values(), default=0.0) for solution in solutions]
+    max_depth = min(depths) + MAX_ADDED_DEPTH_LEGS * leg_length(target)
     _, best = min(
-        zip(depths, tried, strict=True), key=lambda pair: (len(pair[1].unmet), pair[0] > most, rms_jerk(pair[1].motion))
+        zip(depths, solutions, strict=True),
+        key=lambda pair: (len(pair[1].unmet), pair[0] > max_depth, rms_jerk(pair[1].motion)),
     )
-    return replace(best, seconds=sum(found.seconds for found in tried))
+    return replace(best, seconds=sum(solution.seconds for solution in solutions))
 
 
 def _solve_clear(laid_out: Plan, clear: tuple[Constraint, ...], spacing: float, watch: Watch | None) -> Solution:
-    """The solution with parts clear of each other, or without where that is too much to ask."""
-    solver = Spacetime(spacing=spacing, iterations=PATIENCE)
-    found = laid_out.solve(solver, watch)
-    if pass_through(found.motion, clear):
-        return found
-    again = replace(laid_out, constraints=(*laid_out.constraints, *clear)).solve(solver, watch)
-    kept = found if len(again.unmet) > len(found.unmet) else again
-    return replace(kept, seconds=found.seconds + again.seconds)
+    """Solve with parts clear of each other, or without if that cannot be met."""
+    solver = Spacetime(spacing=spacing, iterations=MAX_STEPS)
+    plain = laid_out.solve(solver, watch)
+    if pass_through(plain.motion, clear):
+        return plain
+    cleared = replace(laid_out, constraints=(*laid_out.constraints, *clear)).solve(solver, watch)
+    best = plain if len(cleared.unmet) > len(plain.unmet) else cleared
+    return replace(best, seconds=plain.seconds + cleared.seconds)
 
 
 def _spacings(case: Case, spacings: Sequence[float]) -> Sequence[float]:
-    """What is impossible at one spacing is so at every other."""
+    """The spacings to try: only the first if the case is impossible at any spacing."""
     return spacings[:1] if missing_reach(case).impossible else spacings
 
 
 def _first_met(laid_out: Plan, spacings: Sequence[float], watch: Watch | None) -> Solution:
-    """The solution at the first spacing at which everything is met, else the one that misses least."""
+    """The solution at the first spacing that meets everything, else the one with the least error."""
     seconds, best = 0.0, None
     for spacing in dict.fromkeys(spacings):
-        found = laid_out.solve(Spacetime(spacing=spacing, iterations=60), watch)
-        seconds += found.seconds
-        if best is None or _off(found) < _off(best):
-            best = found
-        if not found.unmet:
+        solution = laid_out.solve(Spacetime(spacing=spacing, iterations=60), watch)
+        seconds += solution.seconds
+        if best is None or _off(solution) < _off(best):
+            best = solution
+        if not solution.unmet:
             break
     assert best is not None
     return replace(best, seconds=seconds)
 
 
-def _off(found: Solution) -> float:
-    return max((o.worst / o.constraint.tolerance for o in found.outcomes), default=0.0)
+def _off(solution: Solution) -> float:
+    return max((o.worst / o.constraint.tolerance for o in solution.outcomes), default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far two places that a body is to touch at once are apart, against how far it can stretch."""
+    """The distance of two positions that a body must touch at once, and how far the body can stretch."""
 
     points: tuple[str, str]
     time: float
-    """Seconds: when most is missing."""
+    """Seconds: when the distance is greatest."""
     apart: float
-    """Metres between the places."""
+    """Metres between the positions."""
     span: float
     """Metres along the bones from point to point with every joint stretched."""
 
     @property
     def missing(self) -> float:
-        """Metres; below zero there is slack."""
+        """Metres; negative if the body reaches further."""
         return self.apart - self.span
 
     @property
     def impossible(self) -> bool:
-        """Whether no pose at all can be within the thesis's tolerance, 1.5 cm an axis at either point."""
+        """Whether no pose can be within the thesis's tolerance, 1.5 cm along each axis at both points."""
         return self.missing > 2.0 * np.sqrt(3.0) * TOLERANCE
 
 
 def span(skeleton: Skeleton, first: str, second: str) -> float:
-    """Metres between two joints with everything between them stretched: no pose has them further apart.
+    """Greatest possible distance of two joints, metres: all joints between them are stretched.
 
-    The bones that leave the joint above both turn together, so that their ends are as far apart as they always are.
+    The first bones below the common ancestor turn together, so the distance of their ends is constant.
     """
     chains = [skeleton.chain(skeleton.joint(name)) for name in (first, second)]
     shared = sum(a == b for a, b in zip(*chains, strict=False))
-    own = [chain[shared:] for chain in chains]
-    fork = [skeleton.offsets[chain[0]] if chain else np.zeros(3) for chain in own]
-    stretched = sum(float(skeleton.lengths[chain[1:]].sum()) for chain in own)
+    below = [chain[shared:] for chain in chains]
+    fork = [skeleton.offsets[chain[0]] if chain else np.zeros(3) for chain in below]
+    stretched = sum(float(skeleton.lengths[chain[1:]].sum()) for chain in below)
     return float(np.linalg.norm(fork[0] - fork[1])) + stretched
 
 
 def missing_reach(case: Case) -> Reach:
-    """The pair of places for which the body is shortest, of those asked for at the same time."""
+    """Of the positions constrained at the same time, the pair for which the body is the most too short."""
     motion, target = case.source(), case.target()
     places = fk(motion).points(case.points)
     times = motion.times if case.constraints == "original_position" else np.array([case.material().grip])
     frames = np.searchsorted(motion.times, times - 1e-6)
-    found = []
+    reaches = []
     for i, j in combinations(range(len(case.points)), 2):
         apart = np.linalg.norm(places[frames, i] - places[frames, j], axis=-1)
-        most = int(np.argmax(apart))
+        widest = int(np.argmax(apart))
         names = (case.points[i], case.points[j])
-        found.append(Reach(points=names, time=float(times[most]), apart=float(apart[most]), span=span(target, *names)))
-    return max(found, key=lambda reach: reach.missing)
+        reaches.append(
+            Reach(points=names, time=float(times[widest]), apart=float(apart[widest]), span=span(target, *names))
+        )
+    return max(reaches, key=lambda reach: reach.missing)
 
 
 def _case(
     name: str, scale: float, even: bool, said: tuple[object, ...], motion: str = "reach_low", kind: str = ""
 ) -> Case:
     fields = ("difference", "hours", "balance", "flight", "penetration", "path", "acceleration", "goal")
-    told = Said(**dict(zip(fields, said, strict=True)))  # type: ignore[arg-type]
-    return Case(name=name, scale=scale, even=even, motion=motion, constraints=kind or "original_position", said=told)
+    result = ThesisResult(**dict(zip(fields, said, strict=True)))  # type: ignore[arg-type]
+    return Case(
+        name=name, scale=scale, even=even, motion=motion, constraints=kind or "original_position", thesis=result
+    )
 
 
 CASES = (
@@ -392,7 +396,7 @@ CASES = (
     _case("11", 1.4, True, (0.0, 1, "plausible", False, "", "hand", "touch", True), kind="key_moment"),
     _case("12", 1.4, True, (6.63005, 24, "plausible", True, "ground", "", "", False), kind="key_moment_interpolated"),
 )
-"""In the thesis's order; an empty word stands for its `no` or `natural`."""
+"""In the thesis's order; an empty text means `no` or `natural`."""
 
 PARTS = {
     "hips": ("Hips",),
@@ -400,48 +404,48 @@ PARTS = {
     "elbow": ("LeftForeArm", "RightForeArm"),
     "hand": ("LeftHand", "RightHand"),
 }
-"""What the thesis says has a strange path, or strange speed."""
+"""Parts to which the thesis ascribes an unnatural path or acceleration."""
 
 MEASURED = ("balance", "floor", "foot_skate", "self_penetration", "smoothness")
 
 
 def grade(metric: str, figure: str) -> Grade:
-    """From where on a figure of a metric is noticeable and bad."""
-    return next(each for each in metrics()[metric].grades if each.figure == figure)
+    """The thresholds of a metric's figure."""
+    return next(candidate for candidate in metrics()[metric].grades if candidate.figure == figure)
 
 
-STRANGE = grade("smoothness", "jerk_rms_ratio")
-"""Ratios to the original from which on a path is a detour and an acceleration unnatural: those for jerk."""
+RATIO_GRADE = grade("smoothness", "jerk_rms_ratio")
+"""Thresholds for ratios of path length and acceleration to the original's: those of jerk."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What is measured of one result."""
+    """The measures of one result. "Added" means in excess of the original's."""
 
     difference: float
-    """Metres: the thesis's own figure, the sum over the instants it looks at of what is beyond its tolerance."""
+    """The thesis's measure: sum of the errors beyond its tolerance at the times it checks, metres."""
     worst: float
-    """Metres: the largest distance of a constrained point from its place, at any frame."""
+    """Largest distance of a constrained point from its position at any frame, metres."""
     size: float
-    """How many times an adult's the legs are, with which thresholds in metres grow."""
+    """Leg length relative to an adult's, by which thresholds in metres are scaled."""
     outside: float
-    """Share of the frames that are out of balance, beyond the original's."""
+    """Added share of frames out of balance."""
     flight: float
-    """Metres that the lowest point of the feet is above the floor, beyond the original."""
+    """Added height of the lowest point of the feet above the floor, metres."""
     sunk: float
-    """Metres that any part is below the floor, beyond the original."""
+    """Added depth of any part below the floor, metres."""
     inside: float
-    """Metres that an arm or hand is inside another part, beyond the original."""
+    """Added penetration of an arm or hand into another part, metres."""
     legs: float
-    """Metres that other parts are inside each other, beyond the original; the thesis has no word for it."""
+    """Added penetration of other parts, metres; the thesis does not report it."""
     longer: dict[str, float]
-    """By part, how many times as long as the original's, or as that of an original of its size, its path is."""
+    """By part, path length relative to the original's, or to an original of its size."""
     faster: dict[str, float]
-    """By part, its peak acceleration as a ratio to the original's, or that of an original of its size."""
+    """By part, peak acceleration relative to the original's, or to an original of its size."""
     missed: float
-    """Metres that the hands are from their goal; of a walk, the feet from their steps."""
+    """Distance of the hands from their goal; for a walk, of the feet from their steps; metres."""
     skate: float
-    """Metres a second: the fastest that a planted point slides."""
+    """Highest sliding speed of a planted point, metres per second."""
     jerk: float
     """RMS jerk of the joints, in leg lengths, as a ratio to the original's."""
     breach: float
@@ -458,7 +462,7 @@ class Columns:
 
     @property
     def penetration(self) -> str:
-        """What is noticeably inside what."""
+        """The noticeable penetrations: of a hand, or of the ground."""
         named = (
             ("hand", self.inside, grade("self_penetration", "added_depth")),
             ("ground", self.sunk, grade("floor", "added_depth")),
@@ -471,17 +475,17 @@ class Columns:
 
     @property
     def path(self) -> str:
-        """The parts with a detour, or nothing."""
-        return ", ".join(part for part, ratio in self.longer.items() if STRANGE.verdict(ratio) != Verdict.GOOD)
+        """The parts with a detour."""
+        return ", ".join(part for part, ratio in self.longer.items() if RATIO_GRADE.verdict(ratio) != Verdict.GOOD)
 
     @property
     def acceleration(self) -> str:
-        """The parts with an unnatural acceleration, or nothing."""
-        return ", ".join(part for part, ratio in self.faster.items() if STRANGE.verdict(ratio) != Verdict.GOOD)
+        """The parts with an unnatural acceleration."""
+        return ", ".join(part for part, ratio in self.faster.items() if RATIO_GRADE.verdict(ratio) != Verdict.GOOD)
 
     @property
     def smoothness(self) -> Verdict:
-        return STRANGE.verdict(self.jerk)
+        return RATIO_GRADE.verdict(self.jerk)
 
     @property
     def reached(self) -> bool:
@@ -489,18 +493,18 @@ class Columns:
 
 
 def measure(case: Case, solution: Solution, wanted: list[Constraint]) -> Columns:
-    """All columns of a result.
+    """Measure a result.
 
     Args:
         case: The configuration.
-        solution: What came of it.
-        wanted: The position constraints of the configuration that the result is held to.
+        solution: Its solution.
+        wanted: The position constraints against which the result is measured.
     """
     source, motion = case.source(), solution.motion
     offs = [residuals(motion, constraint) for constraint in wanted]
     report = evaluate(motion, source, contacts=case.contacts(), only=MEASURED)
     depths = added_depths(motion, source)
-    soles = [fk(each).points(parts_below(each.skeleton, ANKLES))[..., 1].min(axis=1) for each in (motion, source)]
+    soles = [fk(body).points(parts_below(body.skeleton, ANKLES))[..., 1].min(axis=1) for body in (motion, source)]
     limits = [o.worst for o in solution.outcomes if o.constraint.kind == "joint_range"]
     return Columns(
         difference=sum(_left(motion, constraint) for constraint in wanted),
@@ -528,38 +532,38 @@ def _figure(measurement: Measurement, name: str) -> float:
 
 
 def _outside(case: Case, report: Report) -> float:
-    """Share of the frames out of balance beyond the original's: of those that stand; where none does, of all."""
-    found = report["balance"]
-    if found["added_share"] is not None:
-        return _figure(found, "added_share")
-    own = evaluate(case.source(), contacts=case.contacts(), only=("balance",))["balance"]
-    return max(_figure(found, "outside_share") - _figure(own, "outside_share"), 0.0)
+    """Added share of frames out of balance: of the standing frames, or of all if no frame stands."""
+    result = report["balance"]
+    if result["added_share"] is not None:
+        return _figure(result, "added_share")
+    original = evaluate(case.source(), contacts=case.contacts(), only=("balance",))["balance"]
+    return max(_figure(result, "outside_share") - _figure(original, "outside_share"), 0.0)
 
 
 def _left(motion: Motion, constraint: Constraint) -> float:
-    """Metres beyond the tolerance, summed over axes and the instants that the thesis looks at."""
+    """Errors beyond the tolerance, summed over axes and the times that the thesis checks, metres."""
     frames = constraint.frames(motion.times)
-    instants = np.arange(0.0, motion.duration + 1e-6, INTERVAL)
-    looked_at = np.unique(np.searchsorted(motion.times, instants - 0.5 / motion.fps))
-    kept = np.isin(frames, looked_at) if len(frames) > 1 else np.ones(len(frames), bool)
-    return float(np.maximum(np.abs(residuals(motion, constraint)[kept]) - TOLERANCE, 0.0).sum())
+    instants = np.arange(0.0, motion.duration + 1e-6, CHECK_INTERVAL_SECONDS)
+    checked_frames = np.unique(np.searchsorted(motion.times, instants - 0.5 / motion.fps))
+    checked = np.isin(frames, checked_frames) if len(frames) > 1 else np.ones(len(frames), bool)
+    return float(np.maximum(np.abs(residuals(motion, constraint)[checked]) - TOLERANCE, 0.0).sum())
 
 
 def _ratios(case: Case, source: Motion, motion: Motion, *, order: int) -> dict[str, float]:
-    """By part, the length of its path (order 1) or its peak acceleration (order 2) against the original's.
+    """By part, path length (order 1) or peak acceleration (order 2) relative to the original's.
 
-    The thesis calls natural what a larger body does at its own size in the original's time (its rows 10 and 12), and
-    what a smaller one does in the original's places (its rows 02, 06 and 07): either may move as much as that. Hands
-    that have to follow the original's path have no say in it.
+    The thesis calls it natural if a larger body moves in proportion to its size (rows 10 and 12), or a smaller body as
+    far as the original (rows 02, 06 and 07). So the larger of both is the reference. Hands that must follow the
+    original's path are left out.
     """
     size = max(leg_length(motion.skeleton) / leg_length(source.skeleton), 1.0)
     held = case.constraints == "original_position" and case.reaches
-    found = {}
+    ratios = {}
     for part, names in PARTS.items():
         if not (held and part == "hand"):
-            moved, before = (_travel(each, names, order) for each in (motion, source))
-            found[part] = float((moved / before).max() / size)
-    return found
+            moved, before = (_travel(body, names, order) for body in (motion, source))
+            ratios[part] = float((moved / before).max() / size)
+    return ratios
 
 
 def _travel(motion: Motion, names: tuple[str, ...], order: int) -> np.ndarray:
@@ -569,7 +573,7 @@ def _travel(motion: Motion, names: tuple[str, ...], order: int) -> np.ndarray:
 
 
 def _missed(case: Case, solution: Solution) -> float:
-    """Metres that the hands are from where they take hold; of a walk, the feet from where they are to be."""
+    """Distance of the hands from the grasp; for a walk, of the feet from their positions; metres."""
     if not case.reaches:
         kinds = ("follow", "place", "same_place")
         return max(o.worst for o in solution.outcomes if o.constraint.kind in kinds)
@@ -584,55 +588,55 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A configuration with all that was measured of it."""
+    """A configuration with its measures."""
 
     case: Case
     reach: Reach
     asked: Columns
-    """Of the thesis's own constraints."""
+    """With the thesis's constraints."""
     ours: Columns
-    """Of the same goal as Understudy would state it."""
+    """With the same goal as Understudy would state it."""
     solutions: tuple[Solution, Solution]
 
 
 def run_case(case: Case) -> Row:
     """Solve and measure a configuration both ways."""
-    found = solve_as_asked(case), solve_as_ours(case)
+    solutions = solve_as_asked(case), solve_as_ours(case)
     hands = [name for name in case.points if name in WRISTS]
     return Row(
         case=case,
         reach=missing_reach(case),
-        asked=measure(case, found[0], asked(case, case.points)),
-        ours=measure(case, found[1], asked(case, hands)),
-        solutions=found,
+        asked=measure(case, solutions[0], asked(case, case.points)),
+        ours=measure(case, solutions[1], asked(case, hands)),
+        solutions=solutions,
     )
 
 
 def worse_than_the_thesis(row: Row) -> tuple[str, ...]:
-    """Where the thesis did better than we, a sentence each: never, if all is well."""
-    said, ours, where = row.case.said, row.ours, f"configuration {row.case.name}"
-    found = []
-    if row.asked.difference > said.difference:
-        found.append(f"{where}: {row.asked.difference:.3g} m are left, {said.difference:.3g} in the thesis")
-    if row.asked.seconds + ours.seconds > said.hours * HOUR:
-        found.append(f"{where}: took {row.asked.seconds + ours.seconds:.0f} s, {said.hours} h in the thesis")
-    if WORDS.index(ours.balance) > WORDS.index(said.balance):
-        found.append(f"{where}: balance is `{ours.balance}`, `{said.balance}` in the thesis")
-    if ours.flies and not said.flight:
-        found.append(f"{where}: the feet fly {1e3 * ours.flight:.0f} mm high")
+    """Where the thesis did better than we, a sentence each."""
+    thesis, ours, where = row.case.thesis, row.ours, f"configuration {row.case.name}"
+    sentences = []
+    if row.asked.difference > thesis.difference:
+        sentences.append(f"{where}: {row.asked.difference:.3g} m are left, {thesis.difference:.3g} in the thesis")
+    if row.asked.seconds + ours.seconds > thesis.hours * HOUR:
+        sentences.append(f"{where}: took {row.asked.seconds + ours.seconds:.0f} s, {thesis.hours} h in the thesis")
+    if WORDS.index(ours.balance) > WORDS.index(thesis.balance):
+        sentences.append(f"{where}: balance is `{ours.balance}`, `{thesis.balance}` in the thesis")
+    if ours.flies and not thesis.flight:
+        sentences.append(f"{where}: the feet fly {1e3 * ours.flight:.0f} mm high")
     for word in filter(None, ours.penetration.split(", ")):
-        if word not in said.penetration:
-            found.append(f"{where}: {word} penetration, which the thesis has not")
+        if word not in thesis.penetration:
+            sentences.append(f"{where}: {word} penetration, which the thesis does not have")
     for column in ("path", "acceleration"):
-        if getattr(ours, column) and not getattr(said, column):
-            found.append(f"{where}: the {column} of the {getattr(ours, column)} is not natural")
-    if said.goal and not ours.reached:
-        found.append(f"{where}: the goal is missed by {1e3 * ours.missed:.0f} mm")
-    return tuple(found)
+        if getattr(ours, column) and not getattr(thesis, column):
+            sentences.append(f"{where}: the {column} of the {getattr(ours, column)} is not natural")
+    if thesis.goal and not ours.reached:
+        sentences.append(f"{where}: the goal is missed by {1e3 * ours.missed:.0f} mm")
+    return tuple(sentences)
 
 
 def explanation(row: Row) -> str:
-    """What became of a configuration that the thesis could not solve, in a sentence."""
+    """Our result for a configuration that the thesis could not solve, in a sentence."""
     reach, first, second = row.reach, *row.reach.points
     if row.asked.solved:
         if reach.missing > 0.0:
@@ -647,9 +651,9 @@ def explanation(row: Row) -> str:
 
 
 def tables(rows: tuple[Row, ...]) -> tuple[Table, ...]:
-    """What is left of the constraints, what the result is like, and what the thesis could not solve."""
+    """Tables of the remaining errors, of the quality of the results, and of the cases that the thesis did not solve."""
     unsolved = tuple(
-        (row.case.name, row.case.said.difference, explanation(row)) for row in rows if not row.case.said.solved
+        (row.case.name, row.case.thesis.difference, explanation(row)) for row in rows if not row.case.thesis.solved
     )
     return (
         Table(
@@ -678,31 +682,32 @@ def _scale(case: Case) -> str:
 
 
 def _left_row(row: Row) -> tuple[Cell, ...]:
-    case, found = row.case, row.asked
+    case, columns = row.case, row.asked
     return (
         case.name, _scale(case), case.motion, case.constraints,
-        case.said.difference, found.difference, 1e3 * found.worst, case.said.hours, found.seconds, -row.reach.missing,
-        found.balance, *(round(1e3 * max(deep, 0.0)) for deep in (found.flight, found.sunk, found.inside)),
-        1e3 * found.skate, found.jerk, degrees(found.breach),
+        case.thesis.difference, columns.difference, 1e3 * columns.worst, case.thesis.hours, columns.seconds,
+        -row.reach.missing, columns.balance,
+        *(round(1e3 * max(deep, 0.0)) for deep in (columns.flight, columns.sunk, columns.inside)),
+        1e3 * columns.skate, columns.jerk, degrees(columns.breach),
     )  # fmt: skip
 
 
 def _seen_row(row: Row) -> tuple[Cell, ...]:
-    said, ours = row.case.said, row.ours
+    thesis, ours = row.case.thesis, row.ours
 
     def both(theirs: str, mine: str, empty: str, figure: str) -> str:
         return f"{theirs or empty} / {mine or empty} ({figure})"
 
     flight = both(
-        "yes" if said.flight else "no", "yes" if ours.flies else "no", "no", f"{1e3 * max(ours.flight, 0):.0f} mm"
+        "yes" if thesis.flight else "no", "yes" if ours.flies else "no", "no", f"{1e3 * max(ours.flight, 0):.0f} mm"
     )
     deep = f"{1e3 * max(ours.inside, ours.sunk):.0f} mm"
-    reached = both("yes" if said.goal else "no", "yes" if ours.reached else "no", "no", f"{1e3 * ours.missed:.2f} mm")
+    reached = both("yes" if thesis.goal else "no", "yes" if ours.reached else "no", "no", f"{1e3 * ours.missed:.2f} mm")
     return (
-        row.case.name, both(said.balance, ours.balance, "", f"{100 * ours.outside:.0f}%"), flight,
-        both(said.penetration, ours.penetration, "none", deep),
-        both(said.path, ours.path, "natural", f"{max(ours.longer.values()):.2f}"),
-        both(said.acceleration, ours.acceleration, "natural", f"{max(ours.faster.values()):.2f}"), reached,
+        row.case.name, both(thesis.balance, ours.balance, "", f"{100 * ours.outside:.0f}%"), flight,
+        both(thesis.penetration, ours.penetration, "none", deep),
+        both(thesis.path, ours.path, "natural", f"{max(ours.longer.values()):.2f}"),
+        both(thesis.acceleration, ours.acceleration, "natural", f"{max(ours.faster.values()):.2f}"), reached,
         round(1e3 * ours.legs), 1e3 * ours.skate, f"{ours.smoothness} ({ours.jerk:.2f})", degrees(ours.breach),
         ours.seconds,
     )  # fmt: skip
@@ -710,13 +715,13 @@ def _seen_row(row: Row) -> tuple[Cell, ...]:
 
 def picture(row: Row, path: Path) -> None:
     """Draw the original, the thesis's constraints solved, and ours."""
-    motions = [row.case.source(), *(found.motion for found in row.solutions)]
+    motions = [row.case.source(), *(solution.motion for solution in row.solutions)]
     kinds = {outcome.constraint.kind for outcome in row.solutions[1].outcomes}
-    kept = [
+    features = [
         "planted",
         *(word for kind, word in (("balance", "balanced"), ("apart", "clear of itself")) if kind in kinds),
     ]
-    labels = ["original", "the thesis's constraints", f"ours: {', '.join(kept)}"]
+    labels = ["original", "the thesis's constraints", f"ours: {', '.join(features)}"]
     count, frames = (7, None) if row.case.motion == "reach_low" else (9, slice(30, 90))
     size = f"{row.case.scale:g} {'evenly' if row.case.even else 'at every level'}"
     title = f"{row.case.name}: {row.case.motion}, scaled by {size}, {row.case.constraints}"
@@ -739,18 +744,18 @@ def _run(folder: Path | None, tell: Tell) -> Findings:
 
 
 def captured_table(rows: tuple[Row, ...]) -> Table:
-    """What came of the configurations on captures: as the thesis asks, and as we do.
+    """The results on captures: with the thesis's constraints, and with ours.
 
-    The thesis's words are of another reach, so that only our own stand here.
+    The thesis judged another reach, so its verdicts are not listed.
     """
     head = (
         "id", "scale", "motion", "constraints", "left (m)", "worst (mm)", "balance", "flight (mm)", "penetration",
         "path", "acceleration", "goal (mm)", "legs in legs (mm)", "skate (mm/s)", "jerk", "not met", "seconds",
     )  # fmt: skip
-    found = []
+    cells = []
     for row in rows:
         case, ours = row.case, row.ours
-        found.append((
+        cells.append((
             case.name, _scale(case), case.source().name, case.constraints, row.asked.difference, 1e3 * row.asked.worst,
             f"{ours.balance} ({100 * ours.outside:.0f}%)", round(1e3 * max(ours.flight, 0.0)),
             f"{ours.penetration or 'none'} ({1e3 * max(ours.inside, ours.sunk):.0f} mm)",
@@ -760,7 +765,7 @@ def captured_table(rows: tuple[Row, ...]) -> Table:
             len(row.solutions[1].unmet), row.asked.seconds + ours.seconds,
         ))  # fmt: skip
     title = "On captures: left and worst of the thesis's constraints, then our own result"
-    return Table(title=title, head=head, rows=tuple(found))
+    return Table(title=title, head=head, rows=tuple(cells))
 
 
 def _run_captured(data: Path, folder: Path | None, tell: Tell) -> Findings:

@@ -22,7 +22,7 @@ from understudy.solve.solvers.keyed import Keyed
 from understudy.solve.solvers.spacetime import Spacetime
 
 ARM, PALM = ("LeftArm", "LeftForeArm", "LeftHand"), "LeftPalm"
-"""What may move, and what holds."""
+"""The joints that may move, and the point that holds."""
 
 KEYS = (4, 5, 6)
 """The study's numbers of keys."""
@@ -35,11 +35,11 @@ SQUAT = slice(3768, 4164)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Handhold:
-    """A squat during which one hand is to stay in its place."""
+    """A squat during which one hand must stay in place."""
 
     motion: Motion
     hand: str
-    """What holds: a joint or an end."""
+    """The joint or end that holds."""
     place: Array
     """(3,) metres."""
 
@@ -50,22 +50,22 @@ class Handhold:
     @property
     def limits(self) -> list[JointRange]:
         """Human limits of the arm: swing and twist for the shoulder."""
-        return [each for each in human_limits(self.motion)[0] if each.joints()[0].point in ARM]
+        return [limit for limit in human_limits(self.motion)[0] if limit.joints()[0].point in ARM]
 
     def solve(self, solver: Solver, *, limited: bool = True) -> Solution:
-        """Solve it; only the arm may move."""
+        """Solve; only the arm may move."""
         actor = Actor(motion=self.motion, joints=ARM, root_moves=False)
         constraints = (self.constraint, *(self.limits if limited else ()))
         return solver.solve(Problem(actors=(actor,), constraints=constraints))
 
-    def off(self, found: Solution) -> Array:
-        """(F,) metres that the hand is from its place."""
-        return np.asarray(np.linalg.norm(fk(found.motion).points([self.hand])[:, 0] - self.place, axis=-1))
+    def off(self, solution: Solution) -> Array:
+        """(F,) distance of the hand from its place, metres."""
+        return np.asarray(np.linalg.norm(fk(solution.motion).points([self.hand])[:, 0] - self.place, axis=-1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hold:
-    """How well one method keeps the hand at its hold."""
+    """The error of one method."""
 
     off: Array
     """(F,) metres from the hold."""
@@ -73,7 +73,7 @@ class Hold:
 
 
 def half_way(motion: Motion, hand: str, aside: tuple[float, float, float]) -> Handhold:
-    """A place half-way between where the shoulder is high and low, aside by shares of the arm's length."""
+    """A place half-way between the highest and lowest shoulder, offset by shares of the arm's length."""
     shoulder, skeleton = fk(motion).points([ARM[0]])[:, 0], motion.skeleton
     reach = skeleton.lengths[[skeleton.joint(name) for name in ARM[1:]]].sum()
     if hand not in skeleton.index:
@@ -88,45 +88,45 @@ def railing() -> Handhold:
 
 
 def captured_hold(data: Path) -> Handhold:
-    """A place in front of the body, during one squat of 13_29, 3.3 s at 120 frames a second.
+    """A place in front of the body, during one squat of 13_29, 3.3 s at 120 fps.
 
-    The conversion lost the hands, so that it is the wrist that holds.
+    The conversion lost the hands, so the wrist holds.
     """
     return half_way(capture(data, "13_29")[SQUAT], ARM[-1], (0.1, 0.0, 0.5))
 
 
-def holds(given: Handhold) -> dict[str, Hold]:
-    """The hold by the study's method with few keys, and by ours."""
+def holds(handhold: Handhold) -> dict[str, Hold]:
+    """The errors of the study's method with few keys, and of ours."""
     solvers: dict[str, Solver] = {f"{count} keys": Keyed(count=count) for count in KEYS}
-    solvers[OURS] = Spacetime(spacing=choose_spacing(given.motion))
-    found = {}
+    solvers[OURS] = Spacetime(spacing=choose_spacing(handhold.motion))
+    results = {}
     for name, solver in solvers.items():
         # The study left the shoulder without limits; ours has them.
-        solution = given.solve(solver, limited=name == OURS)
-        found[name] = Hold(off=given.off(solution), seconds=solution.seconds)
-    return found
+        solution = handhold.solve(solver, limited=name == OURS)
+        results[name] = Hold(off=handhold.off(solution), seconds=solution.seconds)
+    return results
 
 
-def plot_holds(given: Handhold, found: dict[str, Hold], path: Path) -> None:
-    """Draw how far the hand is from its hold over time."""
+def plot_holds(handhold: Handhold, results: dict[str, Hold], path: Path) -> None:
+    """Plot the distance of the hand from its hold over time."""
     figure = plot(2.8)
     axes = figure.subplots()
-    for name, hold in found.items():
-        axes.plot(given.motion.times, 1e3 * hold.off, label=name, lw=2.0 if name == OURS else 1.2)
+    for name, hold in results.items():
+        axes.plot(handhold.motion.times, 1e3 * hold.off, label=name, lw=2.0 if name == OURS else 1.2)
     axes.set(xlabel="s", ylabel="hand from its hold, mm")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save(figure, path)
 
 
-def study(given: Handhold, title: str, path: Path | None) -> Findings:
-    """The hold with 4, 5 and 6 keys and with ours: a table, and a picture where there is a path."""
-    found = holds(given)
-    rows = tuple((name, 1e3 * h.off.max(), 1e3 * h.off.mean(), h.seconds) for name, h in found.items())
+def study(handhold: Handhold, title: str, path: Path | None) -> Findings:
+    """Compare 4, 5 and 6 keys with our method: a table, and a picture if there is a path."""
+    results = holds(handhold)
+    rows = tuple((name, 1e3 * h.off.max(), 1e3 * h.off.mean(), h.seconds) for name, h in results.items())
     head = ("method", "off at most (mm)", "off on average (mm)", "seconds")
     if path is not None:
-        plot_holds(given, found, path)
-    best = min(h.off.max() for name, h in found.items() if name != OURS)
-    worse = (f"few keys hold within {1e3 * best:.3g} mm, ours does not",) if found[OURS].off.max() > best else ()
+        plot_holds(handhold, results, path)
+    best = min(h.off.max() for name, h in results.items() if name != OURS)
+    worse = (f"few keys hold within {1e3 * best:.3g} mm, ours does not",) if results[OURS].off.max() > best else ()
     table = Table(title=title, head=head, rows=rows)
     return Findings(tables=(table,), pictures=() if path is None else (path,), worse=worse)
 

@@ -1,4 +1,4 @@
-"""What the papers' claims are measured by: sliding feet, snaps, and how fast a motion's parts move."""
+"""Measures for the papers' claims: sliding feet, snaps, and speeds of a motion's parts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Measure:
 
     @staticmethod
     def slide(motion: Motion, contacts: Iterable[Contact]) -> float:
-        """How far along the floor the worst planted point strays from where it first stood."""
+        """Largest horizontal distance of a planted point from its first position."""
         paths = _planted(motion, contacts)
         return max(float(np.linalg.norm((path - path[0])[:, [0, 2]], axis=-1).max()) for path in paths)
 
     @staticmethod
     def height(motion: Motion, contacts: Iterable[Contact]) -> tuple[float, float]:
-        """The least and greatest height of points that ought to stand on the floor."""
+        """Least and greatest height of points that should stand on the floor."""
         every = np.concatenate(_planted(motion, contacts))[:, 1]
         return float(every.min()), float(every.max())
 
@@ -47,7 +47,7 @@ class Measure:
 
     @staticmethod
     def snap(motion: Motion, times: Iterable[float]) -> float:
-        """The hardest change of any joint's speed through the world within a frame of given times, m/s."""
+        """Largest change of a joint's velocity within a frame of given times, m/s."""
         second = np.linalg.norm(np.diff(fk(motion).positions, n=2, axis=0), axis=-1).max(axis=1) * motion.fps
         frames = np.array([round(t * motion.fps) for t in times])
         near = np.clip(frames[:, None] - 1 + np.arange(-1, 2), 0, len(second) - 1)
@@ -65,18 +65,18 @@ class Measure:
 
     @staticmethod
     def banded(frames: float) -> Spacetime:
-        """A solver at one key spacing, counted in frames at 30 Hz, and nothing finer: the paper's own setting."""
+        """A solver with a single key spacing, in frames at 30 Hz, as in the paper."""
         return Spacetime(levels=(Level(spacing=frames / 30.0, rate=30.0, stiffness=1e5, steps=8),))
 
 
 def _planted(motion: Motion, contacts: Iterable[Contact]) -> list[Array]:
     pose = fk(motion)
-    found = []
+    paths = []
     for contact in contacts:
         path = pose.points([contact.point.name])[contact.frames(motion.fps, motion.num_frames), 0]
         if contact.on == "floor" and len(path):
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ def scene(name: str) -> Scene:
 
 
 def resized(skeleton: Skeleton, factors: dict[str, float]) -> Skeleton:
-    """A body whose joints with some word in their names have bones that many times as long."""
+    """A body with scaled bones: a factor for each word in a joint's name."""
     sizes = [next((f for word, f in factors.items() if word in name), 1.0) for name in skeleton.names]
     return skeleton.scaled(np.array(sizes))
 
@@ -136,7 +136,7 @@ def test_short_legs_in_long_footsteps():
 
 
 def sliding(given: Scene, contacts: Sequence[Contact]) -> list[Constraint]:
-    """Feet anywhere along their rung, hands anywhere up or down the rail, but still while they hold."""
+    """Feet may be anywhere along their rung and hands anywhere along the rail, but do not move while they hold."""
     half = 0.5 * given.props[0].sizes[0, 0]
     made: list[Constraint] = []
     for contact in contacts:
@@ -198,7 +198,7 @@ def danced(both: bool, size: float = PARTNER, shrinks: bool = False, seconds: fl
 
 
 def hands_apart(found: Solution) -> float:
-    """How far apart hands that hold each other ever are, metres."""
+    """Largest distance of hands that hold each other, metres."""
     poses = dict(zip(("lead", "follow"), (fk(motion) for motion in found.motions), strict=True))
     worst = 0.0
     for contact in (c for c in scene("dance").contacts if c.other is not None):

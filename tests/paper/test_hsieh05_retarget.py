@@ -86,7 +86,7 @@ def played(name: str, mode: str) -> Solution:
 
 
 def swing(motion: Motion, limb: str, side: str) -> Array:
-    """(F,) radians that a limb is swung forward of straight down, seen from the side of the body."""
+    """(F,) swing angle of a limb in the sagittal plane, radians: 0 is straight down, forward is positive."""
     first, last = (side + name for name in LIMBS[limb][0 if motion.skeleton.name == "dog" else 1])
     line = fk(motion).points([last])[:, 0] - fk(motion).points([first])[:, 0]
     return np.unwrap(np.arctan2(np.einsum("fi,fi->f", line, facing(motion)), -line[:, 1]))
@@ -121,7 +121,7 @@ def test_figure_8_legs_swing_in_step(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("name", ["dog_walk", "dog_trot"])
 def test_figure_8_arms_swing_as_the_fore_legs_do(name: str) -> None:
-    """On the human who stands; on all fours the hands are on the floor and do so of themselves."""
+    """Checked on the standing human; on all fours the hands are on the floor anyway."""
     source = samples.motion(name).motion
     for mode in ("stance", "direction"):
         for side in SIDES:
@@ -152,7 +152,7 @@ def test_nothing_is_frozen_and_nothing_jumps(name: str, mode: str) -> None:
 
 
 def reframed(motion: Motion, seed: int) -> Motion:
-    """The very same movement with the joints' own frames turned at random."""
+    """The same movement with the joints' local frames rotated at random."""
     body = motion.skeleton
     turns = normalize(np.random.default_rng(seed).normal(size=(body.num_joints, 4)))
     above = np.concatenate([identity(1), turns])[body.parents + 1]

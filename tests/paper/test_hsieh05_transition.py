@@ -1,6 +1,6 @@
 """Hsieh, Chen and Ouhyoung, "Motion Retargetting and Transition in Different Articulated Figures" (2005), section 4.
 
-The paper shows pictures; here its claims are measured on a human's walk that goes over into a dog's, and back.
+The paper shows pictures. Here its claims are measured on transitions from a human's walk into a dog's, and back.
 """
 
 from __future__ import annotations

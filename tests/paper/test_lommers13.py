@@ -51,7 +51,7 @@ def test_the_configurations_are_those_of_table_7_1():
     assert [case.scale for case in CASES if not case.even] == [0.7, 0.9, 1.1, 1.3]
     assert [case.name for case in CASES if case.motion == "walk"] == ["10"]
     assert [case.constraints for case in CASES[-2:]] == ["key_moment", "key_moment_interpolated"]
-    assert tuple(case.name for case in CASES if not case.said.solved) == UNSOLVED
+    assert tuple(case.name for case in CASES if not case.thesis.solved) == UNSOLVED
 
 
 def test_the_reach_goes_low_and_comes_back_without_travel():

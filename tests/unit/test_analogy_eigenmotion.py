@@ -13,11 +13,11 @@ from understudy.analogy.study import (
     JointChart,
     decompose,
     find_course,
-    followed,
     make_study,
     marker_paths,
     mean_pose,
     spread_markers,
+    unwrap_rotations,
 )
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
@@ -92,8 +92,8 @@ def test_a_joint_may_turn_past_half_a_turn() -> None:
     vectors = np.stack([angle, np.zeros(90), np.zeros(90)], -1)
     folded = np.stack([(angle + np.pi) % (2.0 * np.pi) - np.pi, np.zeros(90), np.zeros(90)], -1)
     assert np.abs(np.diff(folded, axis=0)).max() > 3.0
-    assert np.allclose(followed(folded), vectors, atol=1e-9)
-    assert np.degrees(angle_between(exp(followed(folded)), exp(vectors))).max() < 1e-6
+    assert np.allclose(unwrap_rotations(folded), vectors, atol=1e-9)
+    assert np.degrees(angle_between(exp(unwrap_rotations(folded)), exp(vectors))).max() < 1e-6
 
 
 def test_a_course_taken_off_and_put_on_again_is_the_same_motion() -> None:

@@ -11,7 +11,7 @@ import pytest
 from understudy import samples
 from understudy.analogy.conditions import reach
 from understudy.analogy.matching import MarkerMatch, MarkerPair, pair_matches, read_markers, with_named
-from understudy.analogy.preparation import Settings, chosen_markers, jumping
+from understudy.analogy.preparation import Settings, choose_markers, find_jumps
 from understudy.analogy.stepping import Tempo, feet_of, read_course, rises
 from understudy.analogy.study import likeness, make_study, marker_paths, parts, period, spread_markers
 from understudy.base.errors import FileError, OptionError, UnknownNameError
@@ -153,7 +153,7 @@ def test_tempo_moves_frames_and_contacts() -> None:
     course = np.stack([np.arange(31.0), np.arange(31.0) ** 2], -1)
     assert read_course(course, 10.0, np.array([0.05, 1.0])) == pytest.approx(np.array([[0.5, 0.25], [10.0, 100.0]]))
     assert Tempo.factor(2.0, 4.0).times(30.0)[-1] == pytest.approx(2.0)
-    with pytest.raises(OptionError, match=r"two moments or more, rising in both motions; got \[0.0, 0.0\]"):
+    with pytest.raises(OptionError, match=r"two times or more, rising in both motions; got \[0.0, 0.0\]"):
         Tempo(source=(0.0, 0.0), result=(0.0, 1.0))
     with pytest.raises(OptionError, match="speed above zero, got 0"):
         Tempo.factor(0.0, 1.0)
@@ -242,7 +242,7 @@ def test_picture_of_markers(tmp_path: Path) -> None:
 def test_what_is_left_out_carries_no_markers_and_drives_nothing() -> None:
     walk = samples.motion("walk", seconds=2.0).motion
     arms = ("LeftArm", "RightArm", "Tail")
-    held = chosen_markers(walk.skeleton, samples.character("dog"), (), ((), ()), Settings(without=arms))
+    held = choose_markers(walk.skeleton, samples.character("dog"), (), ((), ()), Settings(without=arms))
     assert not any("Arm" in m.joint or "Hand" in m.joint for m in held[0])
     assert not any("Tail" in m.joint for m in held[1])
     study = make_study(walk, held[0], what="it", without=arms)
@@ -251,17 +251,17 @@ def test_what_is_left_out_carries_no_markers_and_drives_nothing() -> None:
     assert moved[out[study.chart.joint_of]].max() < 1e-12
     assert moved[~out[study.chart.joint_of]].max() > 0.1
     with pytest.raises(OptionError, match="No marker is left on `adult` without Hips"):
-        chosen_markers(walk.skeleton, walk.skeleton, (), ((), ()), Settings(without=("Hips",)))
+        choose_markers(walk.skeleton, walk.skeleton, (), ((), ()), Settings(without=("Hips",)))
 
 
 def test_joints_that_flip_are_found() -> None:
     walk = samples.motion("walk", seconds=1.0).motion
-    assert jumping(walk) == []
+    assert find_jumps(walk) == []
     rotations = walk.rotations.copy()
     knee = walk.skeleton.joint("LeftLeg")
     rotations[10:, knee] = multiply(rotations[10:, knee], from_axis_angle(np.array([0.0, 1.0, 0.0]), np.pi))
-    assert jumping(replace(walk, rotations=rotations)) == ["LeftLeg"]
-    assert jumping(walk[:1]) == []
+    assert find_jumps(replace(walk, rotations=rotations)) == ["LeftLeg"]
+    assert find_jumps(walk[:1]) == []
 
 
 @pytest.mark.parametrize(

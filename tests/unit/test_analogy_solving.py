@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from understudy.analogy.conditions import Conditions
-from understudy.analogy.solving import MarkerObjective, Task, _TrustRegion, bent, misfit, reduce_frames, solve, squared
+from understudy.analogy.solving import (
+    MarkerObjective,
+    Task,
+    _TrustRegion,
+    misfit,
+    orthonormalise,
+    orthonormality_hessian,
+    reduce_frames,
+    solve,
+)
 from understudy.analogy.study import JointChart
 from understudy.base.quaternion import Array
 from understudy.constraints.base import PointRef
@@ -239,8 +248,8 @@ def test_reduced_objective_is_nearly_the_whole_one(task: Task) -> None:
 def test_coming_back_to_orthonormal_vectors_moves_little(rng: np.random.Generator) -> None:
     table = np.concatenate([rng.normal(size=(1, 12)), np.linalg.qr(rng.normal(size=(12, 4)))[0].T])
     every = np.arange(12)
-    assert np.allclose(squared(table, every), table, atol=1e-12)
-    off = squared(table + 1e-4 * rng.normal(size=table.shape), every)
+    assert np.allclose(orthonormalise(table, every), table, atol=1e-12)
+    off = orthonormalise(table + 1e-4 * rng.normal(size=table.shape), every)
     assert np.allclose(off[1:] @ off[1:].T, np.eye(4), atol=1e-12)
     assert np.abs(off[1:] - table[1:]).max() < 1e-3
 
@@ -254,10 +263,10 @@ def test_bending_of_the_surface(rng: np.random.Generator) -> None:
     table = np.concatenate([np.zeros((1, 9)), basis])
     values = []
     for step in (1e-3, -1e-3, 0.0):
-        moved = squared(table + np.concatenate([np.zeros((1, 9)), step * way]), np.arange(9))[1:]
+        moved = orthonormalise(table + np.concatenate([np.zeros((1, 9)), step * way]), np.arange(9))[1:]
         values.append(float(np.sum(slope * moved)))
     second = (values[0] + values[1] - 2.0 * values[2]) / 1e-6
-    told = float(way.ravel() @ bent(basis, slope, 0.0) @ way.ravel())
+    told = float(way.ravel() @ orthonormality_hessian(basis, slope, 0.0) @ way.ravel())
     assert second == pytest.approx(told, rel=1e-4)
 
 

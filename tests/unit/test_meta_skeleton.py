@@ -240,8 +240,8 @@ def test_bones_that_do_not_follow_each_other_are_refused() -> None:
     with pytest.raises(CorrespondenceError) as caught:
         put_together(source, target, ("hips", "body"), ("left_leg right_leg", "fin"))
     assert "ambiguous" in caught.value.message
-    assert "`left_leg`, `right_leg` of the source do not follow each other" in caught.value.message
-    with pytest.raises(CorrespondenceError, match="of the target do not follow each other"):
+    assert "`left_leg`, `right_leg` of the source do not form a chain" in caught.value.message
+    with pytest.raises(CorrespondenceError, match="of the target do not form a chain"):
         put_together(target, source, ("body", "hips"), ("fin", "left_leg right_leg"))
 
 

@@ -44,12 +44,12 @@ from understudy.show.charts import (
     limbs_of,
     show,
     spectrum,
-    thinned,
+    thin_curve,
     ticks,
     to_svg,
     turns,
 )
-from understudy.show.page import BUDGET, pack, player_data, unpack, write_page
+from understudy.show.page import MAX_BYTES, pack, player_data, unpack, write_page
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'&\"$a$"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -143,7 +143,7 @@ def test_thinning_keeps_a_peak_of_one_frame() -> None:
     values = np.zeros(100_000)
     values[31_234] = 1.0
     places = np.stack([np.arange(len(values), dtype=float), values], axis=-1)
-    kept = thinned(places, 500)
+    kept = thin_curve(places, 500)
     assert len(kept) <= 1000
     assert [31_234.0, 1.0] in kept.tolist()
     assert np.all(np.diff(kept[:, 0]) > 0.0)
@@ -288,8 +288,7 @@ def test_the_player_is_given_the_figure_as_it_moves(walk: Motion) -> None:
     # Every joint that is drawn is found among the nodes, to the precision of a root a kilometre away.
     apart = np.linalg.norm(places[40][:, None] - joints[40][None], axis=-1)
     assert (apart.min(axis=0) < 1e-4).sum() >= walk.skeleton.num_joints - 3
-    assert max(max(pair) for pair in figure["bones"]) < figure["nodes"]
-    assert len(figure["bones"]) == len(figure["sides"]) == len(figure["widths"])
+    assert max(max(stroke[:2]) for stroke in figure["strokes"]) < figure["nodes"]
 
 
 def test_long_and_fast_clips_keep_fewer_frames_and_their_last() -> None:
@@ -299,7 +298,7 @@ def test_long_and_fast_clips_keep_fewer_frames_and_their_last() -> None:
     assert figure["frames"] == 121
     still = rest_motion(samples.character("adult"), fps=60.0, num_frames=15_000)
     long = player_data([show(still, "long", 0, ())])["figures"][0]
-    assert len(base64.b64decode(long["places"])) + len(base64.b64decode(long["root"])) < 1.05 * BUDGET
+    assert len(base64.b64decode(long["places"])) + len(base64.b64decode(long["root"])) < 1.05 * MAX_BYTES
     times = long["times"] or [long["step"] * i for i in range(long["frames"])]
     assert times[-1] == pytest.approx(still.duration, abs=1e-4)
 
@@ -385,7 +384,7 @@ def test_bodies_of_every_kind_get_a_page(tmp_path: Path, walk: Motion) -> None:
     can = rest_motion(samples.character("can"))
     page = written(tmp_path / "can.html", can, walk)
     assert "no angle means the same in both" in " ".join(page.seen)
-    assert json.loads(page.scripts["player-data"])["figures"][1]["bones"] == []
+    assert json.loads(page.scripts["player-data"])["figures"][1]["strokes"] == []
     swim = samples.motion("swim", seconds=1.0).motion
     assert "Spectrum" in written(tmp_path / "swim.html", swim).seen
     assert "Verdicts" not in written(tmp_path / "swim.html", swim).seen

@@ -28,7 +28,7 @@ from understudy.show.filmstrip import (
     strip_of,
     strip_scale,
 )
-from understudy.show.pen import FLOOR, PROP, compose, draw_pose, mixed
+from understudy.show.pen import FLOOR, PROP, compose, draw_pose, mix_with_white
 from understudy.show.pen import PicturePanel as Panel
 from understudy.show.picture import draw
 
@@ -102,7 +102,7 @@ def pixels(path: Path) -> np.ndarray:
 
 def share_of(picture: np.ndarray, colour: str) -> float:
     """How much of a picture has a colour, to within a few steps of 255."""
-    return float(np.mean(np.abs(picture - np.array(mixed(colour, 1.0))).max(axis=-1) < 0.02))
+    return float(np.mean(np.abs(picture - np.array(mix_with_white(colour, 1.0))).max(axis=-1) < 0.02))
 
 
 # Views
@@ -226,7 +226,7 @@ def test_left_limbs_are_hollow_and_right_ones_solid() -> None:
     for side, colour in (("Left", "#ffffff"), ("Right", PALETTES[0].right)):
         thigh = 0.6 * body.nodes[0, names.index(f"{side}UpLeg")] + 0.4 * body.nodes[0, names.index(f"{side}Leg")]
         column, row = np.rint(panel.at(thigh) * 200).astype(int)
-        assert picture[row, column] == pytest.approx(mixed(colour, 1.0), abs=0.02), side
+        assert picture[row, column] == pytest.approx(mix_with_white(colour, 1.0), abs=0.02), side
         across = picture[row, column - 15 : column + 15]
         assert share_of(across, PALETTES[0].of(LEFT if side == "Left" else RIGHT)) > 0.05, side
 
@@ -375,7 +375,7 @@ def test_props_and_planted_spots_are_drawn(style: str, tmp_path: Path) -> None:
     bare, full = tmp_path / "bare.png", tmp_path / "full.png"
     draw(walk(), bare, style=style)
     draw(scene, full, style=style)
-    brown = "#" + "".join(f"{round(255 * part):02x}" for part in mixed(PROP, 0.8))
+    brown = "#" + "".join(f"{round(255 * part):02x}" for part in mix_with_white(PROP, 0.8))
     assert share_of(pixels(bare), brown) < 1e-5
     assert share_of(pixels(full), brown) > 1e-3
     act = acts_of([scene])[0]
@@ -408,7 +408,7 @@ def test_a_single_joint_is_drawn_as_a_dot(frames: int, tmp_path: Path) -> None:
 
 def test_a_rigid_body_is_drawn_as_its_outline(tmp_path: Path) -> None:
     draw(can(), tmp_path / "can.png")
-    fill = np.array(mixed(PALETTES[0].left, 0.25)) * 0.8 + 0.2
+    fill = np.array(mix_with_white(PALETTES[0].left, 0.25)) * 0.8 + 0.2
     picture = pixels(tmp_path / "can.png")
     assert float(np.mean(np.abs(picture - fill).max(axis=-1) < 0.02)) > 0.01
 

@@ -223,7 +223,7 @@ def test_a_crawling_human_stands_on_its_hands_too(walk: Motion) -> None:
     ("asked", "words"),
     [
         ({"seconds": 0.0}, r"Expected a blend of more than zero and at most 10\.97 s.*got 0 s"),
-        ({"seconds": 40.0}, r"at most 10\.97 s, which is what both motions have room for; got 40 s"),
+        ({"seconds": 40.0}, r"at most 10\.97 s, for which both motions have room; got 40 s"),
         ({"seconds": 1.0, "leave": 9.5}, r"at most 0\.47 s"),
         ({"seconds": 1.0, "enter": -1.0}, r"Expected `enter` from 0 to 9\.97 s.*got -1 s"),
     ],

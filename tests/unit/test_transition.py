@@ -19,7 +19,15 @@ from understudy.figure.skeleton import Skeleton
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime
 from understudy.transition import Transition, transition
-from understudy.transition.blending import Steps, blend_offsets, blend_rotations, ease, larger, passage, worst_steps
+from understudy.transition.blending import (
+    Steps,
+    blend_clocks,
+    blend_offsets,
+    blend_rotations,
+    ease,
+    larger,
+    worst_steps,
+)
 from understudy.transition.meta_skeleton import mergeable, one_body, share
 from understudy.transition.plants import Still
 from understudy.transition.timing import FrameMatch
@@ -116,7 +124,7 @@ def test_the_body_goes_on_the_way_it_faces(walk: Motion) -> None:
 def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
     first = np.linspace(2.0, 3.0, 31)
     match = FrameMatch(first=first, second=5.0 + 0.8 * (first - 2.0), cost=0.0, names=())
-    way = passage(match, 30.0, 30, 400)
+    way = blend_clocks(match, 30.0, 30, 400)
     assert way.first[0] == 2.0
     assert way.second[-1] * 30.0 == pytest.approx(way.entry)
     assert np.diff(way.first)[0] * 30.0 == pytest.approx(1.0, abs=1e-3)
@@ -130,7 +138,7 @@ def test_frames_that_correspond_coincide_and_clocks_ease() -> None:
 
 def test_the_blend_never_goes_past_the_second_motions_end() -> None:
     match = FrameMatch(first=np.array([0.0, 1.0]), second=np.array([0.0, 1.0]), cost=0.0, names=())
-    assert passage(match, 30.0, 30, 28).entry == 28
+    assert blend_clocks(match, 30.0, 30, 28).entry == 28
 
 
 def test_easing_has_no_speed_or_acceleration_at_its_ends() -> None:
@@ -196,7 +204,7 @@ def test_the_second_comes_at_the_rate_of_the_first(walk: Motion) -> None:
     fast = samples.motion("run", fps=120.0).motion
     found = transition(walk, fast)
     assert found.motion.fps == 30.0
-    assert any("30 frames a second, the first one's rate, in place of 120" in note for note in found.notes)
+    assert any("resampled from 120 to 30 frames a second" in note for note in found.notes)
     rest = placed(fast.resampled(30.0), found)[found.entry :]
     assert np.abs(found.motion.root[found.end :] - rest.root).max() < 1e-9
 
@@ -223,7 +231,7 @@ def test_feet_that_cannot_stay_are_moved_and_said_to_be() -> None:
     spread = replace(stand, rotations=wide)
     lifted = (fk(spread).points(["LeftHeel"]) - fk(stand).points(["LeftHeel"]))[:, 0] * [0.0, 1.0, 0.0]
     found = transition(stand, replace(spread, root=spread.root - lifted), seconds=1.0)
-    said = [note for note in found.notes if "stands all through the blend and is moved by" in note]
+    said = [note for note in found.notes if "stands all through the blend but slides by" in note]
     assert len(said) == 4  # heel and ball of both
     assert found.contact_error < 2e-3
 
@@ -325,7 +333,7 @@ def test_a_suggested_map_loses_what_cannot_be_one_bone(rng: np.random.Generator)
     )
     found, notes = mergeable(Correspondence(source=source, target=target, pairs=pairs))
     assert [(pair.source, pair.target) for pair in found.pairs] == [(("hips",), ("body",)), (("toe_a",), ("tip",))]
-    assert "[`LeftLeg`, `RightLeg`] -> `fin`: bones of two sides cannot become one and are kept apart" in notes
+    assert "[`LeftLeg`, `RightLeg`] -> `fin`: left and right bones cannot be merged and are kept apart" in notes
     assert any("`toe_a`" in note and "only the first is shared" in note for note in notes)
 
 

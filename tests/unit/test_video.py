@@ -18,7 +18,7 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point
 from understudy.figure.stick import PALETTES
 from understudy.show.brush import HOLDS, PAPER, rgb
-from understudy.show.video import Film, film, grid_step, whole_delay, write_video
+from understudy.show.video import Film, film, grid_step, nearest_gif_fps, write_video
 
 SIZE = (320, 180)
 LABEL = 18
@@ -211,7 +211,7 @@ def test_a_gif_has_the_frames_and_repeats(tmp_path: Path, walk: Motion) -> None:
 
 
 def test_a_gif_takes_the_nearest_rate_that_it_can() -> None:
-    assert [whole_delay(fps) for fps in (30.0, 25.0, 24.0, 240.0, 10.0)] == pytest.approx(
+    assert [nearest_gif_fps(fps) for fps in (30.0, 25.0, 24.0, 240.0, 10.0)] == pytest.approx(
         [100 / 3, 25.0, 25.0, 50.0, 10.0]
     )
 

@@ -1,3 +1,3 @@
-"""Eigenmotion: motions taken apart into coordinations, matched between bodies and put together anew [Analogies]."""
+"""Analogies: motions are decomposed into coordinations, which are matched between bodies and recombined [Analogies]."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One attempt at an analogy: match, aim, solve, and a score of how well it went."""
+"""One attempt at an analogy: match markers, set up the objective, solve, and score the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from understudy.analogy.conditions import Conditions, MarkerAt, PoseAt
 from understudy.analogy.matching import LIKE_SIZE, SIMILAR, MarkerMatch, match, match_scores
 from understudy.analogy.solving import (
-    FRAMES,
+    NUM_SAMPLE_FRAMES,
     PULL,
     CoordinationResult,
     MarkerObjective,
@@ -27,8 +27,8 @@ from understudy.figure.kinematics import locate
 from understudy.figure.measures import leg_length
 from understudy.figure.skeleton import Point
 
-STRANGE = 0.35
-"""Radians, root mean square, by which the mean pose strays from B's own at which a result is strange."""
+STRANGE_RADIANS = 0.35
+"""Root mean square deviation of the mean pose from B's own at which the score falls to 1 / e."""
 
 
 class AnalogyError(UnderstudyError):
@@ -37,10 +37,10 @@ class AnalogyError(UnderstudyError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attempt:
-    """What one set of choices came to."""
+    """The result of one set of choices."""
 
     threshold: float | None
-    """The match score that counted; None for pairs given by hand."""
+    """Least match score; None for pairs given by hand."""
     components: int
     orthonormal: bool
     matches: tuple[MarkerMatch, ...]
@@ -51,16 +51,17 @@ class Attempt:
     coordinates: Array
     """(F, D) B's coordinates at every frame of A's new motion."""
     coverage: float
-    """Share of the movement in B's example that its matched markers hold; 1 where there is no example."""
+    """Share of the movement in B's example that the matched markers make; 1 without an example."""
     fidelity: float
-    """Share of the wanted movement of the matched markers that the result makes, 1 for all of it."""
+    """Share of the wanted movement of the matched markers that the result makes."""
     strangeness: float
-    """Radians, root mean square, by which the mean pose strays from where it started: B's own, or as poses ask."""
+    """Root mean square deviation of the mean pose from its start (B's own, adjusted to poses), radians."""
 
     @property
     def score(self) -> float:
-        """From 0 to 1: coverage times fidelity, less for a mean pose that B never takes."""
-        return self.coverage * max(self.fidelity, 0.0) * float(np.exp(-((self.strangeness / STRANGE) ** 2)))
+        """From 0 to 1: coverage times fidelity, reduced for a mean pose unlike B's own."""
+        naturalness = float(np.exp(-((self.strangeness / STRANGE_RADIANS) ** 2)))
+        return self.coverage * max(self.fidelity, 0.0) * naturalness
 
 
 def find_matches(
@@ -83,12 +84,12 @@ def find_matches(
         b: B's example.
         new: A's new motion.
         eigenvectors: How many of them.
-        together: All as one direction of movement, instead of each by itself with an objective of its own.
-        threshold: The match score that counts; chosen by how much is matched if None.
-        similar: Similarity asked for in refinement.
-        like_size: How much partners that move as far as the marker are preferred; None: not.
-        refine: Whether A's new motion selects among the markers matched.
-        unit_scales: Scales by eigenvectors of unit length.
+        together: Whether to match by all at once, as one direction, instead of one objective per eigenvector.
+        threshold: Least match score; chosen by the share of movement matched if None.
+        similar: Least similarity in the refinement.
+        like_size: Width of the preference for partners that move as far as the marker; None for no preference.
+        refine: Whether to refine the matches by A's new motion.
+        unit_scales: Whether to compute scales from eigenvectors of unit length.
 
     Returns:
         The matches, and the threshold used for the first eigenvector.
@@ -97,12 +98,12 @@ def find_matches(
     if not 1 <= eigenvectors <= count:
         raise OptionError(f"Expected 1 to {count} eigenvectors, as there are components; got {eigenvectors}")
     groups = [list(range(eigenvectors))] if together else [[number] for number in range(eigenvectors)]
-    found: list[MarkerMatch] = []
+    matches: list[MarkerMatch] = []
     used = 0.0
     for group in groups:
         parts = [study.part(group, unit=unit_scales) for study in (b, a, new)]
         weight = float(b.marker.variances[group[0]] / b.marker.variances[0])
-        some, at = match(
+        group_matches, group_threshold = match(
             *parts[: 3 if refine else 2],
             threshold=threshold,
             similar=similar,
@@ -110,27 +111,27 @@ def find_matches(
             eigenvector=group[0],
             weight=weight,
         )
-        found += some
-        used = used or at
-    if not found:
+        matches += group_matches
+        used = used or group_threshold
+    if not matches:
         best = float(np.abs(match_scores(*parts[:2])).max(initial=0.0))
         raise AnalogyError(
             f"No marker of `{b.motion.skeleton.name}` moves as any of `{a.motion.skeleton.name}` does: the best match "
-            f"score is {best:.2f}, and {used:g} is asked for",
+            f"score is {best:.2f}, below the threshold of {used:g}",
             hint="check that both examples show one behaviour; lower the threshold, add markers, or pair them by hand",
         )
-    return found, used
+    return matches, used
 
 
 def covered(b: Study, matches: Sequence[MarkerMatch]) -> float:
-    """Share of B's movement, over all components, in the markers that are matched."""
+    """Share of B's movement, over all components, that the matched markers make."""
     moved = np.einsum("nk,k->n", b.marker.vectors**2, b.marker.spread**2).reshape(-1, 3).sum(axis=1)
     return float(moved[sorted({m.marker for m in matches})].sum() / moved.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Brief:
-    """What one attempt is given."""
+    """The inputs of one attempt."""
 
     chart: JointChart
     """B's joint coordinates."""
@@ -141,37 +142,37 @@ class Brief:
     matches: tuple[MarkerMatch, ...]
     """Which markers of B go with which of A."""
     threshold: float | None = None
-    """By which they were found."""
+    """The threshold of the matches."""
     coverage: float = 1.0
-    """How much of B's movement they cover."""
+    """Share of B's movement that the matches cover."""
     start: Array
     """(1 + K, D) mean pose and basis vectors to start from."""
     near: Array | None = None
-    """(1 + K, D) those to stay near; the start, as it is turned, if not given."""
+    """(1 + K, D) mean pose and basis vectors to stay near; the aligned start if not given."""
     metric: Array | None = None
-    """(D, D) what straying from it counts as."""
+    """(D, D) metric of the deviation from them."""
     pull: float = PULL
-    """How heavily that counts."""
+    """Weight of the deviation."""
     means: tuple[Array, Array] | None = None
-    """What B's mean pose is to follow, as `make_goal` takes it."""
+    """Means of the markers for B's mean pose, as `make_goal` takes them."""
     mean_weight: float = 0.0
-    """How heavily that counts."""
+    """Weight of these means."""
     orthonormal: bool = True
     """Whether basis vectors must be orthonormal."""
     poses: tuple[PoseAt, ...] = ()
-    """Poses, headed along +Z, that B has to take."""
+    """Poses that B must take, with heading +Z."""
     places: tuple[MarkerAt, ...] = ()
-    """Places that its points have to be at."""
+    """Positions at which points of B must be."""
     limits: tuple[JointRange, ...] = ()
-    """Ranges of its joints."""
+    """Joint limits of B."""
     aligned: bool = True
-    """Turn the starting basis vectors among themselves to where they do best."""
-    frames: int = FRAMES
-    """How many frames stand for all."""
+    """Whether to rotate the starting basis vectors among themselves to fit the goal best."""
+    frames: int = NUM_SAMPLE_FRAMES
+    """How many frames represent the motion."""
 
 
 def attempt(brief: Brief) -> Attempt:
-    """Solve for B's coordinations with matches that are known, and judge what comes out."""
+    """Solve for B's coordinations with given matches, and measure the result."""
     chart, new = brief.chart, brief.new
     goal = make_goal(
         brief.markers, chart, brief.matches, new.marker.vectors, means=brief.means, mean_weight=brief.mean_weight
@@ -195,23 +196,23 @@ def attempt(brief: Brief) -> Attempt:
 
 
 def _task(brief: Brief, goal: MarkerObjective) -> Task:
-    """The problem that is solved: the goal and the conditions over frames that stand for all."""
+    """The problem to solve: the objective and the conditions over sampled frames."""
     chart, course, marker_course = brief.chart, brief.new.joint.course, brief.new.marker.course
     unit = leg_length(chart.skeleton)
     chosen, share = reduce_frames(np.concatenate([course, marker_course], axis=1), brief.frames)
-    extra = _frames_of(brief.poses, brief.places, len(course))
+    extra = _condition_frames(brief.poses, brief.places, len(course))
     view = np.concatenate([chosen, extra])
     row = {int(frame): len(chosen) + i for i, frame in enumerate(extra)}
     conditions = Conditions(
         size=chart.size,
         unit=unit,
-        poses=tuple(_posed(chart, pose, row[pose.frame]) for pose in brief.poses),
-        places=tuple(_placed(chart, place, row[place.frame]) for place in brief.places),
-        limits=tuple(_limited(chart, limit) for limit in brief.limits),
+        poses=tuple(_pose_condition(chart, pose, row[pose.frame]) for pose in brief.poses),
+        places=tuple(_place_condition(chart, place, row[place.frame]) for place in brief.places),
+        limits=tuple(_limit_condition(chart, limit) for limit in brief.limits),
         limited=np.arange(0, len(view), 3),
     )
-    start = _aligned(chart, goal, brief.start, course, marker_course) if brief.aligned else brief.start.copy()
-    free = _felt(chart, goal, conditions)
+    start = _align_start(chart, goal, brief.start, course, marker_course) if brief.aligned else brief.start.copy()
+    free = _free_coordinates(chart, goal, conditions)
     if brief.near is not None:
         held = np.setdiff1d(np.arange(chart.size), free)
         start[:, held] = brief.near[:, held]
@@ -232,18 +233,18 @@ def _task(brief: Brief, goal: MarkerObjective) -> Task:
     )
 
 
-def _frames_of(poses: Sequence[PoseAt], places: Sequence[MarkerAt], count: int) -> np.ndarray:
-    """The frames that conditions are on, each once."""
+def _condition_frames(poses: Sequence[PoseAt], places: Sequence[MarkerAt], count: int) -> np.ndarray:
+    """The frames that have conditions, each once."""
     frames = sorted({pose.frame for pose in poses} | {place.frame for place in places})
     for frame in frames:
         if not 0 <= frame < count:
             raise MotionError(
-                f"A pose or place is asked for at frame {frame}, and the new motion has {count}, counted from 0"
+                f"A pose or place is set at frame {frame}, but the new motion has frames 0 to {count - 1}"
             )
     return np.array(frames, dtype=np.intp)
 
 
-def _posed(chart: JointChart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, Array]:
+def _pose_condition(chart: JointChart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, Array]:
     joints = chart.joint_of
     if pose.rotations.shape != (chart.skeleton.num_joints, 4):
         raise OptionError(
@@ -257,30 +258,30 @@ def _posed(chart: JointChart, pose: PoseAt, row: int) -> tuple[int, np.ndarray, 
     return row, columns, chart.coordinates(pose.rotations[None])[0, columns]
 
 
-def _placed(chart: JointChart, place: MarkerAt, row: int) -> tuple[int, int, Array, Array]:
+def _place_condition(chart: JointChart, place: MarkerAt, row: int) -> tuple[int, int, Array, Array]:
     joints, offsets = locate(chart.skeleton, [place.point])
     return row, int(joints[0]), offsets[0], place.place
 
 
-def _limited(chart: JointChart, limit: JointRange) -> tuple[int, np.ndarray, JointRange]:
+def _limit_condition(chart: JointChart, limit: JointRange) -> tuple[int, np.ndarray, JointRange]:
     point = limit.joints()[0].point
     joint = chart.skeleton.joint(point if isinstance(point, str) else point.joint)
     return joint, np.flatnonzero(chart.joint_of == joint), limit
 
 
-def _felt(chart: JointChart, goal: MarkerObjective, conditions: Conditions) -> np.ndarray:
-    """(N,) the coordinates that move a matched marker or a place, or are posed."""
+def _free_coordinates(chart: JointChart, goal: MarkerObjective, conditions: Conditions) -> np.ndarray:
+    """(N,) the coordinates that are posed or move a matched marker or placed point."""
     joints = {int(j) for j in goal.joints} | {joint for _, joint, _, _ in conditions.places}
     above = {j for joint in joints for j in chart.skeleton.chain(joint)}
     posed = [columns for _, columns, _ in conditions.poses]
     return np.unique(np.concatenate([np.flatnonzero(np.isin(chart.joint_of, list(above))), *posed]))
 
 
-def _aligned(chart: JointChart, goal: MarkerObjective, start: Array, course: Array, marker_course: Array) -> Array:
-    """A start whose basis vectors are turned among themselves so that B's own coordinations do what is wanted.
+def _align_start(chart: JointChart, goal: MarkerObjective, start: Array, course: Array, marker_course: Array) -> Array:
+    """A start whose basis vectors are rotated among themselves so that B's own coordinations fit the goal best.
 
-    The order and signs of B's eigenvectors say nothing about which of A's courses each should be driven by. To first
-    order about the mean pose the best turn is that of an orthogonal Procrustes problem.
+    The order and signs of B's eigenvectors do not tell which of A's courses should drive each. To first order about the
+    mean pose the best rotation solves an orthogonal Procrustes problem.
     """
     posture = chart.posture(start[:1])
     size = np.sqrt(goal.weights)[:, None, None]
@@ -292,8 +293,8 @@ def _aligned(chart: JointChart, goal: MarkerObjective, start: Array, course: Arr
 
 
 def _fidelity(chart: JointChart, goal: MarkerObjective, coordinates: Array, marker_course: Array) -> float:
-    made = chart.posture(coordinates).points(goal.joints, goal.offsets)
-    made = made - made.mean(axis=0)
+    movement = chart.posture(coordinates).points(goal.joints, goal.offsets)
+    movement = movement - movement.mean(axis=0)
     wanted = goal.wanted(marker_course)
-    left = np.einsum("p,fpc->", goal.weights, (made - wanted) ** 2)
-    return 1.0 - float(left / np.einsum("p,fpc->", goal.weights, wanted**2))
+    rest = np.einsum("p,fpc->", goal.weights, (movement - wanted) ** 2)
+    return 1.0 - float(rest / np.einsum("p,fpc->", goal.weights, wanted**2))

@@ -1,4 +1,4 @@
-"""Poses made by inverse kinematics: a body takes hold of places with its points [Analogies, sec. 5.4]."""
+"""Conditions on single frames: poses, positions and joint limits; and inverse kinematics [Analogies, sec. 5.4]."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
-LOOSE = 0.02
-"""Radians beyond a limit that are not worth a step: the clean-up keeps limits at every frame."""
+LIMIT_SLACK_RADIANS = 0.02
+"""Tolerated violation of a limit: the clean-up enforces limits at every frame."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,14 +30,14 @@ class PoseAt:
 
     frame: int
     rotations: Array
-    """(J, 4) local rotations; the root's heading does not count."""
+    """(J, 4) local rotations; the root's heading is ignored."""
     joints: tuple[str, ...] | None = None
-    """The joints that are posed; None for all, the root's lean too."""
+    """The joints that are posed; None for all, including the root's lean."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarkerAt:
-    """A point of B is at a given place at a frame of the new motion."""
+    """A point of B is at a given position at a frame of the new motion."""
 
     frame: int
     point: Point | str
@@ -53,59 +53,59 @@ class MarkerAt:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConditionResiduals:
-    """Residuals of conditions at the frames they are on, and their derivatives by the frame's coordinates."""
+    """Residuals of conditions, and their derivatives by the coordinates of their frame."""
 
     frames: np.ndarray
-    """(R,) the row's frame among those in view."""
+    """(R,) the row's frame, an index into the sampled frames."""
     values: Array
-    """(R,) radians, or unit lengths."""
+    """(R,) radians or unit lengths."""
     one_sided: np.ndarray
-    """(R,) True where the value must be at most zero, not zero."""
+    """(R,) True if the value must be at most zero, False if it must be zero."""
     columns: np.ndarray
     """(R, C) the coordinates that the row depends on, padded by -1."""
     slopes: Array | None
-    """(R, C) its derivatives by them; None if not asked for."""
+    """(R, C) derivatives by these coordinates; None if not requested."""
     size: int
-    """How many coordinates there are."""
+    """Number of coordinates."""
 
     def pushing(self, forces: Array) -> Iterator[tuple[int, Array, np.ndarray]]:
-        """Frame by frame, the derivatives (N, D) of the rows that push by forces (R,), and which rows (N,) they are."""
+        """By frame: its index, the Jacobian (N, D) of the rows active at multipliers (R,), and those rows (N,)."""
         assert self.slopes is not None
         active = np.flatnonzero((forces != 0.0) | ~self.one_sided)
         active = active[np.argsort(self.frames[active], kind="stable")]
-        for mine in np.split(active, np.flatnonzero(np.diff(self.frames[active])) + 1):
-            if len(mine):
-                lever = np.zeros((len(mine), self.size + 1))
-                np.put_along_axis(lever, self.columns[mine], self.slopes[mine], axis=1)
-                yield int(self.frames[mine[0]]), lever[:, : self.size], mine
+        for rows in np.split(active, np.flatnonzero(np.diff(self.frames[active])) + 1):
+            if len(rows):
+                jacobian = np.zeros((len(rows), self.size + 1))
+                np.put_along_axis(jacobian, self.columns[rows], self.slopes[rows], axis=1)
+                yield int(self.frames[rows[0]]), jacobian[:, : self.size], rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conditions:
-    """Everything that is asked of single frames, as arrays."""
+    """All conditions on single frames, as arrays. Frames are indices into the sampled frames."""
 
     size: int
-    """How many coordinates there are."""
+    """Number of coordinates."""
     unit: float
-    """Metres that count as one."""
+    """Unit length, metres."""
     poses: tuple[tuple[int, np.ndarray, Array], ...] = ()
-    """(frame in view, coordinates (N,) that are posed, their values (N,))."""
+    """(frame, coordinates (N,) that are posed, their values (N,))."""
     places: tuple[tuple[int, int, Array, Array], ...] = ()
-    """(frame in view, joint, offset (3,), place (3,))."""
+    """(frame, joint, offset (3,), position (3,))."""
     limits: tuple[tuple[int, np.ndarray, JointRange], ...] = ()
     """(joint, its coordinates (N,), range)."""
     limited: np.ndarray = field(default_factory=lambda: np.zeros(0, np.intp))
-    """(N,) the frames in view at which limits are looked at."""
+    """(N,) the frames at which limits are checked."""
 
     def rows(
         self, posture: Posture, *, slopes: bool = True, watched: Sequence[int] | None = None
     ) -> ConditionResiduals:
-        """All rows at a posture of the frames in view: poses, places, then limits in the order they are watched.
+        """Residuals at the sampled frames: poses, places, then limits in the order of `watched`.
 
         Args:
             posture: The body at those frames.
-            slopes: Whether derivatives are asked for.
-            watched: Which limits are looked at; all if not given.
+            slopes: Whether to compute derivatives.
+            watched: Indices of the limits to include; all if not given.
         """
         parts = [self._pose(posture, *pose) for pose in self.poses]
         parts += [self._place(posture, *place, slopes=slopes) for place in self.places]
@@ -117,8 +117,8 @@ class Conditions:
             frames=np.concatenate([empty, *(part.frames for part in parts)]),
             values=np.concatenate([np.zeros(0), *(part.values for part in parts)]),
             one_sided=np.concatenate([np.zeros(0, bool), *(part.one_sided for part in parts)]),
-            columns=np.concatenate([np.zeros((0, wide), np.intp), *(_wide(p.columns, wide, -1) for p in parts)]),
-            slopes=np.concatenate([np.zeros((0, wide)), *(_wide(p.slopes, wide, 0.0) for p in parts)])
+            columns=np.concatenate([np.zeros((0, wide), np.intp), *(_pad_columns(p.columns, wide, -1) for p in parts)]),
+            slopes=np.concatenate([np.zeros((0, wide)), *(_pad_columns(p.slopes, wide, 0.0) for p in parts)])
             if slopes
             else None,
             size=self.size,
@@ -144,21 +144,21 @@ class Conditions:
     ) -> ConditionResiduals:
         frames = self.limited
         turns = posture.local[frames, joint][:, None]
-        found = limit.rows(
+        residuals = limit.rows(
             ConstraintInput(times=frames.astype(float), points=np.empty((len(frames), 0, 3)), local_rotations=turns)
         )
-        count = found.values.shape[1]
+        count = residuals.values.shape[1]
         by = np.zeros((len(frames), count, len(columns)))
-        if slopes and found.d_rotations is not None:
-            by = np.einsum("frx,fcx->frc", found.d_rotations[:, :, 0], posture.local_axes[frames[:, None], columns])
+        if slopes and residuals.d_rotations is not None:
+            by = np.einsum("frx,fcx->frc", residuals.d_rotations[:, :, 0], posture.local_axes[frames[:, None], columns])
         places = np.tile(columns, (len(frames) * count, 1))
         frames = np.repeat(frames, count)
-        return self._part(frames, found.values.ravel(), places, by.reshape(len(frames), -1), one_sided=True)
+        return self._part(frames, residuals.values.ravel(), places, by.reshape(len(frames), -1), one_sided=True)
 
     def broken(self, posture: Posture) -> list[int]:
-        """The limits that are broken at any of their frames."""
+        """Indices of the limits that are violated at any of their frames."""
         worst = [self._limit(posture, *limit, slopes=False).values.max(initial=-1.0) for limit in self.limits]
-        return [number for number, off in enumerate(worst) if off > LOOSE]
+        return [number for number, off in enumerate(worst) if off > LIMIT_SLACK_RADIANS]
 
     def _part(
         self, frames: np.ndarray, values: Array, columns: np.ndarray, slopes: Array, *, one_sided: bool = False
@@ -169,7 +169,7 @@ class Conditions:
         )
 
 
-def _wide(rows: Array | np.ndarray | None, width: int, fill: float) -> np.ndarray:
+def _pad_columns(rows: Array | np.ndarray | None, width: int, fill: float) -> np.ndarray:
     """Rows (R, C) padded to a width."""
     assert rows is not None
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=fill)
@@ -184,18 +184,18 @@ def reach(
     keep: tuple[str, ...] = (),
     limits: bool = True,
 ) -> Solution:
-    """A pose in which points of a body are at given places, as near as can be to another pose.
+    """Find the pose nearest to another in which points of a body are at given positions.
 
     Args:
         skeleton: The body.
         goals: (3,) metres, world, by the names of joints or ends.
         start: (J, 4) local rotations of the pose to stay near; the rest pose if not given.
         root: (3,) metres, where the root is; as in the rest pose if not given. It does not move.
-        keep: Joints that stay as they are, by name.
-        limits: Keep joints inside their limits.
+        keep: Names of joints that do not move.
+        limits: Whether to keep joints inside their limits.
 
     Returns:
-        A solution whose motion holds the pose in its only frame; it says which places were not reached.
+        A solution whose motion has the pose as its only frame; it reports positions that were not reached.
     """
     motion = Motion(
         skeleton=skeleton,
@@ -203,14 +203,14 @@ def reach(
         root=np.array([skeleton.offsets[0] if root is None else root], float),
         rotations=np.array([skeleton.rest if start is None else start], float),
     )
-    kept = {skeleton.names[skeleton.joint(name)] for name in keep}
-    moving = tuple(name for name in skeleton.names if name not in kept)
+    fixed = {skeleton.names[skeleton.joint(name)] for name in keep}
+    moving = tuple(name for name in skeleton.names if name not in fixed)
     places = [Place(spot=PointRef(point=name), target=np.asarray(at, float), name=name) for name, at in goals.items()]
-    felt = {above for place in places for above in _above(skeleton, str(place.point_refs()[0].point))}
-    ranges = joint_limits(motion, only=felt & set(moving))[0] if limits else []
+    involved = {above for place in places for above in _chain_names(skeleton, str(place.point_refs()[0].point))}
+    ranges = joint_limits(motion, only=involved & set(moving))[0] if limits else []
     actor = Actor(motion=motion, joints=moving, root_moves=False)
     return Spacetime().solve(Problem(actors=(actor,), constraints=(*places, *ranges)))
 
 
-def _above(skeleton: Skeleton, name: str) -> set[str]:
+def _chain_names(skeleton: Skeleton, name: str) -> set[str]:
     return {skeleton.names[j] for j in skeleton.chain(skeleton.joint(skeleton.point(name).joint))}

@@ -1,7 +1,7 @@
 """Analogies: A walks, B walks; A marches; how does B march? From examples to a finished motion [Analogies].
 
-The motions are studied, markers matched, B's coordinations solved for; then B is put on A's way, its steps are timed by
-A's and cleaned by the spacetime solve.
+The motions are analysed, markers are matched and B's coordinations are solved for. Then B is put on A's path, its steps
+are timed by A's, and a spacetime solve plants its feet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from understudy.analogy.attempt import AnalogyError, Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.matching import MarkerPair
-from understudy.analogy.preparation import Preparation, Settings, jumping, prepare
+from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
 from understudy.analogy.study import HeadingCourse, Study
@@ -30,11 +30,11 @@ from understudy.solve.solvers.base import Solution, Watch
 
 __all__ = ["Analogy", "AnalogyError", "MarkerAt", "MarkerPair", "PoseAt", "Settings", "Tempo", "analogy"]
 
-LOW = 0.1
-"""Leg lengths above the floor up to which a foot of A stands on it."""
+MAX_CONTACT_HEIGHT_LEGS = 0.1
+"""A contact of A that is higher above the floor is ignored."""
 
-LITTLE = 0.5
-"""Coverage, likeness or score below which a user is warned."""
+MIN_QUALITY = 0.5
+"""A lower coverage, likeness or score causes a warning."""
 
 
 @refuse_unknown_keywords
@@ -54,42 +54,41 @@ def analogy(
     settings: Settings | None = None,
     watch: Watch | None = None,
 ) -> Analogy:
-    """B's version of a new motion of A, by analogy with one example of each.
+    """Make B's version of a new motion of A, by analogy with one example of each.
 
     Args:
-        a_example: Something that A does; not needed if marker pairs are given.
+        a_example: A motion of A; not needed if marker pairs are given.
         b_example: The same behaviour by B; None if there is none.
-        a_new: What A does that B is to do.
-        target: B, where it has no example.
-        pairs: Which markers of B move with which of A, in place of finding them [Analogies, sec. 5.4].
-        mean_pose: (J, 4) local rotations to start B's mean pose from; needed without an example, where the rest pose is
-            taken if it is not given.
+        a_new: The motion of A that B is to perform.
+        target: B's skeleton, if it has no example.
+        pairs: Which markers of B move with which of A, in place of matching [Analogies, sec. 5.4].
+        mean_pose: (J, 4) local rotations of B's initial mean pose. If not given: the example's mean, or the rest pose
+            without an example.
         poses: Poses that B must have at frames of the new motion.
-        places: Places that points of B must be at.
-        markers: Markers of A and of B; spread by themselves where none are given.
-        contacts: Contacts of A's new motion; found by themselves if not given.
-        tempo: Another timing of the new motion.
-        settings: What to choose otherwise than by itself.
-        watch: Told how far the work is.
+        places: Positions at which points of B must be.
+        markers: Markers of A and of B; spread over the bodies if empty.
+        contacts: Contacts of A's new motion; detected if not given.
+        tempo: A time warp of the new motion.
+        settings: Settings; all automatic if not given.
+        watch: Called with the current step and the share of the work done.
     """
-    chosen = settings or Settings()
-    tell = watch or (lambda _text, _share: None)
-    tell("studying the motions", 0.0)
+    settings = settings or Settings()
+    report = watch or (lambda _text, _share: None)
+    report("studying the motions", 0.0)
     ready = prepare(
-        a_example, b_example, a_new, target=target, pairs=pairs, mean_pose=mean_pose, markers=markers, settings=chosen
+        a_example, b_example, a_new, target=target, pairs=pairs, mean_pose=mean_pose, markers=markers, settings=settings
     )
-    levelled = tuple(replace(pose, rotations=ready.level_pose(pose.rotations)) for pose in poses)
-    tell("matching and solving", 0.1)
-    tried = ready.attempts(levelled, tuple(places))
-    best = max(tried, key=lambda each: each.score)
-    tell("planting feet", 0.6)
-    seen = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
-    return _finished(
-        ready, tried, best, _Timed.of(ready.study_new(best.components), best, seen, tempo), levelled, places
-    )
+    level_poses = tuple(replace(pose, rotations=ready.level_pose(pose.rotations)) for pose in poses)
+    report("matching and solving", 0.1)
+    attempts = ready.attempts(level_poses, tuple(places))
+    best = max(attempts, key=lambda result: result.score)
+    report("planting feet", 0.6)
+    contacts = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
+    timed = _Timed.of(ready.study_new(best.components), best, contacts, tempo)
+    return _finish(ready, attempts, best, timed, level_poses, places)
 
 
-def _finished(
+def _finish(
     ready: Preparation,
     tried: Sequence[Attempt],
     best: Attempt,
@@ -97,7 +96,7 @@ def _finished(
     poses: tuple[PoseAt, ...],
     places: Sequence[MarkerAt],
 ) -> Analogy:
-    """The result of the best attempt: B on its way, its feet planted, and everything that is said of it."""
+    """The result of the best attempt: B on its path with its feet planted, and what was measured."""
     level = Motion(
         skeleton=ready.body,
         fps=timed.source.fps,
@@ -105,8 +104,8 @@ def _finished(
         rotations=continuous(ready.chart.rotations(timed.coordinates)),
         name=ready.body.name,
     )
-    stepping = _stepped(ready, level, timed, best)
-    solution = _cleaned(stepping, timed.floor, ready.settings) if ready.settings.clean else None
+    stepping = _step(ready, level, timed, best)
+    solution = _plant_feet(stepping, timed.floor, ready.settings) if ready.settings.clean else None
     return Analogy(
         motion=stepping.motion if solution is None else replace(solution.motion, name=ready.body.name),
         raw=stepping.motion,
@@ -121,31 +120,31 @@ def _finished(
         stepping=stepping,
         wanted=best.goal.wanted(timed.marker_course),
         solution=solution,
-        # At another tempo the frames that poses were asked for at are other frames.
+        # With a tempo, poses and places lie at other frames of the result and cannot be checked there.
         poses=() if timed.warped else poses,
         places=() if timed.warped else tuple(places),
         likeness=ready.likeness,
-        seconds=sum(each.outcome.seconds for each in tried),
+        seconds=sum(result.outcome.seconds for result in tried),
         warnings=tuple(_warnings(ready, best, solution)),
         notes=stepping.notes,
     )
 
 
-def _stepped(ready: Preparation, level: Motion, timed: _Timed, best: Attempt) -> Stepping:
-    """B on its way, its contacts timed."""
+def _step(ready: Preparation, level: Motion, timed: _Timed, best: Attempt) -> Stepping:
+    """B on its path, with contacts timed by A's."""
     goal = best.goal
     wanted = goal.wanted(timed.marker_course)
-    asked: dict[str, Array] = {}
+    by_joint: dict[str, Array] = {}
     for row, joint in enumerate(goal.joints):
-        # Of several markers on a joint the outermost is nearest to what stands on the floor.
-        asked[ready.body.names[joint]] = wanted[:, row]
+        # Of several markers on a joint the last, outermost one is nearest to the contact point.
+        by_joint[ready.body.names[joint]] = wanted[:, row]
     return step(
         timed.course.on(level),
         timed.source,
         timed.contacts,
         points=ready.points,
         level=(level, timed.course.off(timed.source)),
-        wanted=asked,
+        wanted=by_joint,
         floor=timed.floor,
         rises=ready.rises,
         travel=ready.settings.travel,
@@ -153,42 +152,42 @@ def _stepped(ready: Preparation, level: Motion, timed: _Timed, best: Attempt) ->
 
 
 def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> list[str]:
-    """What a user should doubt about a result, a sentence each."""
-    said = []
+    """Warnings about the quality of a result, a sentence each."""
+    warnings = []
     for what, motion in (("A's new motion", ready.a_new), ("B's example", None if ready.b is None else ready.b.motion)):
-        flips = [] if motion is None else [name for name in jumping(motion) if name not in ready.settings.without]
+        flips = [] if motion is None else [name for name in find_jumps(motion) if name not in ready.settings.without]
         if flips:
             named = ", ".join(f"`{name}`" for name in flips[:4])
-            said.append(
+            warnings.append(
                 f"{what}: {named} flips from one frame to the next; leave it out (without, --without {flips[0]}) "
-                "or mend the clip."
+                "or repair the clip."
             )
-    if best.coverage < LITTLE:
-        said.append(
-            f"The examples share little: matched markers hold {100 * best.coverage:.0f} % of B's movement. "
+    if best.coverage < MIN_QUALITY:
+        warnings.append(
+            f"The examples share little: matched markers make {100 * best.coverage:.0f} % of B's movement. "
             "Use examples of one behaviour, more markers, or marker pairs."
         )
-    if ready.likeness is not None and ready.likeness < LITTLE:
-        said.append(
+    if ready.likeness is not None and ready.likeness < MIN_QUALITY:
+        warnings.append(
             f"The examples are performed differently (likeness {ready.likeness:.2f}): they may not show one behaviour."
         )
-    if best.score < LITTLE:
-        said.append(
+    if best.score < MIN_QUALITY:
+        warnings.append(
             f"The score is low ({best.score:.2f}: coverage {best.coverage:.2f}, fidelity {best.fidelity:.2f}, "
             f"mean pose {np.degrees(best.strangeness):.0f} degrees from B's own): look at the result before using it."
         )
     if best.outcome.violation > 0.02:
-        said.append(
+        warnings.append(
             f"Poses, places or limits are missed by up to {best.outcome.violation:.2f} (radians or leg lengths); "
             "orthonormal=False, or fewer of them, may help."
         )
     if solution is not None and solution.unmet:
-        said.append(f"Planting feet: {solution.result}.")
-    return said
+        warnings.append(f"Planting feet: {solution.result}.")
+    return warnings
 
 
-def _cleaned(stepping: Stepping, height: float, settings: Settings) -> Solution:
-    """B's motion with its feet planted where they come down, on a floor of some height."""
+def _plant_feet(stepping: Stepping, height: float, settings: Settings) -> Solution:
+    """Plant B's feet by a spacetime solve, on a level floor at some height."""
     floor = Floor(height=height, slope=np.zeros(2))
     part = Assignment(motion=stepping.motion, target=stepping.motion.skeleton)
     options = Options(limits=settings.limits)
@@ -197,23 +196,22 @@ def _cleaned(stepping: Stepping, height: float, settings: Settings) -> Solution:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Timed:
-    """A's new motion as the result is timed."""
+    """A's new motion in the time of the result."""
 
     new: Study
     course: HeadingCourse
-    """Its way, in the time of the result."""
     source: Motion
-    """A's motion, in the time of the result."""
+    """A's motion."""
     coordinates: Array
-    """(F, D) B's."""
+    """(F, D) B's coordinates."""
     marker_course: Array
-    """(F, K) its eigenmotion in marker space."""
+    """(F, K) the eigenmotion in marker space."""
     contacts: tuple[Contact, ...]
-    """A's."""
+    """A's contacts."""
     floor: float
-    """Metres."""
+    """Height of the floor, metres."""
     warped: bool = False
-    """Whether that is another time than A's own."""
+    """Whether the time of the result differs from A's."""
 
     @staticmethod
     def of(new: Study, best: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _Timed:
@@ -222,8 +220,9 @@ class _Timed:
         ground = find_floor(contacts, leg)
         standing = list({c.point.name: c.point for c in contacts if c.on == "floor"}.values())
         floor = ground.height - min(rises(motion, standing).values(), default=0.0)
-        # A foot may hang still in the air at the top of a step: B's would be put down there.
-        contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < LOW * leg]
+        # A foot may be still in the air at the top of a step. It must not become a contact of B.
+        highest = MAX_CONTACT_HEIGHT_LEGS * leg
+        contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < highest]
         if tempo is None:
             return _Timed(
                 new=new,

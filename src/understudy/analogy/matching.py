@@ -1,4 +1,4 @@
-"""Marker pairs given by hand, for bodies without an example motion [Analogies, sec. 5.4], and their file."""
+"""Marker matching [Analogies, sec. 4], and marker pairs given by hand [Analogies, sec. 5.4] with their file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from understudy.base.errors import FileError, OptionError, UnknownNameError, nea
 from understudy.base.quaternion import Array
 from understudy.figure.skeleton import Point, Skeleton
 
-STEPS = 20_000
-"""Branches tried at most; the best set found by then is taken."""
+MAX_CLIQUE_STEPS = 20_000
+"""Most branches tried; the best set until then is taken."""
 
 
 def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
-    """The members, in rising order, of the largest set of which every two are linked.
+    """The largest clique of a graph: its nodes in rising order.
 
     Args:
-        linked: (N, N) bool, symmetric.
-        worth: (N,) of sets of one size the one with the greatest sum is taken.
+        linked: (N, N) bool, symmetric: the edges.
+        worth: (N,) of cliques of one size the one with the greatest sum is taken.
 
-    Branch and bound: things are painted so that linked ones differ in colour; a set cannot have more members than
-    there are colours among what may still join it.
+    Branch and bound: the candidates are coloured so that linked nodes differ in colour. A clique cannot grow by more
+    nodes than the candidates have colours.
     """
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(linked)]
     best: list[int] = []
@@ -40,9 +40,9 @@ def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
         reached = (len(members), float(worth[members].sum()))
         if reached > value:
             best, value = list(members), reached
-        order, colours = _painted(candidates, neighbours, worth)
+        order, colours = _colour_nodes(candidates, neighbours, worth)
         for i in range(len(order) - 1, -1, -1):
-            if len(members) + colours[i] < value[0] or steps > STEPS:
+            if len(members) + colours[i] < value[0] or steps > MAX_CLIQUE_STEPS:
                 return
             joined = order[i]
             grow([*members, joined], [c for c in order[:i] if c in neighbours[joined]])
@@ -51,8 +51,8 @@ def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
     return np.array(sorted(best), dtype=np.intp)
 
 
-def _painted(candidates: list[int], neighbours: list[set[int]], worth: Array) -> tuple[list[int], list[int]]:
-    """Candidates in order of their colour, counted from 1; the worthiest of a colour come last."""
+def _colour_nodes(candidates: list[int], neighbours: list[set[int]], worth: Array) -> tuple[list[int], list[int]]:
+    """Candidates in order of their colour, counted from 1; within a colour by rising worth."""
     order: list[int] = []
     colours: list[int] = []
     left = sorted(candidates, key=lambda c: (-len(neighbours[c]), -worth[c]))
@@ -73,19 +73,19 @@ def _painted(candidates: list[int], neighbours: list[set[int]], worth: Array) ->
 
 
 THRESHOLDS = (0.9, 0.85, 0.8)
-"""The match scores tried from the strictest on, the range that the paper gives."""
+"""Match scores that are tried, the strictest first: the paper's range."""
 
-ENOUGH = 0.6
-"""Share of a body's movement that is to be matched before the threshold is not lowered further."""
+MIN_MATCHED_SHARE = 0.6
+"""The threshold is lowered until this share of a body's movement is matched."""
 
 SIMILAR = 0.8
-"""The paper's threshold of similarity in refinement, T_s."""
+"""The paper's similarity threshold of the refinement, T_s."""
 
 LIKE_SIZE = 0.5
 """Width, in logarithms of scale, of the preference for partners that move as far as the marker itself."""
 
-STILL = 0.03
-"""Share of the largest movement in an eigenvector below which a marker stands still and its direction is chance."""
+MIN_MOVEMENT = 0.03
+"""Share of the largest movement in an eigenvector below which a marker counts as still, its direction as noise."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,30 +97,30 @@ class MarkerMatch:
     partners: np.ndarray
     """(N,) A's markers."""
     scales: Array
-    """(N,) how much B's marker moves for each one's movement; below zero the opposite way [eq. 2]."""
+    """(N,) movement of B's marker per movement of each partner; negative if opposite [eq. 2]."""
     scores: Array
     """(N,) match scores, from -1 to 1 [eq. 1]."""
     shares: Array
-    """(N,) how much each counts in their mean; their sum is 1."""
+    """(N,) weights of the partners in their mean; their sum is 1."""
     eigenvector: int = 0
-    """By which eigenvector they were matched."""
+    """The eigenvector that matched them."""
     weight: float = 1.0
-    """How heavily it counts among matches by other eigenvectors."""
+    """Weight among matches by other eigenvectors."""
 
 
 def match_scores(b: Array, a: Array) -> Array:
-    """(I, J) cosines between parts of eigenvectors (I, 3) and (J, 3); zero for markers that stand still [eq. 1].
+    """(I, J) cosines between parts of eigenvectors (I, 3) and (J, 3); zero for still markers [eq. 1].
 
     Parts of several eigenvectors at once, (I, 3 L) and (J, 3 L), are compared as one direction.
     """
     sizes = [np.linalg.norm(part, axis=-1) for part in (b, a)]
-    moving = [size > STILL * size.max(initial=0.0) for size in sizes]
+    moving = [size > MIN_MOVEMENT * size.max(initial=0.0) for size in sizes]
     units = [part / np.where(m, s, 1.0)[:, None] * m[:, None] for part, s, m in zip((b, a), sizes, moving, strict=True)]
     return np.clip(units[0] @ units[1].T, -1.0, 1.0)
 
 
 def match_scales(b: Array, a: Array) -> Array:
-    """(I, J) how much the markers (I, 3) move for the movement of the others (J, 3), sign included [eq. 2]."""
+    """(I, J) signed movement of the markers (I, 3) per movement of the others (J, 3) [eq. 2]."""
     sizes = [np.linalg.norm(part, axis=-1) for part in (b, a)]
     return sizes[0][:, None] / np.where(sizes[1] > 0.0, sizes[1], np.inf) * match_scores(b, a)
 
@@ -133,24 +133,24 @@ def find_correspondence(scores: Array, threshold: float) -> list[np.ndarray]:
 
 
 def choose_threshold(scores: Array, b: Array, wanted: Sequence[float] = THRESHOLDS) -> float:
-    """The strictest threshold at which enough of B's movement (I, 3) is matched, else the loosest."""
+    """The strictest threshold that matches enough of B's movement (I, 3), else the loosest."""
     energy = np.einsum("ic,ic->i", b, b)
     for threshold in wanted:
         matched = np.abs(scores).max(axis=1, initial=0.0) >= threshold
-        if energy[matched].sum() >= ENOUGH * energy.sum():
+        if energy[matched].sum() >= MIN_MATCHED_SHARE * energy.sum():
             return threshold
     return wanted[-1]
 
 
 def similarity(example: Array, new: Array) -> Array:
-    """(J, J) how alike pairs of A's markers move in its example and in its new motion, at most 1 [eq. 3].
+    """(J, J) similarity of the relative movement of A's markers in its example and its new motion, at most 1 [eq. 3].
 
     Args:
         example: (J, 3) parts of an eigenvector of the example.
         new: (J, 3) parts of the eigenvector of the new motion.
 
-    A pair that turns from moving together to moving against each other has no similarity: the paper's scale score,
-    which takes absolute values, would not see it.
+    A pair that moves together in one and in opposite directions in the other has no similarity. The paper's scale score
+    takes absolute values and would not notice.
     """
     before, after = match_scales(example, example), match_scales(new, new)
     low, high = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
@@ -159,30 +159,30 @@ def similarity(example: Array, new: Array) -> Array:
 
 
 def refine(found: np.ndarray, scores: Array, alike: Array, threshold: float = SIMILAR) -> np.ndarray:
-    """Of the markers of A that one marker of B matched, the most that are similar to each other.
+    """The largest set of mutually similar markers among the markers of A that one marker of B matched.
 
     Args:
         found: (N,) the matched markers of A.
         scores: (J,) the match scores of B's marker with A's.
         alike: (J, J) similarity of A's markers.
-        threshold: From which similarity on two are similar.
+        threshold: Least similarity of two similar markers.
 
-    A set that moves as B's marker does is preferred to one that moves against it: lifting a foot would otherwise be
-    matched with putting another down. Of sets of one size the one that matches better is taken.
+    Markers that move in the direction of B's marker are preferred to those that move in the opposite direction: lifting
+    a foot would otherwise be matched with putting down another. Of sets of one size the best match is taken.
     """
-    same = found[scores[found] > 0.0]
-    pool = same if len(same) else found
+    same_direction = found[scores[found] > 0.0]
+    pool = same_direction if len(same_direction) else found
     near = alike[np.ix_(pool, pool)]
     linked = (np.minimum(near, near.T) >= threshold) & ~np.eye(len(pool), dtype=bool)
     return pool[largest_clique(linked, np.abs(scores[pool]))]
 
 
 def partner_shares(scales: Array, proportion: float, width: float | None) -> Array:
-    """(N,) how much partners of some scales (N,) count in their mean.
+    """(N,) weights of partners with scales (N,) in their mean.
 
-    The paper takes them alike. But a thigh that moves a quarter as far as a foot in a walk, scaled by four, throws the
-    foot up when the new motion lifts the knee; so partners count by how near their scale is to the proportion of the
-    bodies' movement.
+    The paper uses equal weights. But a thigh that moves a quarter as far as a foot in a walk, scaled by four, throws
+    the foot up when the new motion lifts the knee. So partners weigh more the nearer their scale is to the ratio of the
+    bodies' movements.
     """
     if width is None:
         return np.full(len(scales), 1.0 / len(scales))
@@ -207,26 +207,26 @@ def match(
     Args:
         b: (I, 3) B's example, each marker's part times the spread of its course.
         a: (J, 3) A's example.
-        new: (J, 3) A's new motion, to refine by; no refinement if not given.
-        threshold: The match score that counts; adapted to how much matches if not given.
+        new: (J, 3) A's new motion, for the refinement; no refinement if not given.
+        threshold: Least match score; chosen by the share of movement matched if not given.
         similar: T_s of the refinement.
-        like_size: Width, in logarithms of scale, of the preference for partners that move as far as B's marker does,
-            seen in the proportions of the bodies; None for the paper's plain mean.
-        eigenvector: Its number, for the record.
-        weight: How heavily these matches count.
+        like_size: Width, in logarithms of scale, of the preference for partners that move as far as B's marker,
+            relative to the bodies' proportions; None for the paper's plain mean.
+        eigenvector: Its number, recorded in the matches.
+        weight: Weight of these matches.
 
     Returns:
-        The matches, one for each marker of B that has any, and the threshold.
+        The matches, one for each marker of B that has partners, and the threshold.
     """
     scores, scales = match_scores(b, a), match_scales(b, a)
     used = choose_threshold(scores, b) if threshold is None else threshold
     alike = None if new is None else similarity(a, new)
     proportion = float(np.sqrt(np.mean(np.sum(b * b, axis=1)) / np.mean(np.sum(a * a, axis=1))))
     matches = []
-    for marker, found in enumerate(find_correspondence(scores, used)):
-        if len(found) == 0:
+    for marker, candidates in enumerate(find_correspondence(scores, used)):
+        if len(candidates) == 0:
             continue
-        kept = found if alike is None else refine(found, scores[marker], alike, similar)
+        kept = candidates if alike is None else refine(candidates, scores[marker], alike, similar)
         matches.append(
             MarkerMatch(
                 marker=marker,
@@ -243,14 +243,14 @@ def match(
 
 @dataclass(frozen=True, kw_only=True)
 class MarkerPair:
-    """A marker of B and the markers of A that it moves with, as somebody says."""
+    """A marker of B and the markers of A that it moves with, given by the user."""
 
     b: str
     """A marker, joint or end of B, by name."""
     a: tuple[str, ...]
     """Markers, joints or ends of A."""
     scale: float = 1.0
-    """How much B's moves for each movement of A's; below zero the opposite way."""
+    """Movement of B's marker per movement of A's; negative if opposite."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", (self.a,) if isinstance(self.a, str) else tuple(self.a))
@@ -262,7 +262,7 @@ class MarkerPair:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarkerFile:
-    """What a file of markers says; empty where it says nothing."""
+    """The contents of a marker file."""
 
     a: tuple[Point, ...] = ()
     b: tuple[Point, ...] = ()
@@ -270,29 +270,29 @@ class MarkerFile:
 
 
 def with_named(markers: Sequence[Point], skeleton: Skeleton, names: Sequence[str]) -> tuple[Point, ...]:
-    """Markers and, after them, the named joints and ends that are not among them."""
-    known = {marker.name for marker in markers}
-    missing = dict.fromkeys(name for name in names if name not in known)
-    found = []
+    """Markers, followed by the named joints and ends that are not among them."""
+    marker_names = {marker.name for marker in markers}
+    missing = dict.fromkeys(name for name in names if name not in marker_names)
+    points = []
     for name in missing:
         try:
-            found.append(skeleton.point(name))
+            points.append(skeleton.point(name))
         except UnknownNameError:
-            names_known = [*known, *skeleton.names, *(end.name for end in skeleton.ends)]
+            all_names = [*marker_names, *skeleton.names, *(end.name for end in skeleton.ends)]
             raise UnknownNameError(
                 f"Marker `{name}` is neither a marker nor a joint or end of `{skeleton.name}`; "
-                f"{nearest_names(name, names_known)}"
+                f"{nearest_names(name, all_names)}"
             ) from None
-    return (*markers, *found)
+    return (*markers, *points)
 
 
 def pair_matches(pairs: Sequence[MarkerPair], b: Sequence[Point], a: Sequence[Point]) -> list[MarkerMatch]:
-    """Pairs as matches between markers of B and of A, all of them counted as certain."""
-    mine, theirs = ({marker.name: i for i, marker in enumerate(markers)} for markers in (b, a))
+    """Pairs as matches between markers of B and of A, with scores of 1 or -1."""
+    b_index, a_index = ({marker.name: i for i, marker in enumerate(markers)} for markers in (b, a))
     return [
         MarkerMatch(
-            marker=mine[pair.b],
-            partners=np.array([theirs[name] for name in pair.a], dtype=np.intp),
+            marker=b_index[pair.b],
+            partners=np.array([a_index[name] for name in pair.a], dtype=np.intp),
             scales=np.full(len(pair.a), pair.scale),
             scores=np.full(len(pair.a), np.sign(pair.scale)),
             shares=np.full(len(pair.a), 1.0 / len(pair.a)),
@@ -319,8 +319,8 @@ def read_markers(path: str | Path) -> MarkerFile:
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         raise FileError(name, None, f"is not well formed: {error}") from None
     if not isinstance(data, dict) or not set(data) <= {"a", "b", "pair"}:
-        found = ", ".join(f"`{key}`" for key in data) if isinstance(data, dict) else "no tables"
-        raise FileError(name, None, f"expected tables `a`, `b` and `pair`; got {found}")
+        keys = ", ".join(f"`{key}`" for key in data) if isinstance(data, dict) else "no tables"
+        raise FileError(name, None, f"expected tables `a`, `b` and `pair`; got {keys}")
     return MarkerFile(
         a=tuple(_point(row, name) for row in _rows(data, "a", name)),
         b=tuple(_point(row, name) for row in _rows(data, "b", name)),

@@ -1,4 +1,4 @@
-"""Before an analogy is solved: everything checked and studied; then attempts, with other choices where one fails."""
+"""Preparation of an analogy: check and analyse the inputs; then attempts, with other choices if one scores low."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ from understudy.figure.skeleton import Point, Skeleton
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How an analogy is made; what is None is chosen by itself."""
+    """Settings of an analogy; None means an automatic choice."""
 
     components: int | None = None
-    """How many components of each motion are used; the paper's 5 if neither this nor energy is given."""
+    """Number of components of each motion; the paper's 5 if neither this nor energy is given."""
     energy: float | None = None
-    """In place of a number: the share of A's new motion that its components hold."""
+    """Share of the variance of A's new motion that its components keep, in place of a number."""
     eigenvectors: int = 1
-    """By how many eigenvectors markers are matched; every further one adds an objective of its own."""
+    """Number of eigenvectors by which markers are matched; each adds an objective."""
     together: bool = False
-    """Match by several eigenvectors as one direction of movement, instead of by each with an objective of its own."""
+    """Match by several eigenvectors at once, as one direction, instead of one objective for each."""
     threshold: float | None = None
-    """Match score from which on markers match; None: 0.9 to 0.8, by how much is matched."""
+    """Least match score; None: 0.9 to 0.8, by the share of movement matched."""
     similar: float = SIMILAR
-    """Similarity from which on A's markers stay matched to one of B's when A's new motion is looked at."""
+    """Least similarity of A's markers in the refinement by A's new motion."""
     like_size: float | None = LIKE_SIZE
-    """How much partners that move as far as a marker itself count more in their mean (the width of the preference, in
-    logarithms of scale); None: all alike, as in the paper."""
+    """Width, in logarithms of scale, of the preference for partners that move as far as the marker itself; None: equal
+    weights, as in the paper."""
     refine: bool = True
-    """Look at A's new motion to select among the markers matched."""
+    """Refine the matches by A's new motion."""
     unit_scales: bool = False
-    """Take scales from eigenvectors of unit length, to the letter of equation 2, not from how far markers move."""
+    """Compute scales from eigenvectors of unit length, exactly as in equation 2, not from distances moved."""
     orthonormal: bool | None = None
-    """Whether B's basis vectors must be orthonormal; None: where B has an example and at most one pose is asked for."""
+    """Whether B's basis vectors must be orthonormal; None: if B has an example and at most one pose is given."""
     aligned: bool = True
-    """Turn B's own basis vectors among themselves to where they serve best, before starting from them."""
+    """Rotate B's own basis vectors among themselves to fit the goal best before the solve."""
     pull: float = PULL
-    """How heavily it counts that B keeps its own coordinations and mean pose where markers ask for nothing else."""
+    """Weight of keeping B's own coordinations and mean pose."""
     mean_weight: float = 0.3
-    """How heavily B's mean pose follows the change of A's from example to new motion; 0: not, as in the paper."""
+    """Weight with which B's mean pose follows the change of A's from example to new motion; 0 in the paper."""
     count: int | None = None
-    """How many markers are spread over each body."""
+    """Number of markers spread over each body."""
     density: float | None = None
-    """Or how many on a leg's length of bone."""
+    """Number of markers per leg length of bone, in place of a count."""
     without: tuple[str, ...] = ()
-    """Joints of either body that, with all below them, carry no markers and, on A, drive nothing: a wagging tail is no
-    part of a walk, and an ankle that flips in a capture none of a march."""
+    """Joints of either body that are left out, with all joints below them: they carry no markers, and on A drive
+    nothing. Examples are a wagging tail, or an ankle that flips in a capture."""
     limits: bool = True
     """Keep joints inside their limits."""
     retries: bool = True
-    """Try other thresholds and numbers of components where the score is low."""
+    """Try other thresholds and numbers of components if the score is low."""
     travel: str | float = "feet"
-    """How far B goes: "feet", as far as its feet push; "legs", by leg length; or metres for each metre of A."""
+    """How far B travels: "feet", as far as its feet push; "legs", by leg length; or metres per metre of A."""
     clean: bool = True
     """Plant the feet by the spacetime solve."""
     any_length: bool = False
@@ -97,14 +97,14 @@ class Settings:
             raise OptionError(f'Expected travel "feet", "legs" or a number of zero or more, got {travel!r}')
 
 
-JUMP = 100.0
-"""Degrees that no joint turns within a thirtieth of a second."""
+MAX_TURN_DEGREES = 100.0
+"""No joint turns farther within a thirtieth of a second."""
 
-SAME_LENGTH = 0.1
-"""Share by which the lengths of two examples may differ."""
+MAX_LENGTH_DIFFERENCE = 0.1
+"""Largest difference in length of two examples, as a share of the longer."""
 
 
-def checked_body(
+def check_body(
     a_example: Motion | None,
     b_example: Motion | None,
     a_new: Motion,
@@ -112,35 +112,35 @@ def checked_body(
     pairs: Sequence[MarkerPair],
     settings: Settings,
 ) -> Skeleton:
-    """B's skeleton, if what is given makes sense."""
+    """Check the inputs, and return B's skeleton."""
     if b_example is None and target is None:
         raise OptionError("Expected an example motion of B, or B as a target with marker pairs; got neither")
     if b_example is None and not pairs:
         raise OptionError(
-            "B has no example motion, so nothing tells what of it moves with what of A",
+            "B has no example motion, so its markers cannot be matched with A's",
             hint="give an example, or pair markers by hand: MarkerPair(b=..., a=..., scale=...), --markers FILE",
         )
     if a_example is None and not pairs:
         raise OptionError("A has no example motion to compare B's with", hint="give one, or pair markers by hand")
     if a_example is not None and a_example.skeleton.names != a_new.skeleton.names:
-        only = sorted(set(a_example.skeleton.names) ^ set(a_new.skeleton.names))[:3]
+        differing = sorted(set(a_example.skeleton.names) ^ set(a_new.skeleton.names))[:3]
         raise OptionError(
-            f"A's example and new motion must be by one body; their joints differ in {only or 'their order'}",
+            f"A's example and new motion must be by one body; their joints differ in {differing or 'their order'}",
             hint="retarget one of them to the other's body first",
         )
-    known = {*a_new.skeleton.names, *(target.names if b_example is None and target else ())}
-    known |= set(b_example.skeleton.names) if b_example is not None else set()
+    joint_names = {*a_new.skeleton.names, *(target.names if b_example is None and target else ())}
+    joint_names |= set(b_example.skeleton.names) if b_example is not None else set()
     for name in settings.without:
-        if name not in known:
-            raise UnknownNameError(f"Joint `{name}` is on neither body; {nearest_names(name, sorted(known))}")
+        if name not in joint_names:
+            raise UnknownNameError(f"Joint `{name}` is on neither body; {nearest_names(name, sorted(joint_names))}")
     if a_example is not None and b_example is not None and not pairs and not settings.any_length:
         lengths = a_example.duration, b_example.duration
-        if abs(lengths[0] - lengths[1]) > SAME_LENGTH * max(lengths):
+        if abs(lengths[0] - lengths[1]) > MAX_LENGTH_DIFFERENCE * max(lengths):
             raise AnalogyError(
                 f"The examples are of different length: A's lasts {lengths[0]:.2f} s ({a_example.num_frames} frames), "
                 f"B's {lengths[1]:.2f} s ({b_example.num_frames} frames)",
                 hint="cut both to about the same steps, or accept it (any_length=True, --any-length): "
-                "matching does not need one timing, only whole strides of one behaviour",
+                "matching needs whole strides of one behaviour, not the same timing",
             )
     if b_example is not None:
         return b_example.skeleton
@@ -148,54 +148,54 @@ def checked_body(
     return target
 
 
-def jumping(motion: Motion) -> list[str]:
-    """The joints that flip from frame to frame, as captures have them where markers were taken for each other."""
+def find_jumps(motion: Motion) -> list[str]:
+    """The joints that flip from frame to frame, as in captures in which markers were confused."""
     if motion.num_frames < 2:
         return []
     steps = np.degrees(angle_between(motion.rotations[:-1], motion.rotations[1:])).max(axis=0)
-    limit = JUMP * min(30.0 / motion.fps, 1.0)
+    limit = MAX_TURN_DEGREES * min(30.0 / motion.fps, 1.0)
     return [name for name, step in zip(motion.skeleton.names, steps, strict=True) if step > limit]
 
 
-def chosen_markers(
+def choose_markers(
     source: Skeleton,
     body: Skeleton,
     pairs: Sequence[MarkerPair],
     given: tuple[Sequence[Point], Sequence[Point]],
     settings: Settings,
 ) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
-    """Markers of A and of B: those given, or spread; and what pairs name."""
+    """Markers of A and of B: those given, else spread over the body; and the markers that pairs name."""
     spread: dict[str, Any] = {"count": settings.count, "density": settings.density}
-    found = [
-        tuple(mine) or _without(skeleton, spread_markers(skeleton, **spread), settings)
-        for skeleton, mine in zip((source, body), given, strict=True)
+    markers = [
+        tuple(points) or _without(skeleton, spread_markers(skeleton, **spread), settings)
+        for skeleton, points in zip((source, body), given, strict=True)
     ]
-    a = with_named(found[0], source, [name for pair in pairs for name in pair.a])
-    return a, with_named(found[1], body, [pair.b for pair in pairs])
+    a = with_named(markers[0], source, [name for pair in pairs for name in pair.a])
+    return a, with_named(markers[1], body, [pair.b for pair in pairs])
 
 
 def _without(skeleton: Skeleton, markers: Sequence[Point], settings: Settings) -> tuple[Point, ...]:
-    """Markers without those on parts that are left out."""
-    out = parts(skeleton, settings.without)
-    kept = tuple(marker for marker in markers if not out[skeleton.index[marker.joint]])
+    """Markers that are not on parts left out by the settings."""
+    left_out = parts(skeleton, settings.without)
+    kept = tuple(marker for marker in markers if not left_out[skeleton.index[marker.joint]])
     if not kept:
         raise OptionError(f"No marker is left on `{skeleton.name}` without {', '.join(settings.without)}")
     return kept
 
 
-FLOOR = 0.01
-"""Squared leg lengths per squared radian that any change of a joint counts as at least."""
+MIN_METRIC = 0.01
+"""Least weight of a change of a coordinate, squared leg lengths per squared radian."""
 
-GOOD = 0.6
-"""Score from which on nothing else is tried."""
+GOOD_SCORE = 0.6
+"""From this score on no further attempts are made."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Preparation:
-    """What is known before anything is solved."""
+    """The checked and analysed inputs."""
 
     a: Study | None
-    """A's example; None where pairs are given."""
+    """A's example; None if pairs are given."""
     b: Study | None
     """B's example, if there is one."""
     a_example: Motion | None
@@ -205,7 +205,7 @@ class Preparation:
     chart: JointChart
     """B's joint coordinates."""
     mean: Array | None
-    """(J, 4) the mean pose given, headed along +Z."""
+    """(J, 4) the given mean pose, with heading +Z."""
     pairs: tuple[MarkerPair, ...]
     a_markers: tuple[Point, ...]
     b_markers: tuple[Point, ...]
@@ -214,7 +214,7 @@ class Preparation:
 
     @cached
     def likeness(self) -> float | None:
-        """How alike the two examples are performed; None without them."""
+        """Similarity of the courses of the two examples, from 0 to 1; None without examples."""
         if self.a is None or self.b is None:
             return None
         fps = (self.a.motion.fps, self.b.motion.fps)
@@ -222,16 +222,16 @@ class Preparation:
 
     @cached
     def points(self) -> tuple[Point, ...]:
-        """What B stands on; animals walk on their toes, so that heels made up for rigs without one are left out."""
-        found = contact_points(self._standing)
+        """Points on which B stands. Animals walk on their toes, so heels added to a rig without heels are left out."""
+        points = contact_points(self._standing)
         if is_humanoid(self.body):
-            return found
-        known = {*self.body.names, *(end.name for end in self.body.ends)}
-        return tuple(point for point in found if point.name in known) or found
+            return points
+        names = {*self.body.names, *(end.name for end in self.body.ends)}
+        return tuple(point for point in points if point.name in names) or points
 
     @cached
     def rises(self) -> dict[str, float]:
-        """Metres above the ground at which B's points stand, by name."""
+        """Standing height of B's points, metres, by name."""
         return rises(self._standing, self.points)
 
     @property
@@ -240,11 +240,11 @@ class Preparation:
         return rest_motion(self.body) if self.b is None else self.b.motion
 
     def level_pose(self, rotations: Array) -> Array:
-        """A pose (J, 4) of B headed along +Z, as its example is."""
+        """A pose (J, 4) of B with heading +Z, as in its example."""
         return _level(self.body, rotations, None if self.b is None else self.b.motion)
 
     def study_new(self, components: int) -> Study:
-        """A's new motion in some components."""
+        """A's new motion, with a number of components."""
         return make_study(
             self.a_new,
             self.a_markers,
@@ -255,7 +255,7 @@ class Preparation:
         )
 
     def attempts(self, poses: Sequence[PoseAt], places: Sequence[MarkerAt]) -> list[Attempt]:
-        """Attempts, the first with the choices asked for; others follow only where the score stays low."""
+        """Make attempts, the first with the choices in the settings, until the score is good."""
         tried: list[Attempt] = []
         failed: AnalogyError | None = None
         for threshold, components in self._choices():
@@ -265,11 +265,11 @@ class Preparation:
                 failed = failed or error
                 continue
             except MotionError:
-                # Another number of components than asked for may be more than the examples hold.
+                # Other numbers of components may exceed what the examples have.
                 if components == self.components:
                     raise
                 continue
-            if tried[-1].score >= GOOD or not self.settings.retries:
+            if tried[-1].score >= GOOD_SCORE or not self.settings.retries:
                 break
         if not tried:
             assert failed is not None
@@ -289,12 +289,12 @@ class Preparation:
     def _attempt(
         self, threshold: float | None, components: int, poses: Sequence[PoseAt], places: Sequence[MarkerAt]
     ) -> Attempt:
-        chosen = self.settings
+        settings = self.settings
         new = self.study_new(components)
-        b = self.b if self.b is None else self._studied(self.b, components)
+        b = self.b if self.b is None else self._with_components(self.b, components)
         matches, used = self._matches(b, new, threshold)
         start, near = self._start(b, components)
-        by_itself = b is not None and len(poses) <= 1
+        keeps_orthonormal = b is not None and len(poses) <= 1
         return attempt(
             Brief(
                 chart=self.chart,
@@ -306,42 +306,42 @@ class Preparation:
                 start=start,
                 near=near,
                 metric=self.metric,
-                pull=chosen.pull,
+                pull=settings.pull,
                 means=self._means(new, b, poses),
-                mean_weight=chosen.mean_weight,
-                orthonormal=by_itself if chosen.orthonormal is None else chosen.orthonormal,
+                mean_weight=settings.mean_weight,
+                orthonormal=keeps_orthonormal if settings.orthonormal is None else settings.orthonormal,
                 poses=tuple(poses),
                 places=tuple(places),
-                limits=tuple(joint_limits(self._standing)[0]) if chosen.limits else (),
-                aligned=chosen.aligned and b is not None,
+                limits=tuple(joint_limits(self._standing)[0]) if settings.limits else (),
+                aligned=settings.aligned and b is not None,
             )
         )
 
     def _matches(self, b: Study | None, new: Study, threshold: float | None) -> tuple[list[MarkerMatch], float | None]:
-        """Which markers of B go with which of A, and the threshold used: the pairs given, or found."""
-        chosen = self.settings
+        """Matches of B's markers with A's, given as pairs or computed, and the threshold used."""
+        settings = self.settings
         if self.pairs:
             return pair_matches(self.pairs, self.b_markers, self.a_markers), None
         assert self.a is not None
         assert b is not None
-        a = self._studied(self.a, new.joint.num_components)
+        a = self._with_components(self.a, new.joint.num_components)
         return find_matches(
             a,
             b.in_step_with(a),
             new,
-            eigenvectors=chosen.eigenvectors,
-            together=chosen.together,
+            eigenvectors=settings.eigenvectors,
+            together=settings.together,
             threshold=threshold,
-            similar=chosen.similar,
-            like_size=chosen.like_size,
-            refine=chosen.refine,
-            unit_scales=chosen.unit_scales,
+            similar=settings.similar,
+            like_size=settings.like_size,
+            refine=settings.refine,
+            unit_scales=settings.unit_scales,
         )
 
     def _means(self, new: Study, b: Study | None, poses: Sequence[PoseAt]) -> tuple[Array, Array] | None:
-        """Mean places of B's markers, and how A's are shifted from its example to its new motion.
+        """Mean positions of B's markers, and the shift of A's from its example to its new motion.
 
-        None where a pose says already how B is to stand.
+        None if a given pose determines B's mean pose.
         """
         posed = self.mean is not None or any(pose.joints is None for pose in poses)
         if self.a is None or b is None or posed or self.settings.mean_weight == 0.0:
@@ -350,28 +350,28 @@ class Preparation:
 
     @cached
     def metric(self) -> Array:
-        """(D, D) diagonal: mean square movement of all markers, in squared leg lengths, for a change of one coordinate.
+        """(D, D) diagonal: mean square movement of all markers, in squared leg lengths, per change of one coordinate.
 
-        Coordinates are counted one by one: a turn of the root undone by the hips and the spine moves hardly a marker,
-        and should still be dear.
+        Off-diagonal terms are left out: a turn of the root that hips and spine undo moves hardly a marker, but must
+        still have a cost.
         """
         posture = self.chart.posture(np.zeros((1, self.chart.size)))
         joints, offsets = locate(self.body, self.b_markers)
         by = posture.point_jacobian(joints, posture.points(joints, offsets))[0].reshape(-1, self.chart.size)
-        return np.diag(np.einsum("rd,rd->d", by, by) / len(joints) / leg_length(self.body) ** 2 + FLOOR)
+        return np.diag(np.einsum("rd,rd->d", by, by) / len(joints) / leg_length(self.body) ** 2 + MIN_METRIC)
 
-    def _studied(self, study: Study, components: int) -> Study:
+    def _with_components(self, study: Study, components: int) -> Study:
         if study.joint.num_components == components:
             return study
         return make_study(study.motion, study.markers, what="an example", components=components)
 
     def _start(self, b: Study | None, components: int) -> tuple[Array, Array | None]:
-        """(1 + K, D) where to start from, and what to stay near [Analogies, sec. 5.3 and 5.4]."""
+        """(1 + K, D) the table to start from, and the table to stay near [Analogies, sec. 5.3 and 5.4]."""
         mean = np.zeros(self.chart.size) if self.mean is None else self.chart.coordinates(self.mean[None])[0]
         if b is not None:
             mean = b.joint.mean if self.mean is None else mean
             return np.concatenate([mean[None], b.joint.vectors.T]), None
-        # Without an example no coordination is known: the paper's diagonal, which nothing should stay near to.
+        # Without an example no coordination is known: start from the paper's diagonal, but do not stay near it.
         basis = np.eye(components, self.chart.size)
         return np.concatenate([mean[None], basis]), np.concatenate([mean[None], np.zeros_like(basis)])
 
@@ -387,9 +387,9 @@ def prepare(
     markers: tuple[Sequence[Point], Sequence[Point]],
     settings: Settings,
 ) -> Preparation:
-    """Check what is given and study the motions; arguments as of `understudy.analogy`."""
-    body = checked_body(a_example, b_example, a_new, target, pairs, settings)
-    a_markers, b_markers = chosen_markers(a_new.skeleton, body, pairs, markers, settings)
+    """Check the inputs and analyse the motions; arguments as in `understudy.analogy`."""
+    body = check_body(a_example, b_example, a_new, target, pairs, settings)
+    a_markers, b_markers = choose_markers(a_new.skeleton, body, pairs, markers, settings)
     new = make_study(
         a_new,
         a_markers,
@@ -424,7 +424,7 @@ def prepare(
 
 
 def _level(body: Skeleton, rotations: Array, like: Motion | None) -> Array:
-    """A pose (J, 4) turned about the vertical so that it faces as an example does, or along +Z."""
+    """A pose (J, 4) turned about the vertical to face as in an example, or along +Z."""
     if rotations.shape != (body.num_joints, 4):
         raise OptionError(f"Expected a pose of {body.num_joints} rotations, got shape {rotations.shape}")
     still = Motion(skeleton=body, fps=30.0, root=np.zeros((1, 3)), rotations=rotations[None])

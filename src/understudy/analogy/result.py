@@ -1,4 +1,4 @@
-"""The result of an analogy: B's new motion, what matched what, and how well everything went."""
+"""The result of an analogy: B's new motion, the matches, and measures of quality."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from understudy.solve.solvers.base import Solution
 
 
 def correlation(goal: MarkerObjective, level: Motion, wanted: Array) -> float:
-    """How alike the matched markers' movement and the wanted one are, from -1 to 1, weighted by how far they move.
+    """Correlation of the matched markers' movement with the wanted movement, weighted by how far they move.
 
     Args:
         goal: The matched markers.
         level: B's motion without its course.
-        wanted: (F, P, 3) metres about the mean: what A's markers, scaled, ask for.
+        wanted: (F, P, 3) metres about the mean: the scaled movement of A's markers.
     """
     pose = fk(level)
-    made = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
-    made = made - made.mean(axis=0)
+    movement = pose.positions[:, goal.joints] + rotate(pose.rotations[:, goal.joints], goal.offsets)
+    movement = movement - movement.mean(axis=0)
     wanted = wanted - wanted.mean(axis=0)
-    sizes = [np.sqrt(np.einsum("fpc,fpc->p", each, each)) for each in (made, wanted)]
-    product = np.einsum("fpc,fpc->p", made, wanted)
+    sizes = [np.sqrt(np.einsum("fpc,fpc->p", path, path)) for path in (movement, wanted)]
+    product = np.einsum("fpc,fpc->p", movement, wanted)
     safe = np.maximum(sizes[0] * sizes[1], 1e-12)
     return float(np.average(product / safe, weights=np.maximum(sizes[1], 1e-12)))
 
 
 def lifts(motion: Motion, points: Sequence[Point]) -> Array:
-    """(N,) metres: how high each foot is lifted over a motion, from where it stands to the top of its swing."""
+    """(N,) metres: lift of each foot in a motion, from stance to the top of its swing."""
     feet = feet_of(motion.skeleton, points)
     pose = fk(motion)
     heights = [pose.points(foot)[..., 1].mean(axis=1) for foot in feet]
@@ -49,46 +49,46 @@ def lifts(motion: Motion, points: Sequence[Point]) -> Array:
 
 
 def pose_error(level: Motion, frame: int, rotations: Array, joints: Sequence[int]) -> float:
-    """Radians: the largest angle between a pose and that of a frame, over some joints."""
+    """The largest angle between a pose and a frame's pose over some joints, radians."""
     return float(angle_between(level.rotations[frame, list(joints)], rotations[list(joints)]).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Analogy:
-    """B's new motion and how it came about."""
+    """B's new motion and how it was made."""
 
     motion: Motion
-    """What B does: on its way, feet planted."""
+    """B's motion on its path, feet planted."""
     raw: Motion
     """The same before its feet were planted."""
     level: Motion
-    """What was solved for: B without a way of its own, headed along +Z."""
+    """The solved motion: B without a path, with heading +Z."""
     new: Study
     """A's new motion."""
     a: Study | None
-    """A's example; None where marker pairs were given."""
+    """A's example; None if marker pairs were given."""
     b: Study | None
-    """B's example; None where there is none."""
+    """B's example, if there is one."""
     markers: tuple[Point, ...]
     """B's markers."""
     points: tuple[Point, ...]
-    """What B stands on."""
+    """Points on which B stands."""
     attempt: Attempt
-    """The attempt that was kept."""
+    """The best attempt."""
     attempts: tuple[Attempt, ...]
-    """All that were made, in order."""
+    """All attempts, in order."""
     stepping: Stepping
     wanted: Array
-    """(F, P, 3) metres about the mean: what matched markers are to do at every frame of the result."""
+    """(F, P, 3) metres about the mean: wanted movement of the matched markers."""
     solution: Solution | None
-    """How the feet were planted; None if not asked for."""
+    """The solve that planted the feet; None if it was not requested."""
     poses: tuple[PoseAt, ...] = ()
-    """As they were asked for, headed along +Z."""
+    """The given poses, with heading +Z."""
     places: tuple[MarkerAt, ...] = ()
     likeness: float | None = None
-    """How alike the two examples are performed, from 0 to 1."""
+    """Similarity of the two examples, from 0 to 1."""
     seconds: float = 0.0
-    """Time that solving for the coordinations took, all attempts together."""
+    """Time to solve for the coordinations, all attempts together."""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -100,21 +100,21 @@ class Analogy:
 
     @property
     def score(self) -> float:
-        """How good the attempt is, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
+        """Quality of the best attempt, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
         return self.attempt.score
 
     @cached
     def measures(self) -> dict[str, Any]:
         """Measures of success, in metres, seconds and radians."""
         feet = feet_of(self.motion.skeleton, self.points)
-        own = fk(self.level).points([foot[0] for foot in feet]) if feet else np.zeros((len(self.level), 1, 3))
+        paths = fk(self.level).points([foot[0] for foot in feet]) if feet else np.zeros((len(self.level), 1, 3))
         example = None if self.b is None else lifts(self.b.motion, self.points)
         return {
             "correlation": correlation(self.attempt.goal, self.level, self.wanted),
             "fidelity": self.attempt.fidelity,
             "coverage": self.attempt.coverage,
             "period_source": self._source_period(),
-            "period_result": period(own, self.level.fps),
+            "period_result": period(paths, self.level.fps),
             "lift": float(np.mean(lifts(self.raw, self.points))) if feet else 0.0,
             "lift_example": None if example is None or not len(example) else float(np.mean(example)),
             "pose_error": max((self._pose_error(pose) for pose in self.poses), default=0.0),
@@ -126,11 +126,11 @@ class Analogy:
         }
 
     def _source_period(self) -> float | None:
-        """Seconds after which the feet of A's new motion repeat what they do, in the time of the result."""
+        """Seconds per cycle of the feet of A's new motion, in the time of the result."""
         level = self.new.course.off(self.new.motion)
         feet = feet_of(level.skeleton, contact_points(self.new.motion))
-        found = period(fk(level).points([foot[0] for foot in feet]), level.fps) if feet else None
-        return None if found is None else found * self.motion.duration / level.duration
+        cycle = period(fk(level).points([foot[0] for foot in feet]), level.fps) if feet else None
+        return None if cycle is None else cycle * self.motion.duration / level.duration
 
     def _pose_error(self, pose: PoseAt) -> float:
         skeleton = self.level.skeleton
@@ -142,13 +142,13 @@ class Analogy:
         return float(np.linalg.norm(at - place.place))
 
     def _contacts(self) -> dict[str, Any]:
-        """How well feet stand, metres: the farthest a planted point strays before the clean-up, and what is left."""
-        made = fk(self.raw).points([c.point for c in self.stepping.contacts]) if self.stepping.contacts else None
+        """The largest distance of a planted point from its place before and after the clean-up, metres."""
+        positions = fk(self.raw).points([c.point for c in self.stepping.contacts]) if self.stepping.contacts else None
         before = 0.0
         for column, contact in enumerate(self.stepping.contacts):
-            assert made is not None
+            assert positions is not None
             frames = contact.frames(self.raw.fps, self.raw.num_frames)
-            stray = np.linalg.norm(made[frames, column] - np.median(made[frames, column], axis=0), axis=-1)
+            stray = np.linalg.norm(positions[frames, column] - np.median(positions[frames, column], axis=0), axis=-1)
             before = max(before, float(stray.max(initial=0.0)))
         after = None
         if self.solution is not None:
@@ -157,7 +157,7 @@ class Analogy:
         return {"count": len(self.stepping.contacts), "before": before, "after": after}
 
     def matched(self) -> list[dict[str, Any]]:
-        """What matched what: for each marker of B its partners, with scores and scales."""
+        """For each matched marker of B its partners, with scores and scales."""
         return [
             {
                 "b": self.markers[match.marker].name,
@@ -170,7 +170,7 @@ class Analogy:
         ]
 
     def data(self) -> dict[str, Any]:
-        """Everything that a report says, for JSON."""
+        """The contents of the report, for JSON."""
         return {
             "score": self.score,
             "threshold": self.attempt.threshold,
@@ -192,12 +192,12 @@ class Analogy:
         }  # fmt: skip
 
     def report(self) -> str:
-        """What matched what and how well it went, in lines to read."""
+        """The matches and measures as readable lines."""
         m, kept = self.measures, self.attempt
-        found = sorted({match.marker for match in kept.matches})
+        matched = sorted({match.marker for match in kept.matches})
         by = "pairs given" if kept.threshold is None else f"threshold {kept.threshold:g}"
         head = (
-            f"{len(found)} of {len(self.markers)} markers matched ({by}), {100 * kept.coverage:.0f} % of the movement"
+            f"{len(matched)} of {len(self.markers)} markers matched ({by}), {100 * kept.coverage:.0f} % of the movement"
         )
         lines = [
             f"{head}; {kept.components} components, score {self.score:.2f}",
@@ -212,25 +212,25 @@ class Analogy:
         if self.poses or self.places:
             turned, off = np.degrees(m["pose_error"]), 1000 * m["place_error"]
             lines.append(f"  poses within {turned:.2f} degrees, places within {off:.1f} mm")
-        lines += [f"  {foot} steps with {theirs}" for foot, theirs in self.stepping.partners.items()]
+        lines += [f"  {foot} steps with {partner}" for foot, partner in self.stepping.partners.items()]
         lines += [f"  {line}" for line in self._limbs()]
         return "\n".join(lines)
 
     def _limbs(self) -> list[str]:
-        """A line for each joint of B that has matched markers: with which joints of A, and how well."""
+        """A line for each joint of B with matched markers: the matched joints of A, mean scores and scales."""
         rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
         for match in self.attempt.matches:
-            mine = rows.setdefault(self.markers[match.marker].joint, {})
+            row = rows.setdefault(self.markers[match.marker].joint, {})
             for j, score, scale in zip(match.partners, match.scores, match.scales, strict=True):
-                mine.setdefault(self.new.markers[j].joint, []).append((float(score), float(scale)))
-        said = []
+                row.setdefault(self.new.markers[j].joint, []).append((float(score), float(scale)))
+        lines = []
         for joint, partners in rows.items():
             parts = [
-                f"{name} {np.mean([s for s, _ in each]):+.2f} x {np.mean([c for _, c in each]):.2f}"
-                for name, each in partners.items()
+                f"{name} {np.mean([s for s, _ in values]):+.2f} x {np.mean([c for _, c in values]):.2f}"
+                for name, values in partners.items()
             ]
-            said.append(f"{joint} moves with {', '.join(parts)}")
-        return said
+            lines.append(f"{joint} moves with {', '.join(parts)}")
+        return lines
 
 
 def _seconds(value: float | None) -> str:

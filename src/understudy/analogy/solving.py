@@ -1,9 +1,9 @@
-"""Solving for coordinations: basis vectors and mean pose of B under orthonormality and conditions [Analogies, sec. 5].
+"""Solve for coordinations: basis vectors and mean pose of B under orthonormality and conditions [Analogies, sec. 5].
 
 Damped Gauss-Newton steps on an augmented Lagrangian. A frame's coordinates are linear in the unknown table, so the
-normal matrix is a sum over frames of `(z z') x (J' J)`: a small product of what is known of the eigenmotion, z, with a
-frame's own normal matrix, and no Jacobian of the whole motion is ever made. What is centred about the mean of the
-markers takes away one product of rank 3 P. Conditions that contradict each other are met as nearly as possible.
+normal matrix is a sum over frames of Kronecker products `(z z') x (J' J)` of the known eigenmotion, z, and the frame's
+own normal matrix. No Jacobian of the whole motion is ever formed. Centring the residuals about the mean of the markers
+subtracts one product of rank 3 P. Conditions that contradict each other are met as nearly as possible.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.analogy.conditions import LOOSE, ConditionResiduals, Conditions
+from understudy.analogy.conditions import LIMIT_SLACK_RADIANS, ConditionResiduals, Conditions
 from understudy.analogy.matching import MarkerMatch
 from understudy.analogy.study import JointChart
 from understudy.base.quaternion import Array
@@ -23,28 +23,28 @@ from understudy.figure.skeleton import Point
 from understudy.solve.coordinates import Posture
 
 
-def squared(table: Array, free: np.ndarray) -> Array:
-    """A table with its basis vectors made orthonormal by moving their free coordinates (N,) alone.
+def orthonormalise(table: Array, free: np.ndarray) -> Array:
+    """A table with its basis vectors made orthonormal by changing their free coordinates (N,) only.
 
-    With the rest, G, held, the free part F must have `F F' = I - G G'`: the square root of that times the nearest
-    orthonormal vectors to F seen through its inverse.
+    With the other coordinates, G, fixed, the free part F must satisfy `F F' = I - G G'`. With R the square root of the
+    right side, it becomes R times the orthonormal vectors nearest to `R^-1 F`.
     """
-    out = table.copy()
-    held = np.delete(table[1:], free, axis=1)
-    sizes, turns = np.linalg.eigh(np.eye(len(table) - 1) - held @ held.T)
+    result = table.copy()
+    fixed = np.delete(table[1:], free, axis=1)
+    sizes, turns = np.linalg.eigh(np.eye(len(table) - 1) - fixed @ fixed.T)
     root = np.sqrt(np.maximum(sizes, 1e-6))
-    seen = (turns / root) @ turns.T @ table[1:, free]
-    left, _, right = np.linalg.svd(seen, full_matrices=False)
-    out[1:, free] = (turns * root) @ turns.T @ left @ right
-    return out
+    whitened = (turns / root) @ turns.T @ table[1:, free]
+    left, _, right = np.linalg.svd(whitened, full_matrices=False)
+    result[1:, free] = (turns * root) @ turns.T @ left @ right
+    return result
 
 
-def bent(basis: Array, slope: Array, stiff: float) -> Array:
-    """(K D, K D) what orthonormality [eq. 6] adds to the second derivatives by basis vectors (K, D).
+def orthonormality_hessian(basis: Array, slope: Array, stiff: float) -> Array:
+    """(K D, K D) the term that orthonormality [eq. 6] adds to the Hessian by basis vectors (K, D).
 
-    Steps are taken along the surface `F F' = I` and put back on it by `squared`. Leaving it is made dear:
-    `dF F' + F dF'` must vanish. Along it the surface bends, which gains or costs `-sym(slope F')` per squared step; its
-    absolute value is taken, so that a saddle is left as fast as a valley is reached.
+    Steps are taken along the manifold `F F' = I` and projected back onto it by `orthonormalise`. A stiff penalty on
+    `dF F' + F dF'` keeps steps tangential. The curvature of the manifold adds `-sym(slope F')` per squared step; its
+    absolute value is taken, so that a saddle is left as fast as a minimum is reached.
     """
     count, size = basis.shape
     by = np.zeros((count, count, count, size))
@@ -56,31 +56,31 @@ def bent(basis: Array, slope: Array, stiff: float) -> Array:
     return 1e2 * stiff * flat.T @ flat + np.kron((turns * np.abs(sizes)) @ turns.T, np.eye(size))
 
 
-FRAMES = 72
-"""Frames that stand for all: more than the 66 moments of five and five components up to the second."""
+NUM_SAMPLE_FRAMES = 72
+"""Frames that represent the motion: more than the 66 first and second moments of five and five components."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarkerObjective:
-    """How B's matched markers are to move, metres about their means."""
+    """The wanted movement of B's matched markers, metres about their means."""
 
     joints: np.ndarray
     """(P,) the joint that each matched marker of B is on."""
     offsets: Array
     """(P, 3) metres, in that joint's frame."""
     weights: Array
-    """(P,) how heavily each counts; their sum is 1."""
+    """(P,) weight of each marker; their sum is 1."""
     movement: Array
-    """(P, 3, K) metres that each is to move for a unit of each component of A's new motion in marker space."""
+    """(P, 3, K) wanted movement in metres per unit of each component of A's new motion in marker space."""
     markers: np.ndarray
-    """(P,) their numbers among B's markers."""
+    """(P,) their indices among B's markers."""
     means: Array | None = None
-    """(P, 3) metres from the root: where each is to be on average; None where that does not matter, as in the paper."""
+    """(P, 3) wanted mean position in metres from the root; None if it does not matter, as in the paper."""
     mean_weights: Array = field(default_factory=lambda: np.zeros(0))
-    """(P,) how heavily the mean of each counts against its movement; empty where it does not."""
+    """(P,) weight of each marker's mean relative to its movement; empty without means."""
 
     def wanted(self, course: Array) -> Array:
-        """(F, P, 3) metres: how far each marker is to be from its mean at points (F, K) of the eigenmotion."""
+        """(F, P, 3) metres: wanted offset of each marker from its mean at points (F, K) of the eigenmotion."""
         return np.einsum("pck,fk->fpc", self.movement, course)
 
 
@@ -93,28 +93,28 @@ def make_goal(
     means: tuple[Array, Array] | None = None,
     mean_weight: float = 0.0,
 ) -> MarkerObjective:
-    """The goal that matches set [eq. 5].
+    """Make the objective from matches [eq. 5].
 
     Args:
         markers: B's markers.
         chart: B's coordinates.
         matches: Which of them go with which of A's; one marker may be matched by several eigenvectors.
         vectors: (3 J, K) eigenvectors of A's new motion in marker space.
-        means: Mean places (3 I,) of B's markers in its example, and how far (3 J,) those of A's markers are shifted
-            from its example to its new motion: B's are then shifted likewise, scaled.
-        mean_weight: How heavily that counts; for a marker that moves less than others, less.
+        means: Mean positions (3 I,) of B's markers in its example, and the shift (3 J,) of the mean positions of A's
+            markers from its example to its new motion. B's means are shifted by it, scaled.
+        mean_weight: Weight of the means; markers that move little get less.
 
-    The objectives of several eigenvectors ask different movements of one marker; the sum of their squares is least, up
-    to a constant, where one objective with their weighted mean is.
+    The objectives of several eigenvectors want different movements of one marker. The sum of their squares equals, up
+    to a constant, one objective with their weighted mean.
     """
-    moved = vectors.reshape(-1, 3, vectors.shape[1])
+    marker_vectors = vectors.reshape(-1, 3, vectors.shape[1])
     chosen = sorted({match.marker for match in matches})
     movement = np.zeros((len(chosen), 3, vectors.shape[1]))
     weights, shifts = np.zeros(len(chosen)), np.zeros((len(chosen), 3))
     for match in matches:
         row = chosen.index(match.marker)
         share = match.weight * match.scales * match.shares
-        movement[row] += np.einsum("j,jck->ck", share, moved[match.partners])
+        movement[row] += np.einsum("j,jck->ck", share, marker_vectors[match.partners])
         if means is not None:
             shifts[row] += share @ means[1].reshape(-1, 3)[match.partners]
         weights[row] += match.weight
@@ -128,21 +128,21 @@ def make_goal(
         movement=movement,
         markers=np.array(chosen, dtype=np.intp),
         means=None if means is None else means[0].reshape(-1, 3)[chosen] + shifts / weights[:, None],
-        # What a marker does that hardly moves is chance, and the scale of its mean with it.
+        # The movement of a marker that hardly moves is noise, and so is the scale of its mean.
         mean_weights=mean_weight * np.minimum(energy / max(float(np.mean(energy)), 1e-12), 1.0),
     )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Misfit:
-    """How far B's markers are from where they should be, at weighted frames, and its derivatives."""
+    """Residuals of B's markers at weighted frames, and their derivatives."""
 
     value: float
     """Half the weighted mean square."""
     residuals: Array
-    """(S, 3 P) root-weighted residuals over the unit length, what the means are off by added to each by its weight."""
+    """(S, 3 P) residuals in unit lengths, times root weights, plus the weighted residuals of the means."""
     slopes: Array | None
-    """(S, 3 P, D) their derivatives by the coordinates of the frame, without the mean's."""
+    """(S, 3 P, D) their derivatives by the coordinates of the frame, without the derivative of the mean."""
 
 
 def misfit(
@@ -151,89 +151,89 @@ def misfit(
     """The objective [eq. 5] at a posture of some frames.
 
     Args:
-        goal: What is wanted.
+        goal: The wanted movement.
         posture: B at S frames.
         course: (S, K) the eigenmotion of the new motion in marker space at those frames.
         share: (S,) weights of the frames; their sum is 1.
-        unit: Metres that count as one.
-        slopes: Whether derivatives are asked for.
+        unit: Unit length, metres.
+        slopes: Whether to compute derivatives.
     """
     size = np.sqrt(goal.weights) / unit
     places = posture.points(goal.joints, goal.offsets)
-    away = (places - goal.wanted(course)) * size[:, None]
-    mean = np.einsum("s,spc->pc", share, away)
-    away -= mean
-    flat = away.reshape(len(away), -1)
+    residuals = (places - goal.wanted(course)) * size[:, None]
+    mean = np.einsum("s,spc->pc", share, residuals)
+    residuals -= mean
+    flat = residuals.reshape(len(residuals), -1)
     value = 0.5 * float(share @ np.einsum("sr,sr->s", flat, flat))
     if goal.means is not None:
-        off = mean - goal.means * size[:, None]
-        pulled = goal.mean_weights[:, None] * off
-        value += 0.5 * float(np.sum(pulled * off))
-        flat = flat + pulled.ravel()
+        mean_error = mean - goal.means * size[:, None]
+        weighted_error = goal.mean_weights[:, None] * mean_error
+        value += 0.5 * float(np.sum(weighted_error * mean_error))
+        flat = flat + weighted_error.ravel()
     if not slopes:
         return Misfit(value=value, residuals=flat, slopes=None)
     by = posture.point_jacobian(goal.joints, places) * size[:, None, None]
     return Misfit(value=value, residuals=flat, slopes=by.reshape(*flat.shape, -1))
 
 
-def reduce_frames(course: Array, count: int = FRAMES) -> tuple[np.ndarray, Array]:
-    """Frames that stand for all, and their weights.
+def reduce_frames(course: Array, count: int = NUM_SAMPLE_FRAMES) -> tuple[np.ndarray, Array]:
+    """Choose frames that represent the whole motion, and their weights.
 
     Args:
         course: (F, K) eigenmotion, or several side by side.
-        count: How many frames at most.
+        count: Most frames.
 
     Returns:
-        Frame numbers (S,) and weights (S,), at least zero, of sum 1, with which the first and second moments are those
-        of all frames, exactly where `count` allows it.
+        Frame numbers (S,) and non-negative weights (S,) of sum 1. The weighted first and second moments are those of
+        all frames, exactly if `count` allows it.
     """
     frames = len(course)
     if frames <= count:
         return np.arange(frames), np.full(frames, 1.0 / frames)
-    some = np.unique(np.rint(np.linspace(0, frames - 1, count)).astype(np.intp))
+    chosen = np.unique(np.rint(np.linspace(0, frames - 1, count)).astype(np.intp))
     units = course / np.maximum(np.sqrt(np.mean(course**2, axis=0)), 1e-12)
     rows, columns = np.triu_indices(course.shape[1])
     features = np.concatenate([np.ones((frames, 1)), units, units[:, rows] * units[:, columns]], axis=1)
-    table, goal = features[some].T, features.mean(axis=0)
-    even = np.full(len(some), 1.0 / len(some))
+    table, goal = features[chosen].T, features.mean(axis=0)
+    even = np.full(len(chosen), 1.0 / len(chosen))
     weights = even + np.linalg.lstsq(table, goal - table @ even, rcond=1e-9)[0]
     if weights.min() < 0.0:
         from scipy.optimize import nnls
 
-        # The least change makes some weight negative: the nearest that does not, with a slight pull to even weights.
-        pull = 1e-3 * np.eye(len(some))
+        # The least-norm change makes some weights negative: solve with weights >= 0 and a slight pull to even weights.
+        pull = 1e-3 * np.eye(len(chosen))
         weights = nnls(np.concatenate([table, pull]), np.concatenate([goal, pull @ even]))[0]
-    return some, weights / weights.sum()
+    return chosen, weights / weights.sum()
 
 
-ROUNDS = 10
-"""Updates of the multipliers at most."""
+MAX_ROUNDS = 10
+"""Most updates of the multipliers."""
 
-STEPS = 12
-"""Gauss-Newton steps at most between two updates."""
+MAX_STEPS = 12
+"""Most Gauss-Newton steps between two updates."""
 
-TIGHT = 1e-5
-"""Radians or unit lengths of violation at which constraints are met."""
+MAX_VIOLATION = 1e-5
+"""Radians or unit lengths: a condition with a smaller violation is met."""
 
-SOFT, STIFF = 0.01, 100.0
-"""Penalty of violated conditions at first and at most."""
+FIRST_PENALTY, MAX_PENALTY = 0.01, 100.0
+"""Penalty of violated conditions at first, and its maximum."""
 
-FIRM = 100.0
-"""How much stiffer poses and places are held than limits, which are many."""
+CONDITION_STIFFNESS = 100.0
+"""Penalty of poses and places relative to that of limits, which are many."""
 
-DAMPING = 1e-3
-"""Damping of the first step, in shares of the matrix's own diagonal."""
+FIRST_DAMPING = 1e-3
+"""Damping of the first step, relative to the diagonal of the normal matrix."""
 
 PULL = 0.01
-"""How heavily staying near the start counts against the objective."""
+"""Weight of staying near the start, relative to the objective."""
 
-GAIN = 1e-3
-"""Share of the merit that a step has to gain for another to be taken."""
+MIN_GAIN = 1e-3
+"""Steps stop when one reduces the merit by less than this share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """What is to be solved: a goal and conditions over weighted frames, and what to stay near to."""
+    """The problem: an objective and conditions over weighted frames, and a table to stay near."""
 
     chart: JointChart
     goal: MarkerObjective
@@ -243,39 +243,39 @@ class Task:
     marker_course: Array
     """(S, L) the same in marker space."""
     share: Array
-    """(S,) weights of the frames in the objective; zero for frames that only conditions look at."""
+    """(S,) weights of the frames in the objective; zero for frames that only have conditions."""
     start: Array
     """(1 + K, D) mean pose and basis vectors to start from."""
     near: Array | None = None
-    """(1 + K, D) those to stay near, weakly; the start if not given."""
+    """(1 + K, D) mean pose and basis vectors to stay near; the start if not given."""
     free: np.ndarray
-    """(N,) the coordinates that the goal or a condition can feel; the others stay as they are at the start."""
+    """(N,) the coordinates that affect the objective or a condition; the others keep their values at the start."""
     orthonormal: bool = True
     """Whether the basis vectors must be orthonormal [eq. 6]."""
     unit: float = 1.0
-    """Metres that count as one in the objective."""
+    """Unit length of the objective, metres."""
     pull: float = PULL
-    """Weight of staying near: of the mean square of the change in joint coordinates over the motion; twice as much for
-    the mean pose, of which the objective knows little."""
+    """Weight of staying near: of the mean square change of joint coordinates over the motion; the mean pose, which the
+    objective determines less well, has twice that weight in addition."""
     metric: Array | None = None
-    """(D, D) what a change of coordinates counts as in both pulls; each by itself if not given."""
+    """(D, D) metric of a change of coordinates in both terms; the identity if not given."""
 
     @property
     def places(self) -> Array:
-        """(S, 1 + K) what the table is multiplied by at each frame."""
+        """(S, 1 + K) the factors of the table at each frame."""
         return np.concatenate([np.ones((len(self.course), 1)), self.course], axis=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoordinationResult:
-    """The table that was found."""
+    """The solved table, and how well it meets objective and conditions."""
 
     table: Array
     """(1 + K, D) mean pose and basis vectors."""
     begun: Array
-    """(1 + K, D) where the search began: the start, made to meet the poses."""
+    """(1 + K, D) the initial table: the start, adjusted to the poses."""
     misfit: float
-    """Half the mean square of what is left of the objective, unit lengths squared."""
+    """Half the mean square residual of the objective, unit lengths squared."""
     violation: float
     """The largest violation of a condition: radians or unit lengths."""
     skew: float
@@ -285,7 +285,7 @@ class CoordinationResult:
 
 
 def solve(task: Task) -> CoordinationResult:
-    """Find the basis vectors and mean pose that do best."""
+    """Find the best basis vectors and mean pose."""
     began = time.perf_counter()
     search = _TrustRegion(task)
     begun = search.table
@@ -303,14 +303,14 @@ def solve(task: Task) -> CoordinationResult:
 
 
 def _worst(rows: ConditionResiduals) -> float:
-    """The largest violation; of limits what is beyond the slack they are allowed."""
-    off = np.where(rows.one_sided, rows.values - LOOSE, np.abs(rows.values))
+    """The largest violation; for limits, in excess of their slack."""
+    off = np.where(rows.one_sided, rows.values - LIMIT_SLACK_RADIANS, np.abs(rows.values))
     return max(float(off.max(initial=0.0)), 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _State:
-    """Everything at one table."""
+    """Objective, conditions and merit at one table."""
 
     fit: Misfit
     rows: ConditionResiduals
@@ -318,61 +318,61 @@ class _State:
 
 
 class _TrustRegion:
-    """The search as it goes: the table, the multipliers of the conditions and their penalty."""
+    """The state of the solver: the table, the multipliers of the conditions and their penalty."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.places = task.places
-        self.posed = _grouped(task)
-        self.table = self._settled(task.start)
+        self.posed = _group_poses(task)
+        self.table = self._project(task.start)
         self.home = self.table if task.near is None else task.near
-        self.penalty = SOFT
-        self.damping = DAMPING
+        self.penalty = FIRST_PENALTY
+        self.damping = FIRST_DAMPING
         self.pull = task.pull * np.einsum("s,sa,sb->ab", task.share, self.places, self.places)
         self.pull[0, 0] += 2.0 * task.pull
         self.metric = np.eye(self.table.shape[1]) if task.metric is None else task.metric
         self.watched: list[int] = []
-        """Limits that were broken at some time."""
+        """Limits that were violated in some round."""
         self.forces = np.zeros(len(task.conditions.rows(self._posture(self.table), watched=()).values))
         """(R,) multipliers of the conditions' rows."""
 
     def run(self) -> int:
-        """Solve; returns the steps taken.
+        """Solve, and return the number of steps.
 
-        Limits are looked at between rounds; only those that are broken take part from then on.
+        Limits are checked between rounds. A limit takes part from the round after its first violation.
         """
         steps, worst = 0, np.inf
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             steps += self._descend()
             posture, conditions = self._posture(self.table), self.task.conditions
             new = [number for number in conditions.broken(posture) if number not in self.watched]
             rows = conditions.rows(posture, slopes=False, watched=self.watched)
             off = _worst(rows)
-            if off < TIGHT and not new:
+            if off < MAX_VIOLATION and not new:
                 break
             self.forces = self._forces(rows)
             self.watched += new
             whole = conditions.rows(posture, slopes=False, watched=self.watched)
             self.forces = np.pad(self.forces, (0, len(whole.values) - len(self.forces)))
             if off > 0.25 * worst:
-                self.penalty = min(10.0 * self.penalty, STIFF)
-            worst = off if off >= TIGHT else np.inf
-            self.damping = min(self.damping, DAMPING)
+                self.penalty = min(10.0 * self.penalty, MAX_PENALTY)
+            worst = off if off >= MAX_VIOLATION else np.inf
+            self.damping = min(self.damping, FIRST_DAMPING)
         return steps
 
-    def _settled(self, table: Array) -> Array:
-        """A table put back on what can be met exactly: orthonormality, and poses, which are linear in the table.
+    def _project(self, table: Array) -> Array:
+        """Project a table onto what can be met exactly: orthonormality, and poses, which are linear in the table.
 
-        With orthonormal vectors only the mean pose is free to move, which meets one pose; of several it meets the mean.
+        With orthonormal vectors only the mean pose is free. It meets a single pose, and the mean of several.
         """
-        out = squared(table, self.task.free) if self.task.orthonormal else table.copy()
+        result = orthonormalise(table, self.task.free) if self.task.orthonormal else table.copy()
         for columns, at, goals in self.posed:
-            off = goals - at @ out[:, columns]
+            error = goals - at @ result[:, columns]
             if self.task.orthonormal:
-                out[0, columns] += off.mean(axis=0)
+                result[0, columns] += error.mean(axis=0)
             else:
-                out[:, columns] += np.linalg.pinv(at) @ off
-        return out
+                result[:, columns] += np.linalg.pinv(at) @ error
+        return result
 
     def _posture(self, table: Array) -> Posture:
         return self.task.chart.posture(self.places @ table)
@@ -386,20 +386,20 @@ class _TrustRegion:
         away = table - self.home
         merit = fit.value + 0.5 * float(np.einsum("ab,ad,bd->", self.pull, away, away @ self.metric))
         forces = self._forces(rows)
-        merit += 0.5 * float((forces**2 - self.forces**2) @ (1.0 / _firmness(rows))) / self.penalty
+        merit += 0.5 * float((forces**2 - self.forces**2) @ (1.0 / _row_stiffness(rows))) / self.penalty
         return _State(fit=fit, rows=rows, merit=merit)
 
     def _forces(self, rows: ConditionResiduals) -> Array:
-        """(R,) how hard each row pushes: its multiplier as it would become."""
-        forces = self.penalty * _firmness(rows) * rows.values + self.forces
+        """(R,) the updated multiplier of each row."""
+        forces = self.penalty * _row_stiffness(rows) * rows.values + self.forces
         return np.where(rows.one_sided, np.maximum(forces, 0.0), forces)
 
     def _descend(self) -> int:
-        """Gauss-Newton steps, damped as it needs, until they gain nothing."""
+        """Take damped Gauss-Newton steps until the merit stops falling; return their number."""
         from scipy.linalg import cho_factor, cho_solve
 
         state = self.at(self.table, slopes=True)
-        for step in range(1, STEPS + 1):
+        for step in range(1, MAX_STEPS + 1):
             matrix, slope, scale = self._normal(state)
             for _ in range(12):
                 try:
@@ -409,7 +409,7 @@ class _TrustRegion:
                     continue
                 trial = self.table.copy()
                 trial[:, self.task.free] -= cho_solve(factor, slope.ravel(), check_finite=False).reshape(slope.shape)
-                trial = self._settled(trial)
+                trial = self._project(trial)
                 tried = self.at(trial, slopes=False)
                 if tried.merit < state.merit:
                     break
@@ -419,13 +419,13 @@ class _TrustRegion:
             gained = state.merit - tried.merit
             self.table = trial
             self.damping = max(0.2 * self.damping, 1e-9)
-            if gained < GAIN * max(abs(tried.merit), 1e-6):
+            if gained < MIN_GAIN * max(abs(tried.merit), 1e-6):
                 return step
             state = self.at(trial, slopes=True)
-        return STEPS
+        return MAX_STEPS
 
     def _normal(self, state: _State) -> tuple[Array, Array, Array]:
-        """The normal matrix and slope (1 + K, N) of the merit by free coordinates, and what damping is counted in."""
+        """The normal matrix and gradient (1 + K, N) of the merit by free coordinates, and the diagonal for damping."""
         task, z, free = self.task, self.places, self.task.free
         assert state.fit.slopes is not None
         by, share = state.fit.slopes[..., free], task.share
@@ -434,11 +434,11 @@ class _TrustRegion:
         square = np.zeros((len(z), size, size))
         square[frames] = share[frames, None, None] * (np.swapaxes(by[frames], 1, 2) @ by[frames])
         slope = np.einsum("s,srd,sr->sd", share, by, state.fit.residuals, optimize=True)
-        forces, firm = self._forces(state.rows), _firmness(state.rows)
-        for frame, whole_lever, mine in state.rows.pushing(forces):
-            lever = whole_lever[:, free]
-            square[frame] += self.penalty * (lever.T * firm[mine]) @ lever
-            slope[frame] += lever.T @ forces[mine]
+        forces, firm = self._forces(state.rows), _row_stiffness(state.rows)
+        for frame, jacobian, numbers in state.rows.pushing(forces):
+            lever = jacobian[:, free]
+            square[frame] += self.penalty * (lever.T * firm[numbers]) @ lever
+            slope[frame] += lever.T @ forces[numbers]
         pairs = np.einsum("sa,sb->sab", z, z).reshape(len(z), -1)
         whole = (pairs.T @ square.reshape(len(z), -1)).reshape(count, count, size, size).transpose(0, 2, 1, 3)
         mean = np.einsum("s,sa,srd->rad", share, z, by, optimize=True).reshape(by.shape[1], -1)
@@ -449,25 +449,25 @@ class _TrustRegion:
         total = z.T @ slope + self.pull @ (self.table - self.home)[:, free] @ metric
         scale = np.maximum(np.diag(matrix), 1e-4 * np.diag(matrix).max())
         if task.orthonormal:
-            matrix[size:, size:] += bent(self.table[1:, free], total[1:], float(scale.max()))
+            matrix[size:, size:] += orthonormality_hessian(self.table[1:, free], total[1:], float(scale.max()))
         return matrix, total, scale
 
 
-def _grouped(task: Task) -> list[tuple[np.ndarray, Array, Array]]:
-    """Poses by the coordinates that they share: those (N,), frames' places (R, 1 + K) and goals (R, N)."""
+def _group_poses(task: Task) -> list[tuple[np.ndarray, Array, Array]]:
+    """Poses grouped by frames: coordinates (N,), table factors of the frames (R, 1 + K) and goals (R, N)."""
     rows: dict[int, list[tuple[int, float]]] = {}
     for row, columns, goal in task.conditions.poses:
         for column, value in zip(columns.tolist(), goal.tolist(), strict=True):
             rows.setdefault(column, []).append((row, value))
     groups: dict[tuple[int, ...], list[int]] = {}
-    for column, asked in rows.items():
-        groups.setdefault(tuple(row for row, _ in asked), []).append(column)
+    for column, goals in rows.items():
+        groups.setdefault(tuple(row for row, _ in goals), []).append(column)
     return [
         (np.array(columns), task.places[list(at)], np.array([[v for _, v in rows[c]] for c in columns]).T)
         for at, columns in groups.items()
     ]
 
 
-def _firmness(rows: ConditionResiduals) -> Array:
-    """(R,) how much stiffer poses and places are held than limits."""
-    return np.where(rows.one_sided, 1.0, FIRM)
+def _row_stiffness(rows: ConditionResiduals) -> Array:
+    """(R,) relative penalty of each row."""
+    return np.where(rows.one_sided, 1.0, CONDITION_STIFFNESS)

@@ -1,4 +1,4 @@
-"""Steps of an analogy: B's feet are down when the feet of A that they move with are, and its way is scaled to them."""
+"""Steps of an analogy: B's feet stand when the matching feet of A stand, and its path is scaled to its steps."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from understudy.figure.skeleton import Point, Skeleton
 
 @dataclass(frozen=True, kw_only=True)
 class Tempo:
-    """When things that happen at some seconds of the source happen in the result."""
+    """A time warp from the source to the result."""
 
     source: tuple[float, ...]
     """Seconds of A's new motion, rising."""
     result: tuple[float, ...]
-    """Seconds of the result, rising, as many."""
+    """The corresponding seconds of the result, rising."""
 
     def __post_init__(self) -> None:
         pairs = len(self.source) == len(self.result) >= 2
         if not pairs or not all(np.all(np.diff(side) > 0.0) for side in (self.source, self.result)):
             raise OptionError(
-                "A tempo needs two moments or more, rising in both motions; "
-                f"got {list(self.source)} s to be at {list(self.result)} s"
+                "A tempo needs two times or more, rising in both motions; "
+                f"got {list(self.source)} s of the source and {list(self.result)} s of the result"
             )
 
     @staticmethod
     def factor(speed: float, duration: float) -> Tempo:
-        """The whole motion faster (above 1) or slower."""
+        """Speed up the whole motion (above 1) or slow it down."""
         if not (np.isfinite(speed) and speed > 0.0):
             raise OptionError(f"Expected a speed above zero, got {speed}")
         return Tempo(source=(0.0, duration), result=(0.0, duration / speed))
 
     def sources(self, times: Array) -> Array:
-        """(N,) seconds of the source shown at seconds of the result; smooth, and at one speed beyond the moments."""
+        """(N,) seconds of the source at seconds (N,) of the result, by a smooth curve."""
         return _curve(np.array(self.result), np.array(self.source), times)
 
     def times(self, fps: float) -> Array:
-        """(F,) seconds of the frames of the result, from its first moment to its last."""
+        """(F,) seconds of the frames of the result, from its first time to its last."""
         first, last = self.result[0], self.result[-1]
         return first + np.arange(int(np.floor((last - first) * fps + 1e-6)) + 1) / fps
 
     def contacts(self, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-        """Contacts of the source at the times they have in the result, counted from its first moment."""
+        """Contacts of the source at their times in the result, counted from its first time."""
         source, result = np.array(self.source), np.array(self.result)
         moved = []
         for contact in contacts:
@@ -64,20 +64,20 @@ class Tempo:
 
 
 def _curve(at: Array, values: Array, times: Array) -> Array:
-    """A monotone smooth curve through values, straight between two only."""
+    """A smooth monotone curve through values; a straight line through two."""
     from scipy.interpolate import PchipInterpolator
 
     return PchipInterpolator(at, values)(np.clip(times, at[0], at[-1]))
 
 
 def _inverse(source: Array, result: Array, wanted: Array) -> Array:
-    """When in the result seconds of the source are shown."""
+    """Seconds of the result at which seconds of the source occur."""
     fine = np.linspace(result[0], result[-1], 4001)
     return np.interp(wanted, _curve(result, source, fine), fine)
 
 
 def read_course(course: Array, fps: float, times: Array) -> Array:
-    """(N, ...) an eigenmotion, path or heading (F, ...) between its frames, at given seconds."""
+    """(N, ...) an eigenmotion, path or heading (F, ...) interpolated at times (N,), seconds."""
     from scipy.interpolate import CubicSpline
 
     frames = np.clip(times * fps, 0.0, len(course) - 1.0)
@@ -88,60 +88,60 @@ def read_course(course: Array, fps: float, times: Array) -> Array:
     )
 
 
-ONE_FOOT = 0.45
-"""Leg lengths of bone up to where two points of one foot may meet."""
+MAX_FOOT_LEGS = 0.45
+"""Longest chain of bones from a point of a foot to where it meets another point of that foot."""
 
-TOGETHER = 0.3
-"""Correlation of their movement below which a foot of B goes with none of A's."""
+MIN_FOOT_CORRELATION = 0.3
+"""A foot of B whose movement correlates less with all of A's feet has no partner."""
 
-HIGH = 0.3
-"""Leg lengths above the lowest feet from which on a foot does not stand."""
+MAX_STANDING_HEIGHT_LEGS = 0.3
+"""A foot that is typically higher above the lowest foot does not stand."""
 
-HANGING = 0.15
-"""Leg lengths above the floor from which on a foot does not come down for a single stand."""
+MAX_STANCE_HEIGHT_LEGS = 0.15
+"""A stance in which the foot stays higher above the floor is not planted."""
 
-GAP = 0.05
-"""Seconds between two stands of a foot that are one."""
+MAX_GAP_SECONDS = 0.05
+"""Two stances of a foot with a shorter gap are merged."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stepping:
-    """When and where B's feet stand, and how it goes."""
+    """When and where B's feet stand, and how far B travels."""
 
     motion: Motion
-    """B's motion on its way, feet about on the floor."""
+    """B's motion on its path, feet roughly on the floor."""
     contacts: tuple[Contact, ...]
-    """B's, timed by A's."""
+    """B's contacts, timed by A's."""
     ratio: float
-    """Metres that B goes for each metre of A."""
+    """Metres that B travels per metre of A."""
     partners: dict[str, str]
-    """Which foot of A each foot of B goes with, by the first point of each."""
+    """The foot of A for each foot of B, by the names of their first points."""
     notes: tuple[str, ...] = ()
 
 
 def feet_of(skeleton: Skeleton, points: Sequence[Point]) -> list[list[Point]]:
-    """Points that stand, foot by foot: those of a foot meet close to both."""
+    """Contact points grouped by foot: the points of a foot are joined by short chains."""
     leg = leg_length(skeleton)
-    found: list[list[Point]] = []
+    feet: list[list[Point]] = []
     for point in points:
         joint = skeleton.joint(point.joint)
-        for foot in found:
+        for foot in feet:
             other = skeleton.joint(foot[0].joint)
             top = meet(skeleton, joint, other)
-            ways = [skeleton.lengths[skeleton.chain(j)[len(skeleton.chain(top)) :]].sum() for j in (joint, other)]
-            if max(ways) <= ONE_FOOT * leg:
+            lengths = [skeleton.lengths[skeleton.chain(j)[len(skeleton.chain(top)) :]].sum() for j in (joint, other)]
+            if max(lengths) <= MAX_FOOT_LEGS * leg:
                 foot.append(point)
                 break
         else:
-            found.append([point])
-    return found
+            feet.append([point])
+    return feet
 
 
 def rises(motion: Motion, points: Sequence[Point]) -> dict[str, float]:
-    """Metres above the ground at which points stand, by name: the lowest of a foot, its tips included, is on it.
+    """Standing height of points in metres, by name: the lowest point, tips included, is on the ground.
 
-    A joint of the toes stands as high as the sole is thick. Below an animal's paws rigs hang joints of all sorts, which
-    are no part of the body.
+    A toe joint stands as high as the sole is thick. Tips are used on humanoids only: animal rigs have helper joints
+    below the paws.
     """
     skeleton = motion.skeleton
     tips: list[Point] = []
@@ -164,56 +164,58 @@ def step(
     rises: dict[str, float],
     travel: str | float = "feet",
 ) -> Stepping:
-    """Time B's contacts by A's, put B on the floor, and scale its way.
+    """Time B's contacts by A's, put B on the floor, and scale its path.
 
     Args:
-        motion: B's motion on A's way, unscaled.
+        motion: B's motion on A's path, unscaled.
         source: A's motion.
         contacts: A's contacts.
-        points: What B may stand on.
+        points: Points on which B may stand.
         level: B's and A's motions without their courses.
-        wanted: (F, 3) movement that the matched markers ask of B's joints, by joint name; the movement made where none.
+        wanted: (F, 3) movement that the matched markers want of B's joints, by joint name. For other joints the actual
+            movement is used.
         floor: Height of the floor, metres.
-        rises: How high above the floor B's points stand, metres, by name; 0 where not known.
-        travel: "feet": as far as the feet push; "legs": by leg length; or metres for each metre of A.
+        rises: Standing height of B's points above the floor, metres, by name; 0 if missing.
+        travel: "feet": as far as the feet push; "legs": by leg length; or metres per metre of A.
     """
-    pairs, notes = _paired(points, source.skeleton, contacts, level, wanted)
+    pairs, notes = _pair_feet(points, source.skeleton, contacts, level, wanted)
     legs = leg_ratio(source.skeleton, motion.skeleton)
     local = fk(replace(motion, root=np.zeros_like(motion.root))).points(points)
-    down = _timed(pairs, contacts)
-    standing = _standing(points, down, local, rises, motion, source, legs)
+    down = _stances(pairs, contacts)
+    standing = _find_standing(points, down, local, rises, motion, source, legs)
     high = [point.name for point in points if down.get(point.name) and point.name not in standing]
     if high:
         notes.append(f"{', '.join(f'`{name}`' for name in high)}: too high to stand; not planted.")
     down = {name: spans for name, spans in down.items() if name in standing}
-    ratio = (
-        _ratio(points, down, local, source, legs) if travel == "feet" else legs if travel == "legs" else float(travel)
-    )
-    placed = _placed(motion, source, points, down, local, rises, ratio, legs, floor)
-    planted, hanging = _planted(placed, points, down, rises, floor)
+    if travel == "feet":
+        ratio = _travel_ratio(points, down, local, source, legs)
+    else:
+        ratio = legs if travel == "legs" else float(travel)
+    placed = _place_motion(motion, source, points, down, local, rises, ratio, legs, floor)
+    planted, hanging = _plant_feet(placed, points, down, rises, floor)
     if hanging:
-        notes.append(f"{hanging} of {hanging + len(planted)} stands are too high to come down: not planted.")
+        notes.append(f"{hanging} of {hanging + len(planted)} stances are too high above the floor: not planted.")
     return Stepping(
         motion=placed,
         contacts=tuple(sorted(planted, key=lambda contact: contact.start)),
         ratio=ratio,
-        partners={foot[0].name: theirs[0].name for foot, theirs in pairs},
+        partners={foot[0].name: source_foot[0].name for foot, source_foot in pairs},
         notes=tuple(notes),
     )
 
 
-def _planted(
+def _plant_feet(
     motion: Motion, points: Sequence[Point], down: dict[str, list[Contact]], rises: dict[str, float], floor: float
 ) -> tuple[list[Contact], int]:
-    """B's contacts where its feet are while they should be down, and how many are too high up for that."""
-    made = fk(motion).points(points)
+    """B's contacts at the positions of its feet during their stances, and the number of stances that are too high."""
+    positions = fk(motion).points(points)
     planted: list[Contact] = []
     hanging = 0
     for column, point in enumerate(points):
         ground = floor + rises.get(point.name, 0.0)
         for span in down.get(point.name, ()):
-            path = made[span.frames(motion.fps, motion.num_frames), column]
-            if len(path) and path[:, 1].min() - ground > HANGING * leg_length(motion.skeleton):
+            path = positions[span.frames(motion.fps, motion.num_frames), column]
+            if len(path) and path[:, 1].min() - ground > MAX_STANCE_HEIGHT_LEGS * leg_length(motion.skeleton):
                 hanging += 1
             elif len(path):
                 place = np.median(path, axis=0)
@@ -222,78 +224,76 @@ def _planted(
     return planted, hanging
 
 
-def _paired(
+def _pair_feet(
     points: Sequence[Point],
     skeleton: Skeleton,
     contacts: Sequence[Contact],
     level: tuple[Motion, Motion],
     wanted: dict[str, Array],
 ) -> tuple[list[tuple[list[Point], list[Point]]], list[str]]:
-    """Each foot of B with the foot of A whose movement its matched markers follow most."""
-    theirs = feet_of(skeleton, list({c.point.name: c.point for c in contacts if c.on == "floor"}.values()))
+    """Pair each foot of B with the foot of A whose movement its matched markers follow best; notes on the others."""
+    source_feet = feet_of(skeleton, list({c.point.name: c.point for c in contacts if c.on == "floor"}.values()))
     pairs, alone = [], []
-    mine, other = fk(level[0]), fk(level[1])
-    paths = [_about_mean(other.points(foot).mean(axis=1)) for foot in theirs]
+    pose, source_pose = fk(level[0]), fk(level[1])
+    paths = [_centred(source_pose.points(foot).mean(axis=1)) for foot in source_feet]
     for foot in feet_of(level[0].skeleton, points):
-        path = _wanted(foot, level[0].skeleton, wanted)
-        path = _about_mean(mine.points(foot).mean(axis=1)) if path is None else _about_mean(path)
-        likeness = [_together(path, each) for each in paths]
-        if likeness and max(likeness) >= TOGETHER:
-            pairs.append((_sorted(foot, level[0]), _sorted(theirs[int(np.argmax(likeness))], level[1])))
+        path = _wanted_path(foot, level[0].skeleton, wanted)
+        path = _centred(pose.points(foot).mean(axis=1)) if path is None else _centred(path)
+        scores = [_correlation(path, source_path) for source_path in paths]
+        if scores and max(scores) >= MIN_FOOT_CORRELATION:
+            pairs.append((_sort_points(foot, level[0]), _sort_points(source_feet[int(np.argmax(scores))], level[1])))
         else:
             alone.append(foot[0].name)
-    said = (
-        [f"{', '.join(f'`{name}`' for name in alone)}: moves with no foot of the source; not planted."] if alone else []
-    )
-    return pairs, said
+    named = ", ".join(f"`{name}`" for name in alone)
+    return pairs, [f"{named}: moves with no foot of the source; not planted."] if alone else []
 
 
-def _wanted(foot: Sequence[Point], skeleton: Skeleton, wanted: dict[str, Array]) -> Array | None:
-    """(F, 3) the movement asked of a foot's joint, or of the one above it, if there is a matched marker."""
+def _wanted_path(foot: Sequence[Point], skeleton: Skeleton, wanted: dict[str, Array]) -> Array | None:
+    """(F, 3) the wanted movement of a foot's joint or its parent; None if neither has a matched marker."""
     chain = [skeleton.names[j] for j in reversed(skeleton.chain(skeleton.joint(foot[0].joint)))]
     return next((wanted[name] for name in chain[:2] if name in wanted), None)
 
 
-def _about_mean(path: Array) -> Array:
+def _centred(path: Array) -> Array:
     return path - path.mean(axis=0)
 
 
-def _together(a: Array, b: Array) -> float:
+def _correlation(a: Array, b: Array) -> float:
     """The correlation of two movements (F, 3), all axes together."""
     size = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
     return float(np.sum(a * b)) / size if size > 1e-12 else 0.0
 
 
-def _timed(pairs: list[tuple[list[Point], list[Point]]], contacts: Sequence[Contact]) -> dict[str, list[Contact]]:
-    """When each point of B is down: heel with heel and toe with toe, or with either for a foot of one point."""
+def _stances(pairs: list[tuple[list[Point], list[Point]]], contacts: Sequence[Contact]) -> dict[str, list[Contact]]:
+    """The stances of each point of B: heel as heel and toe as toe, or as either if a foot has one point."""
     down: dict[str, list[Contact]] = {}
-    for foot, theirs in pairs:
+    for foot, source_foot in pairs:
         for rank, point in enumerate(foot):
-            chosen = {p.name for p in theirs}
-            if len(foot) > 1 and len(theirs) > 1:
-                chosen = {theirs[round(rank * (len(theirs) - 1) / (len(foot) - 1))].name}
-            down[point.name] = _joined([c for c in contacts if c.point.name in chosen and c.on == "floor"])
+            chosen = {p.name for p in source_foot}
+            if len(foot) > 1 and len(source_foot) > 1:
+                chosen = {source_foot[round(rank * (len(source_foot) - 1) / (len(foot) - 1))].name}
+            down[point.name] = _merge_contacts([c for c in contacts if c.point.name in chosen and c.on == "floor"])
     return down
 
 
-def _sorted(foot: Sequence[Point], level: Motion) -> list[Point]:
-    """The points of a foot from heel to toe, in a motion that goes along +Z."""
+def _sort_points(foot: Sequence[Point], level: Motion) -> list[Point]:
+    """The points of a foot from heel to toe, in a motion with heading +Z."""
     ahead = fk(level).points(foot)[..., 2].mean(axis=0)
     return [foot[i] for i in np.argsort(ahead)]
 
 
-def _joined(contacts: Sequence[Contact]) -> list[Contact]:
-    """Contacts in order, those that touch or overlap in time made one."""
-    out: list[Contact] = []
+def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:
+    """Contacts in order of time, merged if they touch or overlap."""
+    merged: list[Contact] = []
     for contact in sorted(contacts, key=lambda c: c.start):
-        if out and contact.start <= out[-1].end + GAP:
-            out[-1] = replace(out[-1], end=max(out[-1].end, contact.end))
+        if merged and contact.start <= merged[-1].end + MAX_GAP_SECONDS:
+            merged[-1] = replace(merged[-1], end=max(merged[-1].end, contact.end))
         else:
-            out.append(contact)
-    return out
+            merged.append(contact)
+    return merged
 
 
-def _during(spans: Sequence[Contact], motion: Motion) -> np.ndarray:
+def _held_frames(spans: Sequence[Contact], motion: Motion) -> np.ndarray:
     """(F,) True while any of the contacts holds."""
     held = np.zeros(motion.num_frames, bool)
     for span in spans:
@@ -301,7 +301,7 @@ def _during(spans: Sequence[Contact], motion: Motion) -> np.ndarray:
     return held
 
 
-def _standing(
+def _find_standing(
     points: Sequence[Point],
     down: dict[str, list[Contact]],
     local: Array,
@@ -310,32 +310,35 @@ def _standing(
     source: Motion,
     ratio: float,
 ) -> set[str]:
-    """The points that are low enough while they should stand."""
+    """Names of the points that are low enough during their stances."""
     heights = local[..., 1] + ratio * (source.root[:, 1] - source.root[:, 1].mean())[:, None]
     typical = {
         point.name: float(np.median(heights[held, i])) - rises.get(point.name, 0.0)
         for i, point in enumerate(points)
-        if (held := _during(down.get(point.name, ()), motion)).any()
+        if (held := _held_frames(down.get(point.name, ()), motion)).any()
     }
     lowest = min(typical.values(), default=0.0)
-    return {name for name, at in typical.items() if at - lowest <= HIGH * leg_length(motion.skeleton)}
+    highest = MAX_STANDING_HEIGHT_LEGS * leg_length(motion.skeleton)
+    return {name for name, height in typical.items() if height - lowest <= highest}
 
 
-def _ratio(points: Sequence[Point], down: dict[str, list[Contact]], local: Array, source: Motion, legs: float) -> float:
-    """How far B goes for each metre of A so that feet on the floor push back as little as possible."""
+def _travel_ratio(
+    points: Sequence[Point], down: dict[str, list[Contact]], local: Array, source: Motion, legs: float
+) -> float:
+    """Metres that B travels per metre of A so that standing feet slide least."""
     if source.num_frames < 2:
         return legs
-    going = np.gradient(source.root, axis=0)[:, [0, 2]]
-    pushed, gone = 0.0, 0.0
+    velocity = np.gradient(source.root, axis=0)[:, [0, 2]]
+    product, square = 0.0, 0.0
     for i, point in enumerate(points):
-        held = _during(down.get(point.name, ()), source)
-        back = np.gradient(local[:, i], axis=0)[:, [0, 2]]
-        pushed -= float(np.sum(going[held] * back[held]))
-        gone += float(np.sum(going[held] ** 2))
-    return float(np.clip(pushed / gone, 0.2 * legs, 5.0 * legs)) if gone > 1e-9 else legs
+        held = _held_frames(down.get(point.name, ()), source)
+        foot_velocity = np.gradient(local[:, i], axis=0)[:, [0, 2]]
+        product -= float(np.sum(velocity[held] * foot_velocity[held]))
+        square += float(np.sum(velocity[held] ** 2))
+    return float(np.clip(product / square, 0.2 * legs, 5.0 * legs)) if square > 1e-9 else legs
 
 
-def _placed(
+def _place_motion(
     motion: Motion,
     source: Motion,
     points: Sequence[Point],
@@ -346,12 +349,12 @@ def _placed(
     legs: float,
     floor: float,
 ) -> Motion:
-    """B's motion with its way scaled about the start and its feet on the floor."""
+    """B's motion with its path scaled about the start and its feet on the floor."""
     root = source.root[:1] + ratio * (source.root - source.root[:1])
     bob = legs * (source.root[:, 1] - source.root[:, 1].mean())
     wanted, lowest = [], local[..., 1].min() if len(points) else 0.0
     for i, point in enumerate(points):
-        held = _during(down.get(point.name, ()), motion)
+        held = _held_frames(down.get(point.name, ()), motion)
         wanted += list(floor + rises.get(point.name, 0.0) - local[held, i, 1] - bob[held])
     root[:, 1] = bob + (float(np.median(wanted)) if wanted else floor - float(lowest))
     return replace(motion, root=root)

@@ -1,4 +1,4 @@
-"""A motion studied: its course taken off, and both its eigenmotions."""
+"""Analysis of one motion: its course, and its eigenmotions in joint space and in marker space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from understudy.solve.coordinates import Body, Posture
 
 
 def period(path: Array, fps: float) -> float | None:
-    """Seconds after which a movement (F, ...) repeats itself; None where it does not."""
+    """Seconds after which a movement (F, ...) repeats itself; None if it does not."""
     signal = path.reshape(len(path), -1)
     at = np.linspace(-1.0, 1.0, len(signal))[:, None]
     signal = signal - signal.mean(axis=0)
@@ -39,48 +39,48 @@ def period(path: Array, fps: float) -> float | None:
     if not good or likeness[good[0]] < 0.3:
         return None
     peak = good[0]
-    before, here, after = likeness[peak - 1 : peak + 2]
-    bend = before - 2.0 * here + after
+    before, top, after = likeness[peak - 1 : peak + 2]
+    bend = before - 2.0 * top + after
     return float((peak + (0.5 * (before - after) / bend if bend < 0.0 else 0.0)) / fps)
 
 
 def likeness(a: Array, b: Array, fps: tuple[float, float]) -> float:
-    """How alike the first courses (F,) of two examples are, one cycle of each, at the best shift; from 0 to 1.
+    """Similarity from 0 to 1 of the first courses (F,) of two examples: one cycle of each, at the best shift.
 
-    Courses that do not repeat are compared whole.
+    Courses that do not repeat are compared as a whole.
     """
-    whole = []
+    cycles = []
     for course, rate in zip((a, b), fps, strict=True):
         cycle = period(course, rate)
         length = len(course) if cycle is None else max(min(round(cycle * rate), len(course)), 2)
-        one = np.interp(np.linspace(0.0, length - 1.0, 128, endpoint=False), np.arange(len(course)), course)
-        one = one - one.mean()
-        whole.append(one / max(float(np.linalg.norm(one)), 1e-12))
-    shifts = np.fft.irfft(np.fft.rfft(whole[0]) * np.conj(np.fft.rfft(whole[1])), 128)
+        values = np.interp(np.linspace(0.0, length - 1.0, 128, endpoint=False), np.arange(len(course)), course)
+        values = values - values.mean()
+        cycles.append(values / max(float(np.linalg.norm(values)), 1e-12))
+    shifts = np.fft.irfft(np.fft.rfft(cycles[0]) * np.conj(np.fft.rfft(cycles[1])), 128)
     return float(np.abs(shifts).max())
 
 
 UP = np.array([0.0, 1.0, 0.0])
 
-STRIDE = 0.5
-"""Seconds of the filter that takes the swing of single steps off the direction of a path."""
+PATH_SMOOTHING_SECONDS = 0.5
+"""Standard deviation of the filter that removes the swing of single steps from the direction of a path."""
 
-SLOW = 0.1
-"""Leg lengths a second below which a body goes nowhere."""
+MIN_TRAVEL_LEGS_PER_S = 0.1
+"""A slower body does not travel."""
 
-SLOWER = 0.6
-"""Cycles, the width of the filter that tells slow turning from what is part of every cycle."""
+DRIFT_SMOOTHING_CYCLES = 0.6
+"""Standard deviation of the filter that separates slow turning from turning that is part of every cycle."""
 
-STEADY = np.radians(10.0)
-"""Slow turning of a body against its path below which there is none: steps that do not come out even leave some."""
+MIN_DRIFT_RADIANS = np.radians(10.0)
+"""Slow turning against the path below this is ignored: uneven steps cause some."""
 
-STRAIGHT = np.radians(30.0)
-"""Turn of a path below which it counts as straight: its swings are part of the movement."""
+MAX_STRAIGHT_TURN_RADIANS = np.radians(30.0)
+"""A path that turns less counts as straight: its swings are part of the movement."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadingCourse:
-    """Where a body goes and which way it is headed: all of a motion that is not coordination."""
+    """The path and heading of a body: everything in a motion that is not coordination."""
 
     root: Array
     """(F, 3) metres, world."""
@@ -88,49 +88,49 @@ class HeadingCourse:
     """(F,) radians about the vertical from +Z to the heading, positive towards +X, without jumps."""
 
     def off(self, motion: Motion) -> Motion:
-        """A motion with this course taken off: its root stays at the origin and is headed along +Z."""
+        """Remove this course from a motion: its root stays at the origin and its heading is +Z."""
         rotations = motion.rotations.copy()
         rotations[:, 0] = multiply(from_axis_angle(UP, -self.heading), rotations[:, 0])
         return replace(motion, root=np.zeros_like(motion.root), rotations=rotations)
 
     def on(self, motion: Motion) -> Motion:
-        """A motion along +Z at the origin put on this course."""
+        """Put a motion at the origin with heading +Z on this course."""
         rotations = motion.rotations.copy()
         rotations[:, 0] = multiply(from_axis_angle(UP, self.heading), rotations[:, 0])
         return replace(motion, root=self.root, rotations=rotations)
 
 
 def find_course(motion: Motion, *, like: Motion | None = None) -> HeadingCourse:
-    """The course of a motion: the direction of its path, or where the body faces if it goes nowhere.
+    """Find the course of a motion: the direction of its path, or the facing direction if it does not travel.
 
     Args:
-        motion: What a body does.
-        like: An example by the same body. The new motion is then headed so that the body faces as in it: somebody who
-            walks backwards is not turned round.
+        motion: The motion.
+        like: An example of the same body. The body then faces its heading as in the example, so that a body that walks
+            backwards is not turned round.
     """
-    heading = _going(motion)
+    heading = _path_direction(motion)
     if like is not None:
-        heading = heading + _turned(motion, heading) - _turned(like, _going(like))
+        heading = heading + _mean_deviation(motion, heading) - _mean_deviation(like, _path_direction(like))
     return HeadingCourse(root=motion.root, heading=heading + _drift(motion, heading))
 
 
 def _facing(motion: Motion) -> Array:
-    """(F,) radians: where a body faces, without jumps."""
+    """(F,) radians: facing direction, without jumps."""
     forward = facing(motion)
     return np.unwrap(np.arctan2(forward[:, 0], forward[:, 2]))
 
 
-def _turned(motion: Motion, heading: Array) -> float:
-    """Radians: how far a body faces away from a heading, on average."""
+def _mean_deviation(motion: Motion, heading: Array) -> float:
+    """Mean angle from a heading to the facing direction, radians."""
     away = _facing(motion) - heading
     return float(np.arctan2(np.sin(away).mean(), np.cos(away).mean()))
 
 
 def _drift(motion: Motion, heading: Array) -> Array:
-    """(F,) radians: how a body slowly turns this way and that against its heading, about zero.
+    """(F,) radians: slow turning of a body against its heading, with mean zero.
 
-    What is slower than the movement repeats itself is not part of it: an animal that looks about while it walks would
-    have that for its first coordination.
+    Turning slower than the movement's cycle is not part of the movement. It would otherwise become the first
+    coordination of an animal that looks about while it walks.
     """
     from scipy.ndimage import gaussian_filter1d
 
@@ -141,17 +141,17 @@ def _drift(motion: Motion, heading: Array) -> Array:
     if cycle is None or cycle * motion.fps * 2.0 > motion.num_frames:
         return np.zeros(motion.num_frames)
     away = _facing(motion) - heading
-    slow = gaussian_filter1d(away, SLOWER * cycle * motion.fps, mode="reflect")
-    return slow - slow.mean() if np.ptp(slow) > STEADY else np.zeros(motion.num_frames)
+    slow = gaussian_filter1d(away, DRIFT_SMOOTHING_CYCLES * cycle * motion.fps, mode="reflect")
+    return slow - slow.mean() if np.ptp(slow) > MIN_DRIFT_RADIANS else np.zeros(motion.num_frames)
 
 
-def _going(motion: Motion) -> Array:
-    """(F,) radians: the direction of a motion's path, one and the same for a straight one."""
+def _path_direction(motion: Motion) -> Array:
+    """(F,) radians: the direction of a motion's path, constant for a straight path."""
     from scipy.ndimage import gaussian_filter1d
 
-    slow = SLOW * leg_length(motion.skeleton)
+    slow = MIN_TRAVEL_LEGS_PER_S * leg_length(motion.skeleton)
     across = motion.root[-1] - motion.root[0]
-    path = gaussian_filter1d(motion.root[:, [0, 2]], STRIDE * motion.fps, axis=0, mode="nearest")
+    path = gaussian_filter1d(motion.root[:, [0, 2]], PATH_SMOOTHING_SECONDS * motion.fps, axis=0, mode="nearest")
     velocity = np.gradient(path, axis=0) * motion.fps if len(path) > 1 else np.zeros((1, 2))
     moving = np.linalg.norm(velocity, axis=-1) > slow
     if moving.mean() < 0.5:
@@ -159,22 +159,22 @@ def _going(motion: Motion) -> Array:
         return np.full(motion.num_frames, np.arctan2(mean[0], mean[1]))
     angles = np.unwrap(np.arctan2(velocity[moving, 0], velocity[moving, 1]))
     heading = np.interp(np.arange(motion.num_frames), np.flatnonzero(moving), angles)
-    if np.ptp(heading) < STRAIGHT:
+    if np.ptp(heading) < MAX_STRAIGHT_TURN_RADIANS:
         return np.full(motion.num_frames, np.arctan2(across[0], across[2]))
-    return gaussian_filter1d(heading, STRIDE * motion.fps, mode="nearest")
+    return gaussian_filter1d(heading, PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
 
 
-DENSITY = 7.0
-"""Markers on a leg's length of bone, if nobody says."""
+MARKERS_PER_LEG = 7.0
+"""Default number of markers per leg length of bone."""
 
-GIRTH = 0.12
-"""How far beside its bone a marker lies, as a share of the bone: as on the skin, so that it feels the bone's twist."""
+MARKER_OFFSET = 0.12
+"""Distance of a marker from its bone, as a share of the bone's length: it lies on the skin and moves as bones twist."""
 
-MOST = 2000
-"""Markers that a body carries at most: every one is compared with every one of the other body."""
+MAX_MARKERS = 2000
+"""Most markers on a body: each is compared with every marker of the other body."""
 
-SHORT = 0.02
-"""Leg lengths below which a bone is too short to carry a marker of its own."""
+MIN_BONE_LEGS = 0.02
+"""A shorter bone carries no marker."""
 
 
 def spread_markers(skeleton: Skeleton, *, count: int | None = None, density: float | None = None) -> tuple[Point, ...]:
@@ -182,71 +182,73 @@ def spread_markers(skeleton: Skeleton, *, count: int | None = None, density: flo
 
     Args:
         skeleton: The body.
-        count: About how many in all; bones too many for it still get one each.
-        density: How many on a leg's length of bone, in place of a count.
+        count: Approximate total; every bone gets at least one marker even if that exceeds the total.
+        density: Markers per leg length of bone, in place of a count.
 
-    The last marker of a bone that ends in a tip (a toe, a nose) is that tip; the others lie a little beside the bone,
-    in turn before it, outside, behind and inside, mirrored on the two sides of the body.
+    The last marker of a bone that ends in a tip (a toe, a nose) is that tip. The others lie beside the bone, in turn in
+    front, outside, behind and inside, mirrored on the two sides of the body.
     """
     if count is not None and (density is not None or count < 1):
         raise OptionError(f"Expected a count of markers above zero or a density, not both; got {count} and {density}")
     if density is not None and not (np.isfinite(density) and density > 0.0):
         raise OptionError(f"Expected a density of markers above zero, got {density}")
     leg = leg_length(skeleton)
-    bones = _bones(skeleton, SHORT * leg)
+    bones = _bones(skeleton, MIN_BONE_LEGS * leg)
     if not bones:
         raise OptionError(
-            f"Skeleton `{skeleton.name}` has no bone longer than {SHORT * leg:.2g} m to put a marker on",
+            f"Skeleton `{skeleton.name}` has no bone longer than {MIN_BONE_LEGS * leg:.2g} m to put a marker on",
             hint="give the markers yourself",
         )
     lengths = [float(np.linalg.norm(bone)) for _, bone, _ in bones]
-    spacing = leg / (density or DENSITY) if count is None else sum(lengths) / count
-    if not sum(lengths) / spacing <= MOST:
+    spacing = leg / (density or MARKERS_PER_LEG) if count is None else sum(lengths) / count
+    if not sum(lengths) / spacing <= MAX_MARKERS:
         raise OptionError(
-            f"Expected at most {MOST} markers on a body; a {'count' if count else 'density'} of "
-            f"{count or density or DENSITY:g} makes {sum(lengths) / spacing:.3g} on skeleton `{skeleton.name}`"
+            f"Expected at most {MAX_MARKERS} markers on a body; a {'count' if count else 'density'} of "
+            f"{count or density or MARKERS_PER_LEG:g} makes {sum(lengths) / spacing:.3g} on skeleton `{skeleton.name}`"
         )
-    made: list[Point] = []
+    markers: list[Point] = []
     for (joint, bone, tip), length in zip(bones, lengths, strict=True):
         number = max(round(length / spacing), 1)
         around = _around(skeleton, joint, bone)
         for i in range(number):
             along = bone * (i + 1) / number
             if tip and i == number - 1:
-                made.append(Point(name=tip, joint=skeleton.names[joint], offset=along))
+                markers.append(Point(name=tip, joint=skeleton.names[joint], offset=along))
                 continue
-            beside = GIRTH * length * around[i % 4]
-            made.append(
-                Point(name=f"{skeleton.names[joint]}~{len(made)}", joint=skeleton.names[joint], offset=along + beside)
+            beside = MARKER_OFFSET * length * around[i % 4]
+            markers.append(
+                Point(
+                    name=f"{skeleton.names[joint]}~{len(markers)}", joint=skeleton.names[joint], offset=along + beside
+                )
             )
-    return tuple(made)
+    return tuple(markers)
 
 
 def _bones(skeleton: Skeleton, short: float) -> list[tuple[int, Array, str]]:
-    """The joint each bone turns with, the bone (3,) in its frame, and the name of the tip it ends in, if it does."""
-    found = []
+    """For each bone its joint, the bone (3,) in the joint's frame, and the name of the tip it ends in, or ""."""
+    bones = []
     for joint, children in enumerate(skeleton.children):
-        found += [(joint, skeleton.offsets[child], "") for child in children]
-        found += [(joint, end.offset, end.name) for end in skeleton.ends if end.joint == skeleton.names[joint]]
-    return [bone for bone in found if np.linalg.norm(bone[1]) > short]
+        bones += [(joint, skeleton.offsets[child], "") for child in children]
+        bones += [(joint, end.offset, end.name) for end in skeleton.ends if end.joint == skeleton.names[joint]]
+    return [bone for bone in bones if np.linalg.norm(bone[1]) > short]
 
 
 def _around(skeleton: Skeleton, joint: int, bone: Array) -> Array:
-    """(4, 3) directions across a bone, in its joint's frame: before, outside, behind, inside."""
+    """(4, 3) directions across a bone, in its joint's frame: front, outside, back, inside."""
     positions, rotations = skeleton.rest_world
     world = rotate(rotations[joint], bone)
     along = world / np.linalg.norm(world)
     middle = positions[joint] + 0.5 * world - positions[0]
     side = 1.0 if middle[0] >= -1e-6 else -1.0
-    before = np.array([0.0, 0.0, 1.0]) if abs(along[2]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    before = before - (before @ along) * along
-    before /= np.linalg.norm(before)
-    outside = side * np.cross(before, along)
-    return np.array([unrotate(rotations[joint], v) for v in (before, outside, -before, -outside)])
+    front = np.array([0.0, 0.0, 1.0]) if abs(along[2]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    front = front - (front @ along) * along
+    front /= np.linalg.norm(front)
+    outside = side * np.cross(front, along)
+    return np.array([unrotate(rotations[joint], v) for v in (front, outside, -front, -outside)])
 
 
 def marker_paths(motion: Motion, markers: Sequence[Point]) -> Array:
-    """(F, P, 3) metres, world: where markers are in a motion."""
+    """(F, P, 3) metres, world: marker positions in a motion."""
     joints, offsets = locate(motion.skeleton, markers)
     positions, rotations = forward(motion.skeleton, motion.root, motion.rotations, motion.offsets)
     return positions[:, joints] + rotate(rotations[:, joints], offsets)
@@ -254,7 +256,7 @@ def marker_paths(motion: Motion, markers: Sequence[Point]) -> Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointChart:
-    """Joint coordinates of a body about a base pose. The root turns and stays at the origin."""
+    """Joint coordinates of a body about a base pose. The root rotates but stays at the origin."""
 
     skeleton: Skeleton
     base: Array
@@ -268,7 +270,7 @@ class JointChart:
 
     @property
     def joint_of(self) -> np.ndarray:
-        """(D,) the joint that each coordinate turns."""
+        """(D,) the joint that each coordinate rotates."""
         return self.body(1).joint_of
 
     def body(self, frames: int) -> Body:
@@ -296,7 +298,7 @@ class JointChart:
         body = self.body(1)
         angles = joint_angle_curves(self.skeleton, rotations, joint_angles(self.skeleton, self.base))
         angles = angles - joint_angles(self.skeleton, self.base)
-        vectors = followed(log(multiply(conjugate(self.base), rotations)))
+        vectors = unwrap_rotations(log(multiply(conjugate(self.base), rotations)))
         out = np.empty((len(rotations), body.num_coordinates))
         column = 0
         for joint in body.joints or ():
@@ -306,15 +308,15 @@ class JointChart:
         return out
 
 
-def followed(vectors: Array) -> Array:
-    """Rotation vectors (F, ..., 3) followed over the frames: past half a turn they go on instead of turning over."""
+def unwrap_rotations(vectors: Array) -> Array:
+    """Rotation vectors (F, ..., 3) made continuous over the frames: past half a turn they grow instead of flipping."""
     out = vectors.copy()
     size = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if float(size.max(initial=0.0)) < 0.5 * np.pi:
         return out
     full = 2.0 * np.pi * vectors / np.where(size > 1e-9, size, 1.0)
     for frame in range(1, len(out)):
-        # The same rotation turned on by whole turns about its axis: take the nearest to the frame before.
+        # Whole turns about the axis give the same rotation: take the vector nearest to the previous frame's.
         turns = np.arange(-2, 3)[:, None] if out.ndim == 2 else np.arange(-2, 3).reshape(-1, *(1,) * (out.ndim - 1))
         choices = vectors[frame] + turns * full[frame]
         best = np.argmin(np.linalg.norm(choices - out[frame - 1], axis=-1), axis=0)
@@ -323,7 +325,7 @@ def followed(vectors: Array) -> Array:
 
 
 def mean_pose(motion: Motion) -> Array:
-    """(J, 4) the mean of a motion's local rotations, such as its joints can take."""
+    """(J, 4) the mean of a motion's local rotations, within the degrees of freedom of its joints."""
     middle = mean(motion.rotations)
     few = [j for j, kind in enumerate(motion.skeleton.kinds) if NUM_AXES[kind] < 3]
     if few:
@@ -332,25 +334,25 @@ def mean_pose(motion: Motion) -> Array:
     return middle
 
 
-COMPONENTS = 5
-"""How many components are kept, as in the paper."""
+DEFAULT_COMPONENTS = 5
+"""Number of components, as in the paper."""
 
-STILL = 1e-9
-"""Variance, in squared metres or radians, below which nothing moves."""
+MIN_VARIANCE = 1e-9
+"""Squared metres or radians: below it nothing moves."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Eigenmotion:
-    """A motion as `mean + vectors @ course[frame]`, in order of how much of the movement each part carries."""
+    """A motion as `mean + vectors @ course[frame]`, its components ordered by variance."""
 
     mean: Array
     """(N,) the mean pose."""
     vectors: Array
     """(N, K) coordinations, orthonormal columns."""
     course: Array
-    """(F, K) how much of each is done at each frame; mean zero."""
+    """(F, K) coefficient of each coordination at each frame; mean zero."""
     variances: Array
-    """(R,) mean square of every component's course, those left out too, greatest first."""
+    """(R,) mean square of every component's course, dropped components included, greatest first."""
 
     @property
     def num_components(self) -> int:
@@ -358,7 +360,7 @@ class Eigenmotion:
 
     @property
     def kept(self) -> float:
-        """The share of the movement that the components hold."""
+        """The share of the variance in the components that are kept."""
         return float(self.variances[: self.num_components].sum() / self.variances.sum())
 
     @property
@@ -367,39 +369,39 @@ class Eigenmotion:
         return np.sqrt(self.variances[: self.num_components])
 
     def rebuilt(self) -> Array:
-        """(F, N) the motion that the components give [Analogies, eq. 7]."""
+        """(F, N) the motion rebuilt from its components [Analogies, eq. 7]."""
         return self.mean + self.course @ self.vectors.T
 
     def turned(self, turn: Array) -> Eigenmotion:
-        """The same motion told in components mixed by an orthogonal matrix (K, K)."""
+        """The same motion with components mixed by an orthogonal matrix (K, K)."""
         return replace(self, vectors=self.vectors @ turn, course=self.course @ turn)
 
 
 def decompose(
     data: Array, *, components: int | None = None, energy: float | None = None, what: str = "the motion"
 ) -> Eigenmotion:
-    """Take a motion apart into its principal components.
+    """Decompose a motion into its principal components.
 
     Args:
-        data: (F, N) a pose in each row, in joint coordinates or marker places.
-        components: How many to keep; 5 if neither is given.
-        energy: Or the share of the movement to keep, above 0 and up to 1.
-        what: Whose movement it is, for error messages.
+        data: (F, N) one pose per row, as joint coordinates or marker positions.
+        components: How many to keep; 5 if neither this nor energy is given.
+        energy: The share of the variance to keep, above 0 and up to 1.
+        what: Name of the motion for error messages.
     """
     frames, size = data.shape
     if components is not None and energy is not None:
         raise OptionError(f"Expected components or energy, not both; got {components} and {energy}")
     if energy is not None and not 0.0 < energy <= 1.0:
         raise OptionError(f"Expected a share of energy above 0 and up to 1, got {energy}")
-    wanted = COMPONENTS if components is None else components
+    wanted = DEFAULT_COMPONENTS if components is None else components
     if energy is None and wanted < 1:
         raise OptionError(f"Expected at least one component, got {wanted}")
     mean = data.mean(axis=0)
     moved = data - mean
-    if float(np.einsum("fn,fn->", moved, moved)) / frames < STILL:
+    if float(np.einsum("fn,fn->", moved, moved)) / frames < MIN_VARIANCE:
         raise MotionError(
             f"Nothing moves in {what}: {frames} frames of one pose hold no coordination to learn from",
-            hint="choose a stretch of the clip in which the body moves",
+            hint="choose a part of the clip in which the body moves",
         )
     left, sizes, right = np.linalg.svd(moved / np.sqrt(frames), full_matrices=False)
     variances = sizes**2
@@ -409,22 +411,22 @@ def decompose(
         raise MotionError(
             f"{wanted} components cannot be had from {what}: it has {frames} frames of {size} numbers, "
             f"which give at most {max(min(frames - 1, size), 0)}",
-            hint="give more frames, or ask for fewer components",
+            hint="use more frames or fewer components",
         )
-    # The sign of an eigenvector says nothing: the largest number is made positive, so that results repeat.
+    # The sign of an eigenvector is arbitrary: the largest component is made positive, so that results repeat.
     vectors = right[:wanted].T
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(wanted)])
     course = np.sqrt(frames) * left[:, :wanted] * sizes[:wanted]
     return Eigenmotion(mean=mean, vectors=vectors * signs, course=course * signs, variances=variances)
 
 
-IN_STEP = 0.5
-"""Correlation from which on two courses count as going the same or the opposite way."""
+MIN_STEP_CORRELATION = 0.5
+"""From this correlation on two courses have the same sign, or opposite signs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Study:
-    """What is known of one motion before it is compared with another."""
+    """The analysis of one motion, before it is compared with another."""
 
     motion: Motion
     course: HeadingCourse
@@ -437,31 +439,30 @@ class Study:
     """In marker places: coordinations E and execution M."""
 
     def part(self, eigenvectors: Sequence[int], *, unit: bool = False) -> Array:
-        """(P, 3 L) metres: how each marker moves in some eigenvectors, at the spread of their courses.
+        """(P, 3 L) metres: movement of each marker in some eigenvectors, at the spread of their courses.
 
-        The paper's eigenvectors are of unit length whatever the size of the body and the number of markers; times the
-        spread of their courses they say how far markers really move, which is what scales compare. With `unit` they
-        are as in the paper's equation 2.
+        The paper's eigenvectors have unit length whatever the size of the body and the number of markers. Times the
+        spread of their courses they are actual distances, which the scales compare. With `unit` they are as in the
+        paper's equation 2.
         """
-        some = list(eigenvectors)
-        vectors = self.marker.vectors[:, some] * (1.0 if unit else self.marker.spread[some])
-        return vectors.reshape(len(self.markers), 3 * len(some))
+        chosen = list(eigenvectors)
+        vectors = self.marker.vectors[:, chosen] * (1.0 if unit else self.marker.spread[chosen])
+        return vectors.reshape(len(self.markers), 3 * len(chosen))
 
     def in_step_with(self, other: Study) -> Study:
-        """The same with components whose signs go with another's, where the two are performed in step.
+        """The same study with component signs flipped to agree with another's, if the two are performed in step.
 
-        An eigenvector's sign is chance; where courses tell it, left stays left.
+        The sign of an eigenvector is arbitrary. If the courses correlate, they decide it, so that left stays left.
         """
         count = min(self.marker.num_components, other.marker.num_components)
         flips = np.ones(self.marker.num_components)
         at = np.linspace(0.0, 1.0, 200)
         for i in range(count):
-            mine, theirs = (
+            courses = [
                 np.interp(at, np.linspace(0.0, 1.0, len(c)), c)
                 for c in (self.marker.course[:, i], other.marker.course[:, i])
-            )
-            together = float(np.corrcoef(mine, theirs)[0, 1])
-            if together < -IN_STEP:
+            ]
+            if float(np.corrcoef(courses[0], courses[1])[0, 1]) < -MIN_STEP_CORRELATION:
                 flips[i] = -1.0
         return replace(self, marker=self.marker.turned(np.diag(flips)))
 
@@ -476,16 +477,16 @@ def make_study(
     energy: float | None = None,
     without: Sequence[str] = (),
 ) -> Study:
-    """Study a motion.
+    """Analyse a motion.
 
     Args:
-        motion: What a body does.
-        markers: Points all over it.
-        what: What the motion is called in errors.
-        like: An example by the same body, to be headed as it is.
-        components: How many components to keep in both spaces, or
-        energy: what share of the movement.
-        without: Joints that, with all below them, take no part in the components of the joint space.
+        motion: The motion.
+        markers: Points all over the body.
+        what: Name of the motion for error messages.
+        like: An example of the same body, whose facing relative to its heading is adopted.
+        components: How many components to keep in both spaces.
+        energy: The share of the variance to keep, in place of a number.
+        without: Joints that are left out of the joint space, with all joints below them.
     """
     course = find_course(motion, like=like)
     level = course.off(motion)
@@ -502,9 +503,9 @@ def make_study(
 
 
 def parts(skeleton: Skeleton, names: Sequence[str]) -> np.ndarray:
-    """(J,) True for the joints named, those of them that the skeleton has, and all below them."""
-    found = np.zeros(skeleton.num_joints, bool)
+    """(J,) True for the named joints that the skeleton has, and all joints below them."""
+    selected = np.zeros(skeleton.num_joints, bool)
     for name in names:
         if name in skeleton.index:
-            found |= skeleton.below(skeleton.index[name])
-    return found
+            selected |= skeleton.below(skeleton.index[name])
+    return selected

@@ -51,10 +51,15 @@ def thumbnail(motion: Motion) -> str:
 
 
 def _laid_out(figure: Stick) -> Array:
+<<<<<<< HEAD
     """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, with gaps between poses limited."""
     nodes = figure.nodes
     if figure.head is not None:
         nodes = np.concatenate([nodes, figure.head[:, None]], axis=1)
+=======
+    """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, poses where they are or apart."""
+    nodes = figure.points
+>>>>>>> h7
     travelled = nodes[-1].mean(axis=0) - nodes[0].mean(axis=0)
     mean = figure.facing.mean(axis=0)
     along = travelled if np.hypot(*travelled[[0, 2]]) > figure.size else mean
@@ -64,7 +69,7 @@ def _laid_out(figure: Stick) -> Array:
         np.diff(middles, prepend=middles[0]), POSE_GAP_SIZES[0] * figure.size, POSE_GAP_SIZES[1] * figure.size
     )
     flat = flat + (np.cumsum(steps) - middles)[:, None, None] * [1.0, 0.0]
-    drawn = figure.drawn if figure.head is None else np.append(figure.drawn, flat.shape[1] - 1)
+    drawn = figure.drawn_points
     hidden = np.setdiff1d(np.arange(flat.shape[1]), drawn)
     # Hidden nodes must not enlarge the picture.
     flat[:, hidden] = flat[:, drawn[:1]]

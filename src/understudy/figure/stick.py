@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import cached
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import facing, feet, hands
 from understudy.figure.motion import Motion
@@ -122,6 +123,24 @@ class Stick:
     def drawn(self) -> np.ndarray:
         """The nodes on bones; all nodes for a rigid body or a body without bones."""
         return np.unique(self.bones) if len(self.bones) and not self.rigid else np.arange(self.nodes.shape[1])
+
+    @cached
+    def points(self) -> Array:
+        """(F, P, 3) metres, world: the nodes, then the head's centre if there is a head."""
+        return self.nodes if self.head is None else np.concatenate([self.nodes, self.head[:, None]], axis=1)
+
+    @property
+    def drawn_points(self) -> np.ndarray:
+        """The indices of the drawn nodes, then of the head's centre if there is a head."""
+        return self.drawn if self.head is None else np.append(self.drawn, self.nodes.shape[1])
+
+    @cached
+    def strokes(self) -> list[tuple[int, int, float, int]]:
+        """Start and end point, width in metres and side of each bone, then of the head, a disc; none if rigid."""
+        bones = [(a, b, w, s) for (a, b), w, s in zip(self.bones.tolist(), self.widths.tolist(), self.sides.tolist())]
+        centre = self.nodes.shape[1]
+        head = [(centre, centre, 2.0 * self.head_radius, MIDDLE)] if self.head is not None else []
+        return [] if self.rigid else bones + head
 
 
 def stick(motion: Motion, name: str = "") -> Stick:

@@ -1,4 +1,4 @@
-"""Drawing the frames of a video with Pillow: twice as large as asked for, then halved, which makes lines smooth."""
+"""Draw the frames of a video with Pillow, at twice the size, then halved for smooth lines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from understudy.base.quaternion import Array
 from understudy.figure.stick import LEFT, MIDDLE, RIGHT, hull
 from understudy.show.video import Film, FilmPanel
 
-FINE = 2
-"""Times larger than asked for that frames are drawn."""
+OVERSAMPLE = 2
+"""Factor by which frames are drawn larger."""
 
 PAPER, GRID, AXIS, RIM = (247, 249, 251), (218, 224, 230), (170, 180, 191), (255, 255, 255)
 
@@ -23,11 +23,11 @@ INK, GREY = (34, 34, 34), (110, 118, 126)
 HOLDS = (240, 180, 0)
 """The colour of contacts that hold."""
 
-AROUND = 1.5
-"""Seconds before and after a contact during which its place is shown."""
+MARGIN_SECONDS = 1.5
+"""How long before and after a contact its place is shown."""
 
-BEHIND, BEFORE = 0.75, 0.4
-"""How far the floor is shown behind the figure and before it, in body sizes."""
+FLOOR_BEHIND, FLOOR_IN_FRONT = 0.75, 0.4
+"""Extent of the floor behind the figure and in front of it, in body sizes."""
 
 
 class Brush:
@@ -35,26 +35,26 @@ class Brush:
 
     def __init__(self, film: Film) -> None:
         self.film = film
-        self.width = film.size[0] * FINE // len(film.panels)
+        self.width = film.size[0] * OVERSAMPLE // len(film.panels)
         self.letter = max(round(film.size[1] / 30), 10)
         self.font = ImageFont.load_default(self.letter)
         self.small = ImageFont.load_default(max(round(0.75 * self.letter), 8))
         room = film.size[0] / len(film.panels) - self.letter
-        self.labels = [shortened(panel.label, self.font, room) for panel in film.panels]
+        self.labels = [shorten(panel.label, self.font, room) for panel in film.panels]
 
     def draw(self, time: float) -> Image.Image:
-        """The picture at a time of the motion."""
+        """Draw the picture at a time of the motion, seconds."""
         film = self.film
-        large = Image.new("RGB", (film.size[0] * FINE, film.size[1] * FINE), PAPER)
+        large = Image.new("RGB", (film.size[0] * OVERSAMPLE, film.size[1] * OVERSAMPLE), PAPER)
         for number in range(len(film.panels)):
-            part = Image.new("RGB", (self.width, film.size[1] * FINE), PAPER)
-            self._panel(ImageDraw.Draw(part), number, time)
+            part = Image.new("RGB", (self.width, film.size[1] * OVERSAMPLE), PAPER)
+            self._draw_panel(ImageDraw.Draw(part), number, time)
             large.paste(part, (number * self.width, 0))
-        small = large.reduce(FINE)
-        self._words(ImageDraw.Draw(small), time)
+        small = large.reduce(OVERSAMPLE)
+        self._draw_labels(ImageDraw.Draw(small), time)
         return small
 
-    def _words(self, pen: ImageDraw.ImageDraw, time: float) -> None:
+    def _draw_labels(self, pen: ImageDraw.ImageDraw, time: float) -> None:
         film, wide = self.film, self.film.size[0] / len(self.film.panels)
         edge = 0.5 * self.letter
         for number, label in enumerate(self.labels):
@@ -66,11 +66,11 @@ class Brush:
         clock = f"{time:.2f} s"
         pen.text((film.size[0] - edge, film.size[1] - 2.2 * edge), clock, fill=INK, font=self.small, anchor="ra")
 
-    def _panel(self, pen: ImageDraw.ImageDraw, number: int, time: float) -> None:
-        panel, scale = self.film.panels[number], self.film.scales[number] * FINE
+    def _draw_panel(self, pen: ImageDraw.ImageDraw, number: int, time: float) -> None:
+        panel, scale = self.film.panels[number], self.film.scales[number] * OVERSAMPLE
         frame, share = place_in_time(panel, time)
-        middle = _mixed(panel.middle, frame, share)
-        origin = np.array([0.5 * self.width, self.film.levels[number] * FINE])
+        middle = _interpolate(panel.middle, frame, share)
+        origin = np.array([0.5 * self.width, self.film.levels[number] * OVERSAMPLE])
         flip = np.array([scale, -scale])
 
         def seen(places: Array) -> Array:
@@ -78,34 +78,35 @@ class Brush:
 
         lines = floor_lines(panel, middle, self.width / scale, self.film.steps[number])
         for start, end in seen(lines).tolist():
-            pen.line([tuple(start), tuple(end)], fill=GRID, width=FINE)
+            pen.line([tuple(start), tuple(end)], fill=GRID, width=OVERSAMPLE)
         _draw_contacts(pen, panel, seen, scale, time)
-        nodes = _mixed(panel.seen, frame, share)
+        nodes = _interpolate(panel.seen, frame, share)
         _draw_figure(pen, panel, origin + nodes[:, :2] * flip, nodes[:, 2], scale)
 
 
 def place_in_time(panel: FilmPanel, time: float) -> tuple[int, float]:
-    """The frame of a figure before a time, and the share of the way to the next."""
+    """The frame of a figure before a time, and the fraction of the way to the next frame."""
     last = len(panel.figure.nodes) - 1
     at = min(max(time * panel.figure.fps, 0.0), float(last))
     frame = min(int(at + 1e-9), max(last - 1, 0))
     return frame, max(at - frame, 0.0)
 
 
-def _mixed(values: Array, frame: int, share: float) -> Array:
+def _interpolate(values: Array, frame: int, share: float) -> Array:
     after = min(frame + 1, len(values) - 1)
     return (1.0 - share) * values[frame] + share * values[after]
 
 
 def floor_lines(panel: FilmPanel, middle: Array, width: float, step: float) -> Array:
-    """(L, 2, 3) lines of the floor around the middle, at round places of the world, so that they pass as one walks."""
+    """(L, 2, 3) grid lines of the floor around the middle, fixed in the world, so that they pass as the body walks."""
     size = panel.figure.size
-    # The grid is laid along the way that the camera sees as right, through the world's origin.
+    # The grid is aligned with the camera's right axis and passes through the world's origin.
     across, nearer = panel.eye[0], np.cross(panel.eye[0], [0.0, 1.0, 0.0])
     right, depth = float(middle @ across), float(middle @ nearer)
     left, right = right - 0.5 * width, right + 0.5 * width
     columns = np.arange(math.ceil(left / step), math.floor(right / step) + 1) * step
-    rows = np.arange(math.ceil((depth - BEHIND * size) / step), math.floor((depth + BEFORE * size) / step) + 1) * step
+    far, near = depth - FLOOR_BEHIND * size, depth + FLOOR_IN_FRONT * size
+    rows = np.arange(math.ceil(far / step), math.floor(near / step) + 1) * step
     if not len(columns) or not len(rows):
         return np.empty((0, 2, 3))
     upright = columns[:, None, None] * across + rows[[0, -1]][None, :, None] * nearer
@@ -116,51 +117,45 @@ def floor_lines(panel: FilmPanel, middle: Array, width: float, step: float) -> A
 def _draw_contacts(
     pen: ImageDraw.ImageDraw, panel: FilmPanel, seen: Callable[[Array], Array], scale: float, time: float
 ) -> None:
-    """Rings where points are planted around this time, filled while they are."""
-    wide = max(0.045 * panel.figure.size * scale, 5.0 * FINE)
+    """Draw a ring for each contact near this time, filled while it holds."""
+    wide = max(0.045 * panel.figure.size * scale, 5.0 * OVERSAMPLE)
     for contact in panel.contacts:
-        if contact.place is None or not contact.start - AROUND <= time <= contact.end + AROUND:
+        if contact.place is None or not contact.start - MARGIN_SECONDS <= time <= contact.end + MARGIN_SECONDS:
             continue
         x, y = seen(np.asarray(contact.place, float))
         holds = contact.start - 1e-6 <= time <= contact.end + 1e-6
         box = [x - wide, y - 0.4 * wide, x + wide, y + 0.4 * wide]
-        pen.ellipse(box, fill=HOLDS if holds else None, outline=AXIS, width=FINE)
+        pen.ellipse(box, fill=HOLDS if holds else None, outline=AXIS, width=OVERSAMPLE)
 
 
 def _draw_figure(pen: ImageDraw.ImageDraw, panel: FilmPanel, dots: Array, near: Array, scale: float) -> None:
-    """Draw a pose, what is farthest first, each bone with a pale rim so that crossing limbs can be told apart."""
+    """Draw a pose from back to front, each bone with a pale rim that separates crossing limbs."""
     figure = panel.figure
     colours = {side: rgb(panel.palette.of(side)) for side in (LEFT, MIDDLE, RIGHT)}
     if figure.rigid:
         edge = [tuple(place) for place in hull(dots[figure.drawn]).tolist()]
-        pen.polygon(edge, fill=GRID, outline=colours[MIDDLE], width=2 * FINE)
+        pen.polygon(edge, fill=GRID, outline=colours[MIDDLE], width=2 * OVERSAMPLE)
         return
-    strokes = [
-        (0.5 * float(near[a] + near[b]), dots[a], dots[b], float(width), int(side))
-        for (a, b), width, side in zip(figure.bones, figure.widths, figure.sides)
-    ]
-    if figure.head is not None:
-        strokes.append((float(near[-1]), dots[-1], dots[-1], 2.0 * figure.head_radius, MIDDLE))
-    for _, start, end, width, side in sorted(strokes, key=lambda stroke: stroke[0]):
-        half = max(0.5 * width * scale, 1.5 * FINE)
-        _draw_rod(pen, start.tolist(), end.tolist(), half, colours[side])
+    for start, end, width, side in sorted(figure.strokes, key=lambda stroke: near[stroke[0]] + near[stroke[1]]):
+        half = max(0.5 * width * scale, 1.5 * OVERSAMPLE)
+        _draw_rod(pen, dots[start].tolist(), dots[end].tolist(), half, colours[side])
 
 
 def _draw_rod(
     pen: ImageDraw.ImageDraw, start: list[float], end: list[float], half: float, colour: tuple[int, int, int]
 ) -> None:
-    """A line with round ends and a rim at its sides; a ball where both ends are one."""
+    """Draw a line with round ends and a rim at its sides; a disc if both ends are the same point."""
     if start != end:
         ends = [tuple(start), tuple(end)]
-        # The rim ends bluntly, so that it does not cut a limb apart at its joints.
-        pen.line(ends, fill=RIM, width=max(round(2.0 * (half + FINE)), 1))
+        # The rim has no round ends, or it would cut limbs apart at their joints.
+        pen.line(ends, fill=RIM, width=max(round(2.0 * (half + OVERSAMPLE)), 1))
         pen.line(ends, fill=colour, width=max(round(2.0 * half), 1))
     for right, down in (start, end):
         pen.ellipse([right - half, down - half, right + half, down + half], fill=colour)
 
 
 def colours_of(film: Film) -> list[tuple[int, int, int]]:
-    """Every colour that a film is drawn in, and those between it and the paper, which soft edges have."""
+    """Every colour of a film, and its mixtures with the background, which smooth edges have."""
     pure = [GRID, AXIS, RIM, INK, GREY, HOLDS]
     for palette in dict.fromkeys(panel.palette for panel in film.panels):
         pure += [rgb(palette.of(side)) for side in (LEFT, MIDDLE, RIGHT)]
@@ -170,12 +165,12 @@ def colours_of(film: Film) -> list[tuple[int, int, int]]:
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """A colour written as #rrggbb, as numbers up to 255."""
+    """A colour #rrggbb as numbers from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def shortened(words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
-    """Words cut to what fits, on one line."""
+def shorten(words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
+    """Text on one line, cut to a width in pixels."""
     line = " ".join(words.split())
     if font.getlength(line) <= width:
         return line

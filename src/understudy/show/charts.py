@@ -1,4 +1,4 @@
-"""The plots of a page: each a heading, a key and some charts."""
+"""The chart sections of a report page: each has a heading, a key and charts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.solvers.base import Solution
 
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 10.0, 10.0, 34.0
-"""Dots around the part of a chart in which curves are drawn."""
+"""Margins around the plot area of a chart, pixels."""
 
-LEAST_DECADES = 1.0
-"""Powers of ten that a logarithmic axis shows at least."""
+MIN_DECADES = 1.0
+"""Shortest range of a logarithmic axis, powers of ten."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChartCurve:
-    """A line of a chart; it is broken where a number is not finite."""
+    """A curve of a chart; values that are not finite leave a gap."""
 
     label: str
     x: Array
@@ -39,12 +39,12 @@ class ChartCurve:
     """(N,)"""
     colour: str
     wide: bool = False
-    """Whether it is drawn wide, so that a curve over it hides it nowhere."""
+    """Whether it is drawn wide, so that it stays visible under another curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """A stretch of time shaded behind the curves: over the whole height, or as a strip at the foot of the chart."""
+    """A shaded time interval behind the curves, over the full height or as a strip at the bottom of the chart."""
 
     start: float
     end: float
@@ -54,7 +54,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chart:
-    """What one chart shows."""
+    """The contents of one chart."""
 
     title: str
     x_label: str
@@ -62,20 +62,20 @@ class Chart:
     curves: Sequence[ChartCurve]
     bands: Sequence[Band] = ()
     spots: Sequence[tuple[float, float, str]] = ()
-    """Marked places: right, up, colour."""
+    """Marked points: x, y, colour."""
     least: float = 0.0
-    """What the axis upwards spans at least."""
+    """Shortest range of the y axis."""
     logarithmic: bool = False
-    """Whether upwards counts in powers of ten."""
+    """Whether the y axis is logarithmic."""
     equal: bool = False
-    """Whether both axes are to one scale, as on a map."""
+    """Whether both axes have the same scale, as on a map."""
     cursor: bool = False
-    """Whether right is time, so that the player's moment is shown on it."""
+    """Whether the x axis is time, so that the player's current time is shown on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """Where numbers go on a chart."""
+    """The axis ranges of a chart and its size in pixels."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -92,7 +92,7 @@ class Frame:
 
 
 def to_svg(chart: Chart, *, width: float = 560.0, height: float = 190.0) -> str:
-    """A chart as an SVG element, to be put into a page."""
+    """A chart as an SVG element."""
     frame = _frame(chart, width, height)
     parts = [_open(chart, frame), *_bands(chart, frame), *_axes(chart, frame)]
     parts += [_line(curve, chart, frame) for curve in chart.curves]
@@ -104,7 +104,7 @@ def to_svg(chart: Chart, *, width: float = 560.0, height: float = 190.0) -> str:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from one bound to the other, at most so many."""
+    """Round numbers between two bounds, at most `most` of them."""
     raw = (high - low) / max(most - 1, 1)
     if not raw > 0.0:
         return [low]
@@ -119,19 +119,19 @@ def _frame(chart: Chart, width: float, height: float) -> Frame:
     heights = [curve.y for curve in chart.curves] + [np.array([s[1] for s in chart.spots])]
     if chart.logarithmic:
         low, high = _range([np.log10(y[y > 0.0]) for y in heights], pad=0.03)
-        return Frame(x=x, y=(min(low, high - LEAST_DECADES), high), width=width, height=height)
+        return Frame(x=x, y=(min(low, high - MIN_DECADES), high), width=width, height=height)
     y = _range(heights, pad=0.06)
     y = (y[0], max(y[1], y[0] + chart.least))
     if chart.equal:
         x = _range([np.array(x)], pad=0.04)
-        # The axis with room to spare shows more, so that a metre is a metre both ways.
+        # The axis with room to spare gets a longer range, so that a metre has the same length on both.
         per_x, per_y = (x[1] - x[0]) / (width - LEFT - RIGHT), (y[1] - y[0]) / (height - TOP - BOTTOM)
         x, y = _widened(x, max(per_y / per_x, 1.0)), _widened(y, max(per_x / per_y, 1.0))
     return Frame(x=x, y=y, width=width, height=height)
 
 
 def _range(values: Sequence[Array], pad: float) -> tuple[float, float]:
-    """Least and greatest of all finite numbers, with a share of their distance on both sides."""
+    """Least and greatest finite number, padded on both sides by a share of their distance."""
     joined = np.concatenate([np.ravel(np.asarray(v, float)) for v in values])
     joined = joined[np.isfinite(joined)]
     if len(joined) == 0:
@@ -161,17 +161,17 @@ def _open(chart: Chart, frame: Frame) -> str:
 
 
 def _bands(chart: Chart, frame: Frame) -> list[str]:
-    found = []
+    parts = []
     foot = frame.height - BOTTOM
     for band in chart.bands:
         left, right = (float(v) for v in frame.across(np.clip([band.start, band.end], *frame.x)))
         top = foot - 5.0 if band.strip else TOP
         opacity = 0.55 if band.strip else 0.18
-        found.append(
+        parts.append(
             f'<rect class="band" x="{left:.1f}" y="{top:.1f}" width="{max(right - left, 0.8):.1f}" '
             f'height="{foot - top:.1f}" fill="{band.colour}" fill-opacity="{opacity}"/>'
         )
-    return found
+    return parts
 
 
 def _axes(chart: Chart, frame: Frame) -> list[str]:
@@ -208,14 +208,14 @@ def _line(curve: ChartCurve, chart: Chart, frame: Frame) -> str:
         y = np.maximum(y, frame.y[0])
     places = np.stack([frame.across(curve.x), frame.down(y)], axis=-1)
     if not chart.equal:
-        places = thinned(places, int(frame.width))
+        places = thin_curve(places, int(frame.width))
     shape = ' class="wide"' if curve.wide else ""
     title = f"<title>{escape(curve.label)}</title>"
     return f'<path{shape} d="{_path(places)}" stroke="{curve.colour}" fill="none">{title}</path>'
 
 
-def thinned(places: Array, columns: int) -> Array:
-    """(M, 2) a curve (N, 2) with no more than its lowest and highest place in each of so many columns: peaks stay."""
+def thin_curve(places: Array, columns: int) -> Array:
+    """(M, 2) a curve (N, 2) reduced to its lowest and highest point in each column, so that peaks stay."""
     count = len(places)
     if count <= 2 * columns:
         return places
@@ -231,7 +231,7 @@ def thinned(places: Array, columns: int) -> Array:
 
 
 def _path(places: Array) -> str:
-    """The `d` of an SVG path, to a tenth of a dot, lifted over gaps; places that fall on the last one are left out."""
+    """The `d` of an SVG path, to a tenth of a pixel, interrupted at gaps; repeated points are left out."""
     words: list[str] = []
     pen, last = "M", ""
     for x, y in places:
@@ -253,12 +253,12 @@ BENDS = {
     "shoulder": ("upper_arm", "lower_arm", None),
     "elbow": ("upper_arm", "lower_arm", "hand"),
 }
-"""The bends of a limb: the joints between which the angle of two bones is taken, or of one bone and the trunk."""
+"""For each bend of a limb three joints that enclose the angle; without the third, the angle of bone and trunk."""
 
-MOST_JOINTS = 8
+MAX_JOINTS = 8
 
-LEAST_BENDS = 4
-"""Bends that both bodies must have for them to be compared by bends."""
+MIN_SHARED_BENDS = 4
+"""Bodies that share fewer bends are compared by joint rotations."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -271,59 +271,59 @@ class Angle:
 
 
 def compared_angles(result: Motion, source: Motion | None) -> list[tuple[Angle, Angle | None]]:
-    """Angles of the result beside those of the source; empty where the two bodies have no joint in common.
+    """Angles of the result with those of the source; empty if the two bodies have no joint in common.
 
-    Limbs that have names are compared by how far they are bent, which does not depend on how a skeleton counts its
-    rotations; other bodies by how far each joint of one name has turned from its rest pose, those first that turn most.
+    Bodies with known limbs are compared by bend angles, which do not depend on a skeleton's rest pose. Other bodies are
+    compared by the rotation of joints of the same name from the rest pose, those that turn most first.
     """
-    mine, other = bends(result), {} if source is None else bends(source)
-    common = [name for name in mine if source is None or name in other]
-    if len(common) >= LEAST_BENDS:
+    angles, source_angles = bends(result), {} if source is None else bends(source)
+    shared = [name for name in angles if source is None or name in source_angles]
+    if len(shared) >= MIN_SHARED_BENDS:
         return [
-            (Angle(name=name, degrees=mine[name]), Angle(name=name, degrees=other[name]) if source else None)
-            for name in common
+            (Angle(name=name, degrees=angles[name]), Angle(name=name, degrees=source_angles[name]) if source else None)
+            for name in shared
         ]
-    mine, other = turns(result), {} if source is None else turns(source)
-    common = [name for name in mine if source is None or name in other]
-    common.sort(key=lambda name: -float(np.ptp(mine[name])) - float(np.ptp(other.get(name, np.zeros(1)))))
+    angles, source_angles = turns(result), {} if source is None else turns(source)
+    shared = [name for name in angles if source is None or name in source_angles]
+    shared.sort(key=lambda name: -float(np.ptp(angles[name])) - float(np.ptp(source_angles.get(name, np.zeros(1)))))
     return [
-        (Angle(name=name, degrees=mine[name]), Angle(name=name, degrees=other[name]) if source else None)
-        for name in common[:MOST_JOINTS]
+        (Angle(name=name, degrees=angles[name]), Angle(name=name, degrees=source_angles[name]) if source else None)
+        for name in shared[:MAX_JOINTS]
     ]
 
 
 def bends(motion: Motion) -> dict[str, Array]:
-    """(F,) degrees by name, such as `left knee`: 0 for a straight limb, and for one that hangs along the trunk."""
-    found, places = roles(motion.skeleton), fk(motion).positions
-    trunk = _trunk(found, places)
-    out = {}
+    """(F,) degrees by name, such as `left knee`: 0 for a straight limb, or one parallel to the trunk."""
+    joints_by_role, places = roles(motion.skeleton), fk(motion).positions
+    trunk = _trunk(joints_by_role, places)
+    angles = {}
     for name, (upper, middle, lower) in BENDS.items():
         for side in ("left", "right"):
-            joints = [found.get(f"{side}_{part}") for part in (upper, middle, lower) if part]
+            joints = [joints_by_role.get(f"{side}_{part}") for part in (upper, middle, lower) if part]
             if None in joints or (lower is None and trunk is None):
                 continue
             numbers = [joint for joint in joints if joint is not None]
             bone = places[:, numbers[1]] - places[:, numbers[0]]
             before = -trunk if lower is None and trunk is not None else bone
             after = bone if lower is None else places[:, numbers[2]] - places[:, numbers[1]]
-            out[f"{side} {name}"] = _degrees(before, after)
-    return out
+            angles[f"{side} {name}"] = _degrees(before, after)
+    return angles
 
 
-def _trunk(found: dict[str, int], places: Array) -> Array | None:
-    """(F, 3) from the hips up the trunk."""
-    top = next((found[part] for part in TRUNK[1] if part in found), None)
-    return None if top is None or TRUNK[0] not in found else places[:, top] - places[:, found[TRUNK[0]]]
+def _trunk(joints: dict[str, int], places: Array) -> Array | None:
+    """(F, 3) direction from the hips up the trunk."""
+    top = next((joints[part] for part in TRUNK[1] if part in joints), None)
+    return None if top is None or TRUNK[0] not in joints else places[:, top] - places[:, joints[TRUNK[0]]]
 
 
 def _degrees(a: Array, b: Array) -> Array:
-    """(F,) the angle between vectors (F, 3), exact for small ones too."""
+    """(F,) the angle between vectors (F, 3), accurate for small angles too."""
     across = np.linalg.norm(np.cross(a, b), axis=-1)
     return np.degrees(np.arctan2(across, np.einsum("fi,fi->f", a, b)))
 
 
 def turns(motion: Motion) -> dict[str, Array]:
-    """(F,) degrees by joint: how far it is turned from its rest pose."""
+    """(F,) degrees by joint name: rotation from the rest pose."""
     skeleton: Skeleton = motion.skeleton
     angles = np.degrees(angle_between(skeleton.rest, motion.rotations))
     return {name: angles[:, joint] for joint, name in enumerate(skeleton.names)}
@@ -338,7 +338,7 @@ def spectrum(motion: Motion, bins: int = 160) -> tuple[Array, Array]:
     curves = rotation_curves(motion)
     if len(curves) < 8:
         return np.empty(0), np.empty(0)
-    # The ends are made to meet and faded, or the step between them would fill every frequency.
+    # Subtract the line between the ends and apply a window, or the step between them would leak into all frequencies.
     share = np.linspace(0.0, 1.0, len(curves))[:, None]
     level = curves - (1.0 - share) * curves[:1] - share * curves[-1:]
     window = np.hanning(len(level) + 2)[1:-1, None]
@@ -355,57 +355,59 @@ class ErrorCurve:
 
     name: str
     values: Array
-    """(F,) not a number where nothing holds."""
+    """(F,) nan where no constraint holds."""
     unit: str = "m"
 
 
 def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
     """The largest violation at each frame among the constraints of each kind: metres, or degrees for angles."""
-    given = solution.problem
-    actors = tuple(replace(actor, motion=motion) for actor, motion in zip(given.actors, solution.motions, strict=True))
-    problem = replace(given, actors=actors)
+    original = solution.problem
+    actors = tuple(
+        replace(actor, motion=motion) for actor, motion in zip(original.actors, solution.motions, strict=True)
+    )
+    problem = replace(original, actors=actors)
     whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
-    found: dict[str, Array] = {}
+    curves: dict[str, Array] = {}
     angular: set[str] = set()
     for target, held, off in zip(problem.targets, whole.holds, whole.measure().violation, strict=True):
         if not off.shape[1]:
             continue
         kind = target.constraint.kind.replace("_", " ")
-        curve = found.setdefault(kind, np.full(len(problem.times), np.nan))
+        curve = curves.setdefault(kind, np.full(len(problem.times), np.nan))
         curve[held] = np.fmax(curve[held], off.max(axis=1))
         angular |= {kind} if target.constraint.angular else set()
     return tuple(
         ErrorCurve(name=kind, values=np.degrees(values), unit="degrees")
         if kind in angular
         else ErrorCurve(name=kind, values=values)
-        for kind, values in found.items()
+        for kind, values in curves.items()
     )
 
 
 GRADES = ("good", "noticeable", "bad")
 
 
-def measured(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def measurements(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names and plain data of the measurements of a report."""
     for name, entry in report.get("metrics", {}).items():
         yield str(name), entry
 
 
 def verdict_table(report: Mapping[str, Any]) -> str:
-    """The verdicts as an HTML table; each row opens to its figures."""
-    rows = [_row(name, entry) for name, entry in measured(report)]
+    """The verdicts as an HTML table; each row expands to its figures."""
+    rows = [_row(name, entry) for name, entry in measurements(report)]
     if not rows:
         return '<p class="note">Nothing was measured.</p>'
-    counts = {grade: sum(str(e["verdict"]) == grade for _, e in measured(report)) for grade in GRADES}
-    said = ", ".join(f"{count} {grade}" for grade, count in counts.items() if count)
+    counts = {grade: sum(str(e["verdict"]) == grade for _, e in measurements(report)) for grade in GRADES}
+    summary = ", ".join(f"{count} {grade}" for grade, count in counts.items() if count)
     head = "<tr><th>Measured</th><th>Verdict</th><th>In words</th></tr>"
-    return f'<p class="about">{said or "nothing graded"}</p><table>{head}{"".join(rows)}</table>'
+    return f'<p class="about">{summary or "nothing graded"}</p><table>{head}{"".join(rows)}</table>'
 
 
 def problems(report: Mapping[str, Any]) -> str:
-    """Why a result is not usable, and remarks on how it was measured; empty where there are neither."""
-    failures = "".join(f"<li>{escape(str(each))}</li>" for each in report.get("failures") or ())
-    notes = "".join(f'<p class="note">{escape(str(each))}</p>' for each in report.get("notes") or ())
+    """Why a result is not usable, and notes on the measurement; empty if there are neither."""
+    failures = "".join(f"<li>{escape(str(failure))}</li>" for failure in report.get("failures") or ())
+    notes = "".join(f'<p class="note">{escape(str(note))}</p>' for note in report.get("notes") or ())
     failed = f'<p class="verdict bad">This result is not usable:</p><ul>{failures}</ul>' if failures else ""
     return failed + notes
 
@@ -428,15 +430,17 @@ def _figures(entry: Mapping[str, Any]) -> str:
         value, unit = figure.get("value"), str(figure.get("unit", ""))
         shown = "-" if value is None else f"{value:.4g} {unit}"
         limit = limits.get(name)
-        told = ""
+        grading = ""
         if limit:
-            told = f"noticeable from {limit['noticeable']:.3g}, bad from {limit['bad']:.3g} ({limit.get('source', '')})"
+            grading = (
+                f"noticeable from {limit['noticeable']:.3g}, bad from {limit['bad']:.3g} ({limit.get('source', '')})"
+            )
         about = escape(str(figure.get("about") or name))
-        rows.append(f"<tr><td>{about}</td><td>{escape(shown)}</td><td>{escape(told)}</td></tr>")
+        rows.append(f"<tr><td>{about}</td><td>{escape(shown)}</td><td>{escape(grading)}</td></tr>")
     return f"<table>{''.join(rows)}</table>" if rows else ""
 
 
-MOST_FEET = 8
+MAX_FEET = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -452,7 +456,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FootTrack:
-    """How a foot goes over the floor, by the lowest of its contact points at each frame."""
+    """The movement of a foot over the floor, by the lowest of its contact points at each frame."""
 
     name: str
     side: int
@@ -462,20 +466,20 @@ class FootTrack:
     speed: Array
     """(F,) metres a second, along the floor."""
     path: Array
-    """(F, 3) metres, world: the middle of its points."""
+    """(F, 3) metres, world: the mean of its points."""
     contacts: tuple[Contact, ...]
 
 
 def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None = None) -> Shown:
-    """A motion made ready for a page; its contacts are found where they are not given."""
-    found = detect_contacts(motion) if contacts is None else tuple(contacts)
-    # File names may hold line breaks and bytes that are no letters.
+    """Prepare a motion for a page; contacts are detected if not given."""
+    all_contacts = detect_contacts(motion) if contacts is None else tuple(contacts)
+    # File names may contain line breaks and undecodable bytes.
     label = " ".join(label.encode("utf-8", "replace").decode("utf-8").split())
     return Shown(
         label=label,
         motion=motion,
         figure=stick(motion, label),
-        contacts=found,
+        contacts=all_contacts,
         palette=PALETTES[number % len(PALETTES)],
     )
 
@@ -483,17 +487,17 @@ def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | 
 def feet_of(shown: Shown) -> tuple[FootTrack, ...]:
     """The feet of a character, in the order of its skeleton."""
     motion, skeleton = shown.motion, shown.motion.skeleton
-    # Known contacts may be on other points than those watched by default; both tell where a foot is.
+    # Given contacts may be on other points than the default ones.
     points = {point.name: point for point in contact_points(motion)}
     standing = {c.point.name: c.point for c in shown.contacts if c.on == "floor" and c.point.joint in skeleton.index}
-    groups = limbs_of(skeleton, list((standing or points).values()))[:MOST_FEET]
-    pose, found = fk(motion), []
+    groups = limbs_of(skeleton, list((standing or points).values()))[:MAX_FEET]
+    pose, feet = fk(motion), []
     sides = joint_sides(skeleton, roles(skeleton))
     for name, group in groups:
         places = pose.points(group)
         lowest = np.argmin(places[..., 1], axis=1)
         names = {point.name for point in group}
-        found.append(
+        feet.append(
             FootTrack(
                 name=name,
                 side=int(sides[skeleton.index[group[0].joint]]),
@@ -503,29 +507,29 @@ def feet_of(shown: Shown) -> tuple[FootTrack, ...]:
                 contacts=tuple(c for c in shown.contacts if c.point.name in names),
             )
         )
-    return tuple(found)
+    return tuple(feet)
 
 
 def limbs_of(skeleton: Skeleton, points: Sequence[Point]) -> list[tuple[str, list[Point]]]:
-    """Points put together by limb, each limb under the name of its highest joint: those on or below one another."""
+    """Points grouped by limb, each limb named after its highest joint."""
     tops: list[int] = []
     for joint in sorted({skeleton.index[point.joint] for point in points}):
-        # Points on the joint that carries whole limbs are limbs of their own.
+        # The root carries all limbs, so each point on it is a limb of its own.
         if not any(top in skeleton.chain(joint) for top in tops if top > 0):
             tops.append(joint)
-    found: list[tuple[str, list[Point]]] = []
+    limbs: list[tuple[str, list[Point]]] = []
     for top in tops:
         below = skeleton.below(top)
-        mine = [p for p in points if (skeleton.index[p.joint] == top if top == 0 else below[skeleton.index[p.joint]])]
+        group = [p for p in points if (skeleton.index[p.joint] == top if top == 0 else below[skeleton.index[p.joint]])]
         if top == 0:
-            found += [(point.name, [point]) for point in mine]
+            limbs += [(point.name, [point]) for point in group]
         else:
-            found.append((skeleton.names[top], mine))
-    return found
+            limbs.append((skeleton.names[top], group))
+    return limbs
 
 
 def _speeds(places: Array, fps: float) -> Array:
-    """(F, P) horizontal speeds of places (F, P, 3), from one frame before to one after."""
+    """(F, P) horizontal speeds of points (F, P, 3), by central differences."""
     if len(places) < 2:
         return np.zeros(places.shape[:2])
     steps = np.gradient(places[..., [0, 2]], 1.0 / fps, axis=0)
@@ -533,13 +537,12 @@ def _speeds(places: Array, fps: float) -> Array:
 
 
 SOURCE, RESULT, STANCE = "#a9b5c0", "#c2410c", "#2b7bba"
-"""Colours of the source's curves, the result's, and the source's contacts."""
+"""Colours of the source's curves, the result's curves, and the source's contacts."""
 
-NOTHING = 1e-12
-"""What counts as zero."""
+ZERO_TOLERANCE = 1e-12
 
-LEAST = {"mm": 1.0, "m": 0.1, "degrees": 0.1, "m/s": 0.01}
-"""What an axis spans at least, by unit, so that rounding does not look like an error."""
+MIN_AXIS_RANGES = {"mm": 1.0, "m": 0.1, "degrees": 0.1, "m/s": 0.01}
+"""Shortest axis range by unit, so that rounding does not look like an error."""
 
 
 def section(
@@ -551,7 +554,7 @@ def section(
     width: float = 560.0,
     height: float = 190.0,
 ) -> str:
-    """A part of the page with its charts, two in a row if there is room; empty where there are none."""
+    """A section of the page with its charts, two in a row if there is room; empty without charts."""
     if not charts:
         return ""
     drawn = "".join(
@@ -574,24 +577,24 @@ def key_to(*entries: tuple[str, str, str]) -> str:
 
 
 def pair_key(result: Shown, source: Shown | None, *more: tuple[str, str, str]) -> str:
-    """The key to curves of source and result."""
+    """The key for curves of source and result."""
     first = () if source is None else (("wide", SOURCE, source.label),)
     return key_to(*first, ("line", RESULT, result.label), *more)
 
 
 def time_section(errors: Sequence[ErrorCurve], report: Mapping[str, Any], fps: float) -> str:
-    """How far constraints are from being met over time, and every curve that the evaluation brought."""
-    given = [(f"constraint error: {each.name}", each.name, each.unit, each.values) for each in errors]
-    for _, entry in measured(report):
+    """Constraint errors over time, and all curves of the evaluation."""
+    series = [(f"constraint error: {error.name}", error.name, error.unit, error.values) for error in errors]
+    for _, entry in measurements(report):
         for name, curve in (entry.get("curves") or {}).items():
             word = str(name).replace("_", " ")
             values = np.array([np.nan if v is None else v for v in curve.get("values", ())], float)
-            given.append((f"{entry.get('title', '')}: {word}", word, str(curve.get("unit", "")), values))
+            series.append((f"{entry.get('title', '')}: {word}", word, str(curve.get("unit", "")), values))
     charts, zero = [], []
-    for title, word, unit, values in given:
+    for title, word, unit, values in series:
         if not np.isfinite(values).any():
             continue
-        if not np.nanmax(np.abs(values)) > NOTHING:
+        if not np.nanmax(np.abs(values)) > ZERO_TOLERANCE:
             zero.append(title)
             continue
         charts.append(_measured_chart(title, word, unit, values, fps))
@@ -605,24 +608,24 @@ def _measured_chart(title: str, word: str, unit: str, values: Array, fps: float)
     """A curve with its unit; short lengths in millimetres."""
     if unit == "m" and np.nanmax(np.abs(values)) < 0.1:
         unit, values = "mm", 1000.0 * values
-    curve = _in_time(word, values, fps, RESULT)
-    return replace(_timed(title, f"{word} [{unit}]", [curve]), least=LEAST.get(unit, 0.0))
+    curve = _time_curve(word, values, fps, RESULT)
+    return replace(_time_chart(title, f"{word} [{unit}]", [curve]), least=MIN_AXIS_RANGES.get(unit, 0.0))
 
 
 def foot_section(result: Shown, source: Shown | None) -> str:
-    """Height and speed of every foot, with the times at which it is planted."""
-    mine, other = feet_of(result), () if source is None else feet_of(source)
-    paired = _paired(mine, other)
+    """Height and speed of every foot, with its stances."""
+    feet, source_feet = feet_of(result), () if source is None else feet_of(source)
+    paired = _pair_feet(feet, source_feet)
     charts = []
     for foot, partner in paired:
         bands = [_band(c, RESULT, strip=True) for c in foot.contacts]
         bands = [_band(c, STANCE) for c in (partner.contacts if partner else ())] + bands
         for word, label, factor in (("height", "height [cm]", 100.0), ("speed", "speed [m/s]", 1.0)):
-            curves = [_in_time(result.label, factor * getattr(foot, word), result.motion.fps, RESULT)]
+            curves = [_time_curve(result.label, factor * getattr(foot, word), result.motion.fps, RESULT)]
             if partner is not None and source is not None:
                 values = factor * getattr(partner, word)
-                curves.insert(0, _in_time(source.label, values, source.motion.fps, SOURCE, wide=True))
-            charts.append(_timed(f"{foot.name}: {word}", label, curves, bands))
+                curves.insert(0, _time_curve(source.label, values, source.motion.fps, SOURCE, wide=True))
+            charts.append(_time_chart(f"{foot.name}: {word}", label, curves, bands))
     stance: tuple[tuple[str, str, str], ...] = ()
     if source is not None and any(partner for _, partner in paired):
         stance = (("block", f"{STANCE}2e", f"{source.label} stands"),)
@@ -632,22 +635,22 @@ def foot_section(result: Shown, source: Shown | None) -> str:
 
 
 def angle_section(result: Shown, source: Shown | None) -> str:
-    """Angles of the joints, the result's over the source's."""
+    """Joint angles, the result's drawn over the source's."""
     pairs = compared_angles(result.motion, None if source is None else source.motion)
     if not pairs:
-        text = "The two bodies have neither limbs nor joints of one name, so that no angle means the same in both."
+        text = "The two bodies share neither limbs nor joint names, so that no angle means the same in both."
         return f'<section><h2>Joint angles</h2><p class="note">{text}</p></section>'
     charts = []
-    for mine, other in pairs:
-        curves = [_in_time(result.label, mine.degrees, result.motion.fps, RESULT)]
-        if other is not None and source is not None:
-            curves.insert(0, _in_time(source.label, other.degrees, source.motion.fps, SOURCE, wide=True))
-        charts.append(_timed(mine.name, "angle [degrees]", curves))
+    for angle, source_angle in pairs:
+        curves = [_time_curve(result.label, angle.degrees, result.motion.fps, RESULT)]
+        if source_angle is not None and source is not None:
+            curves.insert(0, _time_curve(source.label, source_angle.degrees, source.motion.fps, SOURCE, wide=True))
+        charts.append(_time_chart(angle.name, "angle [degrees]", curves))
     return section("Joint angles", charts, key=pair_key(result, source), height=150.0)
 
 
 def spectrum_section(result: Shown, source: Shown | None) -> str:
-    """The power of the joint rotations by frequency: what a solve adds at high frequencies is seen as jitter."""
+    """The power spectrum of the joint rotations: power that a solve adds at high frequencies is visible jitter."""
     curves = []
     for shown, colour, wide in ((source, SOURCE, True), (result, RESULT, False)):
         if shown is not None:
@@ -663,13 +666,13 @@ def spectrum_section(result: Shown, source: Shown | None) -> str:
         curves=curves,
         logarithmic=True,
     )
-    about = "A result that lies above its source at the right has movement that was not there: jitter."
+    about = "A result that lies above its source at high frequencies has jitter."
     return section("Spectrum", [chart], about=about, key=pair_key(result, source), width=1100.0, height=240.0)
 
 
 def trace_section(result: Shown, source: Shown | None) -> str:
-    """The paths of the feet seen from above [Gleicher98, fig. 7], a chart for each character, all turned one way."""
-    view = _map_of(source or result)
+    """The paths of the feet from above [Gleicher98, fig. 7], one chart per character, in the same orientation."""
+    view = _top_view(source or result)
     charts = []
     for shown in (source, result):
         if shown is None:
@@ -690,28 +693,28 @@ def trace_section(result: Shown, source: Shown | None) -> str:
     return section("Feet from above", charts, about=about, width=1100.0, height=260.0)
 
 
-def _map_of(shown: Shown) -> Viewpoint:
-    """A look from above with the way that the character goes, or faces if it stays, from left to right."""
+def _top_view(shown: Shown) -> Viewpoint:
+    """A top view in which the direction of travel, or the facing direction without travel, is from left to right."""
     way = shown.motion.root[-1] - shown.motion.root[0]
     stays = float(np.hypot(way[0], way[2])) < 0.5 * shown.figure.size
     return view_of("top", shown.figure.facing.mean(axis=0) if stays else way)
 
 
-def _paired(mine: Sequence[FootTrack], other: Sequence[FootTrack]) -> list[tuple[FootTrack, FootTrack | None]]:
-    """Each foot with the source's of the same name, else of the same place in the order if they are equally many."""
-    names = {foot.name: foot for foot in other}
-    if all(foot.name in names for foot in mine):
-        return [(foot, names[foot.name]) for foot in mine]
-    if len(mine) == len(other):
-        return list(zip(mine, other, strict=True))
-    return [(foot, names.get(foot.name)) for foot in mine]
+def _pair_feet(feet: Sequence[FootTrack], source_feet: Sequence[FootTrack]) -> list[tuple[FootTrack, FootTrack | None]]:
+    """Each foot with the source's foot of the same name, else of the same index if both have as many feet."""
+    names = {foot.name: foot for foot in source_feet}
+    if all(foot.name in names for foot in feet):
+        return [(foot, names[foot.name]) for foot in feet]
+    if len(feet) == len(source_feet):
+        return list(zip(feet, source_feet, strict=True))
+    return [(foot, names.get(foot.name)) for foot in feet]
 
 
-def _in_time(label: str, values: Array, fps: float, colour: str, *, wide: bool = False) -> ChartCurve:
+def _time_curve(label: str, values: Array, fps: float, colour: str, *, wide: bool = False) -> ChartCurve:
     return ChartCurve(label=label, x=np.arange(len(values)) / fps, y=values, colour=colour, wide=wide)
 
 
-def _timed(title: str, y_label: str, curves: Sequence[ChartCurve], bands: Sequence[Band] = ()) -> Chart:
+def _time_chart(title: str, y_label: str, curves: Sequence[ChartCurve], bands: Sequence[Band] = ()) -> Chart:
     return Chart(title=title, x_label="time [s]", y_label=y_label, curves=curves, bands=bands, cursor=True)
 
 

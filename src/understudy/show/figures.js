@@ -1,4 +1,4 @@
-// The stick figures of a report, unpacked, and read between their frames.
+// Unpacks the stick figures of a report, and interpolates between their frames.
 
 function bytes(text) {
   const raw = atob(text), out = new Uint8Array(raw.length);
@@ -18,7 +18,7 @@ function unpack(figure) {
   return { ...figure, root, places };
 }
 
-// Where a time falls among a figure's frames: the frame before it and the share of the way to the next.
+// The frame of a figure before a time, and the fraction of the way to the next frame.
 function frameAt(figure, time) {
   let at = time / figure.step;
   if (figure.times) {

@@ -1,4 +1,4 @@
-"""Where everything goes: how wide poses are, how large they can be drawn, and how views stand on the page."""
+"""The layout of a picture: the extent of poses, their scale, and the arrangement of views on the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from understudy.samples.scene import Prop, Scene
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
-STRIDE = 1.0
-"""Seconds over which a body's facing is averaged: hips and shoulders swing with each step."""
+FACING_WINDOW_SECONDS = 1.0
+"""Window over which a body's facing is averaged: hips and shoulders swing with each step."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,18 +26,18 @@ class Act:
 
     title: str
     about: str
-    """Frames, rate and length, in words."""
+    """Number of frames, rate and length, as text."""
     sticks: tuple[Stick, ...]
     times: Array
     """(N,) seconds of the poses."""
     span: tuple[float, float]
-    """Seconds between which paths are drawn."""
+    """First and last second of the paths that are drawn."""
     floor: float | None
-    """Height of the floor, metres; None where there is none."""
+    """Height of the floor, metres; None without a floor."""
     contacts: tuple[Contact, ...] = ()
     props: tuple[Prop, ...] = ()
     fps: float = 30.0
-    """The rate at which moving props are given."""
+    """Frame rate of moving props."""
 
     @property
     def size(self) -> float:
@@ -45,19 +45,19 @@ class Act:
 
     @property
     def facing(self) -> Array:
-        """(3,) where the first character looks in the middle of what is drawn, on average over a stride's time."""
+        """(3,) mean facing direction of the first character around the middle of the span."""
         figure, middle = self.sticks[0], 0.5 * (self.span[0] + self.span[1])
-        first = frame_at(figure, max(middle - STRIDE / 2, self.span[0]))
-        last = frame_at(figure, min(middle + STRIDE / 2, self.span[1]))
+        first = frame_at(figure, max(middle - FACING_WINDOW_SECONDS / 2, self.span[0]))
+        last = frame_at(figure, min(middle + FACING_WINDOW_SECONDS / 2, self.span[1]))
         mean = figure.facing[first : last + 1].mean(axis=0)
-        # A body that spins faces no way on average; then the middle frame says.
+        # A body that spins has no mean facing direction; then that of the middle frame is used.
         return mean if np.linalg.norm(mean) > 0.3 else figure.facing[frame_at(figure, middle)]
 
     def spots(self, between: tuple[float, float] | None = None) -> Array:
-        """(S, 3) places where something stays planted at some time within the span, or between given seconds."""
+        """(S, 3) places of contacts that hold at some time within the span, or between given seconds."""
         low, high = between or self.span
-        found = [c.place for c in self.contacts if c.place is not None and c.end >= low and c.start <= high]
-        return np.array(found, float).reshape(-1, 3)
+        places = [c.place for c in self.contacts if c.place is not None and c.end >= low and c.start <= high]
+        return np.array(places, float).reshape(-1, 3)
 
     def boxes(self, prop: Prop, time: float) -> Array:
         """(B, 8, 3) world corners of a prop's boxes at a time."""
@@ -76,7 +76,7 @@ def frame_at(figure: Stick, time: float) -> int:
 
 
 def moves(prop: Prop) -> bool:
-    """Whether a prop has places of its own for each frame."""
+    """Whether a prop moves: it has a position or rotation per frame."""
     return prop.positions.ndim == 3 or prop.rotations.ndim == 3
 
 
@@ -89,7 +89,7 @@ def acts_of(
     together: bool = False,
     contacts: Sequence[Contact] = (),
 ) -> list[Act]:
-    """The rows of a picture: one for each motion or scene, or one for all of them together."""
+    """The rows of a picture: one for each motion or scene, or a single one for all together."""
     if not things:
         raise OptionError("Expected at least one motion to draw; got none")
     if count < 1:
@@ -115,14 +115,14 @@ def _scene(thing: Motion | Scene, label: str, contacts: Sequence[Contact]) -> tu
 
 
 def _merged(scenes: Sequence[tuple[Scene, bool]]) -> tuple[Scene, bool]:
-    """Several scenes in one world; actors of one name are told apart by a number."""
+    """Several scenes in one world; actors of the same name are numbered."""
     actors: dict[str, Motion] = {}
     for scene, _ in scenes:
         for name, motion in scene.actors.items():
-            number, free = 2, name
-            while free in actors:
-                free, number = f"{name} {number}", number + 1
-            actors[free] = motion
+            number, unique = 2, name
+            while unique in actors:
+                unique, number = f"{name} {number}", number + 1
+            actors[unique] = motion
     merged = Scene(
         name=", ".join(dict.fromkeys(scene.name for scene, _ in scenes)),
         actors=actors,
@@ -130,11 +130,11 @@ def _merged(scenes: Sequence[tuple[Scene, bool]]) -> tuple[Scene, bool]:
         props=tuple(prop for scene, _ in scenes for prop in scene.props),
         floor=scenes[0][0].floor,
     )
-    return merged, any(known for _, known in scenes)
+    return merged, any(has_floor for _, has_floor in scenes)
 
 
-def _act(given: tuple[Scene, bool], frames: slice | None, count: int) -> Act:
-    scene, floor_known = given
+def _act(scene_and_floor: tuple[Scene, bool], frames: slice | None, count: int) -> Act:
+    scene, has_floor = scene_and_floor
     sticks = tuple(stick(motion, name) for name, motion in scene.actors.items())
     motion = scene.motion
     chosen = np.arange(motion.num_frames)[frames or slice(None)]
@@ -150,7 +150,7 @@ def _act(given: tuple[Scene, bool], frames: slice | None, count: int) -> Act:
         sticks=sticks,
         times=np.minimum(poses / motion.fps, longest),
         span=(first, last),
-        floor=scene.floor if floor_known else _guess_floor(sticks),
+        floor=scene.floor if has_floor else _guess_floor(sticks),
         contacts=scene.contacts,
         props=scene.props,
         fps=motion.fps,
@@ -158,7 +158,7 @@ def _act(given: tuple[Scene, bool], frames: slice | None, count: int) -> Act:
 
 
 def _guess_floor(sticks: Sequence[Stick]) -> float | None:
-    """Zero where the lowest point of the motion is near it; without that nothing says where a floor would be."""
+    """Zero if the lowest point of the motion is near zero; None otherwise."""
     lowest = min(float(figure.nodes[:, figure.drawn, 1].min()) for figure in sticks)
     return 0.0 if abs(lowest) < 0.2 * max(figure.size for figure in sticks) else None
 
@@ -170,23 +170,21 @@ MARGIN = 0.35
 
 INNER_WIDTH = PAGE_WIDTH - 2 * MARGIN
 
-POSES_IN_LINE = 10
-"""More poses than this go on a second line of the filmstrip."""
+MAX_POSES_PER_LINE = 10
 
-TALLEST_POSE = 2.6
+MAX_POSE_INCHES = 2.6
 
-TALLEST_OVERLAY = 6.5
+MAX_OVERLAY_INCHES = 6.5
 
-DISTINCT = 0.085
-"""Poses of an overlay are at least this far apart on the page, on average, as a share of the body's size."""
+MIN_POSE_DISTANCE = 0.085
+"""Least mean distance of two poses in an overlay, as a share of the body's size."""
 
-GAP = 0.45
-"""Between two views."""
+VIEW_GAP_INCHES = 0.45
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strip:
-    """Poses side by side: where the middle of each is, and how much room all of them need."""
+    """Poses side by side: their middles and the room that they need."""
 
     view: Viewpoint
     middles: Array
@@ -195,12 +193,12 @@ class Strip:
     """Metres that the widest pose needs, with the gap to its neighbour."""
     low: float
     high: float
-    """Metres, projected: lowest and highest of all poses."""
+    """Metres, projected: lowest and highest point of all poses."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
-    """A view of the whole motion: the rectangle that everything drawn needs."""
+    """A view of the whole motion: the bounding rectangle of everything drawn."""
 
     view: Viewpoint
     low: Array
@@ -224,7 +222,7 @@ def strip_of(act: Act, view_name: str) -> Strip:
     floor = [act.floor] if act.floor is not None and view.upright else []
     middles = 0.5 * (low[:, 0] + high[:, 0])
     if not view.upright:
-        # Seen from above there is no floor to keep, so each pose is centred in both directions by its own middle.
+        # A top view has no floor line, so each pose is centred in both directions.
         half = 0.5 * float((high[:, 1] - low[:, 1]).max())
         lowest, highest = -half, half
     else:
@@ -255,22 +253,22 @@ def field_of(act: Act, view_name: str) -> Field:
 
 
 def _with_props(act: Act, view: Viewpoint, low: Array, high: Array, props: Sequence[Array]) -> tuple[Array, Array]:
-    """A rectangle on the page made large enough for props near it.
+    """Extend a rectangle on the page to include props near it.
 
-    A prop adds an arm's length at most, and the rest of it is cut off: a tall ladder must not make its climber small.
+    A prop adds an arm's length at most, and the rest is clipped: a tall ladder must not make its climber small.
     """
     reach = 0.3 * act.size
-    least, most = low - reach, high + reach
+    min_corner, max_corner = low - reach, high + reach
     for corners in props:
         page = view.project(corners).reshape(-1, 3)[:, :2]
-        if np.all(page.min(axis=0) < most) and np.all(page.max(axis=0) > least):
-            low = np.minimum(low, np.maximum(page.min(axis=0), least))
-            high = np.maximum(high, np.minimum(page.max(axis=0), most))
+        if np.all(page.min(axis=0) < max_corner) and np.all(page.max(axis=0) > min_corner):
+            low = np.minimum(low, np.maximum(page.min(axis=0), min_corner))
+            high = np.maximum(high, np.minimum(page.max(axis=0), max_corner))
     return low, high
 
 
 def _outline(act: Act, actor: int, time: float) -> Array:
-    """(P, 3) places around everything drawn of one pose, the head's ball and the bones' width included."""
+    """(P, 3) points around one pose, including the width of its bones and the head's disc."""
     figure = act.sticks[actor]
     frame = frame_at(figure, time)
     places, reach = figure.nodes[frame, figure.drawn], 0.5 * float(figure.widths.max(initial=0.0))
@@ -281,16 +279,16 @@ def _outline(act: Act, actor: int, time: float) -> Array:
 
 
 def distinct_poses(act: Act, view: Viewpoint) -> list[int]:
-    """Which poses an overlay draws: the last, and of the others those that a view shows apart from the later ones.
+    """The poses that an overlay draws: the last, and those that differ enough from all later ones in a view.
 
-    Poses that hardly differ in a view, such as those of a walk seen from its front, would only cover each other.
+    Poses that hardly differ in a view, such as those of a walk seen from the front, would only cover each other.
     """
     drawn = [(len(act.times) - 1, _page_nodes(act, view, len(act.times) - 1))]
     for i in reversed(range(len(act.times) - 1)):
-        here = _page_nodes(act, view, i)
-        apart = [float(np.linalg.norm(here - other, axis=-1).mean()) for _, other in drawn]
-        if min(apart) > DISTINCT * act.size:
-            drawn.append((i, here))
+        nodes = _page_nodes(act, view, i)
+        distances = [float(np.linalg.norm(nodes - other, axis=-1).mean()) for _, other in drawn]
+        if min(distances) > MIN_POSE_DISTANCE * act.size:
+            drawn.append((i, nodes))
     return [i for i, _ in reversed(drawn)]
 
 
@@ -300,22 +298,22 @@ def _page_nodes(act: Act, view: Viewpoint, pose: int) -> Array:
 
 
 def poses_in_line(count: int) -> int:
-    """How many poses stand in a line of a filmstrip, so that its lines are about equally long."""
-    lines = -(-count // POSES_IN_LINE)
+    """Poses per line of a filmstrip, so that its lines are about equally long."""
+    lines = -(-count // MAX_POSES_PER_LINE)
     return -(-count // lines)
 
 
 def strip_scale(strips: Sequence[Strip], count: int) -> float:
-    """Inches in a metre at which every strip fits the page."""
+    """Inches per metre at which every strip fits the page."""
     line = poses_in_line(count)
     wide = min(INNER_WIDTH / (line * strip.width) for strip in strips)
-    tall = min(TALLEST_POSE / max(strip.high - strip.low, 1e-6) for strip in strips)
+    tall = min(MAX_POSE_INCHES / max(strip.high - strip.low, 1e-6) for strip in strips)
     return min(wide, tall)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arrangement:
-    """How the views of an overlay stand: their corners, and the block they fill, in inches."""
+    """The positions of the views of an overlay, and the size of the block that they fill, inches."""
 
     corners: tuple[Array, ...]
     """(2,) inches, lower left of each view, from the block's lower left."""
@@ -324,7 +322,7 @@ class Arrangement:
 
 
 def arrange(fields: Sequence[Field], scale: float, in_row: bool) -> Arrangement:
-    """Views in one row on one baseline, or the top view under the side view, as on a drawing board."""
+    """Arrange views in one row, or the top view below the others, as in a technical drawing."""
     names = [field.view.name for field in fields]
     sizes = [field.extent * scale for field in fields]
     if in_row or "top" not in names or len(names) == 1:
@@ -332,31 +330,31 @@ def arrange(fields: Sequence[Field], scale: float, in_row: bool) -> Arrangement:
         left, corners = 0.0, []
         for size in sizes:
             corners.append(np.array([left, 0.0]))
-            left += float(size[0]) + GAP
-        return Arrangement(corners=tuple(corners), width=left - GAP, height=height)
+            left += float(size[0]) + VIEW_GAP_INCHES
+        return Arrangement(corners=tuple(corners), width=left - VIEW_GAP_INCHES, height=height)
     top = names.index("top")
-    below = float(sizes[top][1]) + GAP
+    below = float(sizes[top][1]) + VIEW_GAP_INCHES
     left, widest, upper, placed = 0.0, float(sizes[top][0]), 0.0, []
     for i, size in enumerate(sizes):
         if i == top:
             placed.append(np.zeros(2))
             continue
         placed.append(np.array([left, below]))
-        left += float(size[0]) + GAP
+        left += float(size[0]) + VIEW_GAP_INCHES
         upper = max(upper, float(size[1]))
-    return Arrangement(corners=tuple(placed), width=max(left - GAP, widest), height=below + upper)
+    return Arrangement(corners=tuple(placed), width=max(left - VIEW_GAP_INCHES, widest), height=below + upper)
 
 
 def overlay_scale(groups: Sequence[Sequence[Field]], acts: Sequence[Act]) -> tuple[float, bool]:
-    """Inches in a metre at which every overlay fits the page, and whether its views stand in one row."""
+    """Inches per metre at which every overlay fits the page, and whether its views are in one row."""
     best = (0.0, True)
     for in_row in (True, False):
-        scale = min(TALLEST_POSE * 1.15 / max(act.size for act in acts), 400.0)
-        # Gaps between views are in inches, so that what fits is found by halving instead of by a formula.
+        scale = min(MAX_POSE_INCHES * 1.15 / max(act.size for act in acts), 400.0)
+        # Gaps between views do not scale, so the scale is found by bisection.
         low, high = 0.0, scale
         for _ in range(30):
             blocks = [arrange(fields, scale, in_row) for fields in groups]
-            fits = all(block.width <= INNER_WIDTH and block.height <= TALLEST_OVERLAY for block in blocks)
+            fits = all(block.width <= INNER_WIDTH and block.height <= MAX_OVERLAY_INCHES for block in blocks)
             low, high = (scale, high) if fits else (low, scale)
             if high - low < 1e-4 * high:
                 break

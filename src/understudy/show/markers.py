@@ -1,4 +1,4 @@
-"""Pictures of matched markers: two bodies side by side, what moves together in the same colour."""
+"""Pictures of matched markers: two bodies side by side, matched markers in the same colour."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg")
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31")
-"""Colours that can be told apart by readers of all kinds of sight."""
+"""Colours that colour-blind readers can distinguish."""
 
 SHAPES = ("o", "s", "^", "D")
-"""When there are more groups than colours, further shapes."""
+"""Marker shapes; the next one is used when the colours run out."""
 
 BONE, STILL = "#c9c9c9", "#9a9a9a"
 
@@ -48,14 +48,15 @@ def draw_markers(
         bodies: Motions of A and B; the pose in the middle of each is drawn.
         markers: Their markers.
         matches: Which of B's go with which of A's.
-        path: Where to; `.png` or `.svg`.
-        labels: What the two are called; their own names if empty.
+        path: The file, `.png` or `.svg`.
+        labels: Names of the two; those of their skeletons if empty.
         views: Among "side", "front" and "top".
-        title: A line over everything.
-        dots_per_inch: Fineness of a PNG.
+        title: A title at the top.
+        dots_per_inch: Resolution of a PNG.
 
-    Markers of A that are partners of one marker of B are of one group, and so are groups that share a marker. A marker
-    of B has the colour of its partners' group; it is hollow where it moves against them. Unmatched ones are grey dots.
+    Markers of A that are partners of one marker of B form a group; groups that share a marker are merged. A marker of B
+    has the colour of its partners' group. It is hollow if it moves in the opposite direction. Unmatched markers are
+    grey dots.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
@@ -68,14 +69,14 @@ def draw_markers(
     from understudy.base.files import open_to_write
 
     chosen = check_views(views)
-    sides = _sides(markers, matches)
+    sides = _group_markers(markers, matches)
     settings: dict[Any, Any] = {"svg.hashsalt": "understudy", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
     with rc_context(settings):
         figure = Figure(figsize=(10.0, 4.2 * len(chosen)), layout="constrained")
         axes = figure.subplots(len(chosen), 2, squeeze=False)
         for column, (motion, points, (group, hollow)) in enumerate(zip(bodies, markers, sides, strict=True)):
             for row, view in enumerate(chosen):
-                _body(axes[row, column], motion, points, group, hollow, view)
+                _draw_body(axes[row, column], motion, points, group, hollow, view)
             name = labels[column] or motion.skeleton.name or "AB"[column]
             axes[0, column].set_title(name, loc="left", fontweight="bold")
         figure.suptitle(title or "Markers of one colour move together; hollow ones the opposite way", fontsize=10)
@@ -84,16 +85,16 @@ def draw_markers(
             figure.savefig(stream, format=suffix[1:], dpi=dots_per_inch, metadata=metadata)
 
 
-def _sides(
+def _group_markers(
     markers: tuple[Sequence[Point], Sequence[Point]], matches: Sequence[MarkerMatch]
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """For each body the group of every marker, -1 for none, and whether it moves against its partners."""
+    """For each body the group of every marker, -1 for none, and whether it moves opposite to its partners."""
     groups = marker_groups(len(markers[0]), matches)
-    mine, against = np.full(len(markers[1]), -1), np.zeros(len(markers[1]), bool)
+    b_groups, against = np.full(len(markers[1]), -1), np.zeros(len(markers[1]), bool)
     for match in matches:
-        mine[match.marker] = groups[match.partners[0]]
+        b_groups[match.marker] = groups[match.partners[0]]
         against[match.marker] = float(match.scales.sum()) < 0.0
-    return (groups, np.zeros(len(groups), bool)), (mine, against)
+    return (groups, np.zeros(len(groups), bool)), (b_groups, against)
 
 
 def marker_groups(count: int, matches: Sequence[MarkerMatch]) -> np.ndarray:
@@ -116,8 +117,10 @@ def marker_groups(count: int, matches: Sequence[MarkerMatch]) -> np.ndarray:
     return np.array([order.index(t) if t >= 0 else -1 for t in tops])
 
 
-def _body(axis: Any, motion: Motion, points: Sequence[Point], group: np.ndarray, hollow: np.ndarray, name: str) -> None:
-    """One body in one view with its markers."""
+def _draw_body(
+    axis: Any, motion: Motion, points: Sequence[Point], group: np.ndarray, hollow: np.ndarray, name: str
+) -> None:
+    """Draw one body in one view with its markers."""
     middle = motion[motion.num_frames // 2 : motion.num_frames // 2 + 1]
     figure = stick(middle)
     view = view_of(name, facing(motion).mean(axis=0))

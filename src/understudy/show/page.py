@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing else: verdicts, plots, a filmstrip and a player, in a single HTML file."""
+"""A report as a single self-contained HTML file: verdicts, charts, a filmstrip and a player."""
 
 from __future__ import annotations
 
@@ -35,24 +35,23 @@ if TYPE_CHECKING:
     from understudy.figure.motion import Motion
 
 
-RATE = 60.0
-"""Frames a second that are kept at most."""
+MAX_FPS = 60.0
+"""Highest frame rate of the player's data."""
 
-BUDGET = 900_000
-"""Bytes that all figures together may take before they are written as text; longer clips keep fewer frames."""
+MAX_BYTES = 900_000
+"""Most bytes of all figures together, before text encoding; longer clips keep fewer frames."""
 
-STEPS = 65535
-"""The greatest number of 16 bits."""
+MAX_UINT16 = 65535
 
 
 def player_data(characters: Sequence[Shown]) -> dict[str, Any]:
-    """Everything that the player needs, as plain data.
+    """The data of the player, for JSON.
 
-    Places are kept as 16-bit numbers within the box in which the body moves about its root, whose own path is kept in
-    full: a body of 2 m is exact to 0.02 mm however far it goes.
+    Positions are 16-bit numbers relative to the root, within the bounding box of the body's movement. The root's path
+    has single precision. So a body of 2 m is accurate to 0.02 mm however far it travels.
     """
     sizes = [shown.motion.num_frames * (shown.figure.nodes.shape[1] * 6 + 12) for shown in characters]
-    thin = max(1.0, sum(sizes) / BUDGET)
+    thin = max(1.0, sum(sizes) / MAX_BYTES)
     return {
         "figures": [_figure(shown, thin) for shown in characters],
         "duration": max(shown.motion.duration for shown in characters),
@@ -61,18 +60,15 @@ def player_data(characters: Sequence[Shown]) -> dict[str, Any]:
 
 def _figure(shown: Shown, thin: float) -> dict[str, Any]:
     figure, motion = shown.figure, shown.motion
-    step = max(1, int(np.ceil(motion.fps / RATE * (1.0 - 1e-6))), int(np.ceil(thin)))
+    step = max(1, int(np.ceil(motion.fps / MAX_FPS * (1.0 - 1e-6))), int(np.ceil(thin)))
     kept = np.unique([*range(0, motion.num_frames, step), motion.num_frames - 1])
-    nodes, drawn = figure.nodes[kept], figure.drawn
-    places = nodes[:, drawn]
-    if figure.head is not None:
-        places = np.concatenate([places, figure.head[kept][:, None]], axis=1)
+    places = figure.points[kept][:, figure.drawn_points]
     root = motion.root[kept]
     low, scale, packed = pack(places - root[:, None])
-    number = {int(node): i for i, node in enumerate(drawn)}
+    number = {int(point): i for i, point in enumerate(figure.drawn_points)}
     return {
         "label": shown.label,
-        "times": [round(float(t), 5) for t in kept / motion.fps] if not _even(kept) else None,
+        "times": [round(float(t), 5) for t in kept / motion.fps] if not _is_even(kept) else None,
         "step": step / motion.fps,
         "frames": len(kept),
         "nodes": places.shape[1],
@@ -80,10 +76,7 @@ def _figure(shown: Shown, thin: float) -> dict[str, Any]:
         "scale": scale.tolist(),
         "places": packed,
         "root": base64.b64encode(root.astype("<f4").tobytes()).decode("ascii"),
-        "bones": [] if figure.rigid else [[number[int(a)], number[int(b)]] for a, b in figure.bones],
-        "sides": [int(side) for side in figure.sides],
-        "widths": [round(float(width), 5) for width in figure.widths],
-        "head": round(float(figure.head_radius), 5) if figure.head is not None else 0.0,
+        "strokes": [[number[a], number[b], round(width, 5), side] for a, b, width, side in figure.strokes],
         "size": float(figure.size),
         "facing": [round(float(v), 4) for v in figure.facing[len(figure.facing) // 2]],
         "colours": [shown.palette.left, shown.palette.middle, shown.palette.right],
@@ -91,12 +84,12 @@ def _figure(shown: Shown, thin: float) -> dict[str, Any]:
     }
 
 
-def _even(kept: np.ndarray) -> bool:
+def _is_even(kept: np.ndarray) -> bool:
     return len(kept) < 3 or bool(np.all(np.diff(kept) == kept[1] - kept[0]))
 
 
 def _contacts(shown: Shown) -> list[list[float]]:
-    """Start, end and place of each contact that has a place."""
+    """Start, end and position of each contact that has a position."""
     return [
         [round(float(value), 4) for value in (contact.start, contact.end, *contact.place)]
         for contact in shown.contacts
@@ -105,21 +98,21 @@ def _contacts(shown: Shown) -> list[list[float]]:
 
 
 def pack(places: Array) -> tuple[Array, Array, str]:
-    """Places (..., 3) as 16-bit numbers in text: the least (3,), metres for each step (3,), and the text."""
+    """Quantise positions (..., 3) to 16 bits: the minimum (3,), metres per step (3,), and base64 text."""
     low = places.reshape(-1, 3).min(axis=0)
-    scale = np.maximum(places.reshape(-1, 3).max(axis=0) - low, 1e-9) / STEPS
+    scale = np.maximum(places.reshape(-1, 3).max(axis=0) - low, 1e-9) / MAX_UINT16
     numbers = np.rint((places - low) / scale).astype("<u2")
     return low, scale, base64.b64encode(numbers.tobytes()).decode("ascii")
 
 
 def unpack(low: Array, scale: Array, text: str, shape: tuple[int, ...]) -> Array:
-    """Places as they were packed, to half a step."""
+    """The packed positions, accurate to half a step."""
     numbers = np.frombuffer(base64.b64decode(text), "<u2").reshape(shape)
     return np.asarray(low) + numbers * np.asarray(scale)
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""What the page may load: nothing but itself."""
+"""Content security policy: the page loads nothing from elsewhere."""
 
 CONTROLS = """<div class="controls"><button id="player-play" type="button">Play</button>
 <input id="player-time" type="range" min="0" max="1" step="any" value="0" aria-label="time">
@@ -129,8 +122,8 @@ CONTROLS = """<div class="controls"><button id="player-play" type="button">Play<
 <label><input id="player-apart" type="checkbox"> side by side</label>
 <label><input id="player-follow" type="checkbox"> follow</label>
 <label><input id="player-contacts" type="checkbox"> contacts</label></div>
-<p class="note">Drag to orbit, with shift or the right button to shift, wheel to come nearer. Space plays, arrow keys
-step. A click on a plot over time goes to that time. Yellow marks are contacts that hold.</p>"""
+<p class="note">Drag to orbit; drag with shift or the right button to pan; use the wheel to zoom. Space plays, arrow
+keys step. A click on a chart over time goes to that time. Yellow marks are contacts that hold.</p>"""
 
 
 def compose(
@@ -142,7 +135,7 @@ def compose(
     title: str = "",
     picture: bool = True,
 ) -> tuple[str, tuple[str, ...]]:
-    """The whole page, and what it leaves out, a sentence each."""
+    """The whole page, and a note for each part left out."""
     heading = title or (result.label if source is None else f"{result.label}, made from {source.label}")
     shown = [result] if source is None else [source, result]
     strip, missing = _filmstrip(shown) if picture else ("", ())
@@ -171,12 +164,12 @@ def compose(
 
 def _about(shown: list[Shown]) -> str:
     lines = []
-    for each in shown:
-        motion = each.motion
+    for character in shown:
+        motion = character.motion
         lines.append(
-            f"{escape(each.label)}: {_count(motion.num_frames, 'frame')} at {motion.fps:.4g} fps, "
+            f"{escape(character.label)}: {_count(motion.num_frames, 'frame')} at {motion.fps:.4g} fps, "
             f"{motion.duration:.2f} s, {_count(motion.skeleton.num_joints, 'joint')}, "
-            f"{_count(len(each.contacts), 'contact')}"
+            f"{_count(len(character.contacts), 'contact')}"
         )
     return f'<p class="about">{"<br>".join(lines)}</p>'
 
@@ -186,28 +179,29 @@ def _count(number: int, noun: str) -> str:
 
 
 def _filmstrip(shown: list[Shown]) -> tuple[str, tuple[str, ...]]:
-    """The filmstrip as a picture inside the page, or a note that says what it needs."""
+    """The filmstrip as an embedded picture, or a note on the missing package."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "strip.png"
         try:
-            # matplotlib takes what stands between two dollar signs for a formula.
-            labels = [each.label.replace("$", r"\$") for each in shown]
+            # matplotlib reads text between two dollar signs as a formula.
+            labels = [character.label.replace("$", r"\$") for character in shown]
             with warnings.catch_warnings():
-                # A letter that the picture's font lacks is a box in the picture, and right in the page around it.
+                # A letter that the font lacks is a box in the picture; the label on the page is still correct.
                 warnings.filterwarnings("ignore", message=".*Glyph")
-                draw([each.motion for each in shown], path, labels=labels, views=("side",), dots_per_inch=100.0)
+                draw(
+                    [character.motion for character in shown], path, labels=labels, views=("side",), dots_per_inch=100.0
+                )
         except MissingPackageError as error:
             note = f"the filmstrip is left out: {error.message} ({error.hint})"
             return f'<section><h2>Filmstrip</h2><p class="note">{escape(note)}</p></section>', (note,)
         text = base64.b64encode(path.read_bytes()).decode("ascii")
-    picture = (
-        f'<img alt="poses of {escape(", ".join(each.label for each in shown))}" src="data:image/png;base64,{text}">'
-    )
+    names = escape(", ".join(character.label for character in shown))
+    picture = f'<img alt="poses of {names}" src="data:image/png;base64,{text}">'
     return f"<section><h2>Filmstrip</h2>{picture}</section>", ()
 
 
 def _data(name: str, data: Any) -> str:
-    """Plain data inside the page, in which no text can end the element or start a comment."""
+    """Data embedded in the page as JSON, escaped so that no text can end the element or start a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -215,11 +209,11 @@ def _data(name: str, data: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Data of which JSON holds everything: numbers that are none become null, long curves are left to the plots."""
+    """Data for JSON: numbers that are not finite become null; curves are left out, since the charts show them."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items() if key != "curves"}
+        return {str(key): _plain(item) for key, item in value.items() if key != "curves"}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
@@ -242,22 +236,22 @@ def write_page(
     errors: Sequence[ErrorCurve] = (),
     picture: bool = True,
 ) -> tuple[str, ...]:
-    """Write the report on a motion; the old file stays until the new one is whole.
+    """Write a report on a motion. An existing file is replaced only when the new one is complete.
 
     Args:
-        path: Where to: `.html` or `.htm`.
-        result: The motion that the report is on.
-        source: The motion that it was made from, to be shown beside it.
-        report_data: What was measured, as `evaluate(...).data()` gives it. With `curves` in it, they are plotted.
+        path: The file, `.html` or `.htm`.
+        result: The motion to report on.
+        source: The motion that it was made from, shown beside it.
+        report_data: The measurements, as from `evaluate(...).data()`. Curves in it are plotted.
         title: The heading; made from the labels if not given.
-        labels: What source and result are called.
-        contacts: The result's contacts; found if not given.
-        source_contacts: The source's contacts; found if not given.
-        errors: How far constraints are from being met, as `page.errors.constraint_errors(solution)` gives it.
-        picture: Whether to draw a filmstrip, which needs matplotlib; without that package the page says so instead.
+        labels: Names of source and result.
+        contacts: The result's contacts; detected if not given.
+        source_contacts: The source's contacts; detected if not given.
+        errors: Constraint errors over time, as from `understudy.show.charts.constraint_errors(solution)`.
+        picture: Whether to draw a filmstrip, which needs matplotlib; without that package the page has a note instead.
 
     Returns:
-        What the page leaves out, a sentence each.
+        A note for each part left out.
     """
     from understudy.base.errors import OptionError
     from understudy.base.files import open_to_write

@@ -34,21 +34,21 @@ def draw(
     contacts: Sequence[Contact] = (),
     dots_per_inch: float = 150.0,
 ) -> None:
-    """Draw motions or scenes into a PNG or SVG file; the old file stays until the new one is whole.
+    """Draw motions or scenes into a PNG or SVG file. An existing file is replaced only when the new one is complete.
 
     Args:
-        things: What to draw, one row each. A scene brings its props, floor and contacts.
-        path: Where to; `.png` or `.svg`.
-        labels: A heading for each; their own names if not given.
-        frames: Which frames, counted in the first character's own; all if not given.
+        things: What to draw, one row each. A scene includes its props, floor and contacts.
+        path: The file, `.png` or `.svg`.
+        labels: A heading for each; their names if not given.
+        frames: Which frames of the first character; all if not given.
         count: How many poses, evenly over the frames.
         views: Among "side" (walking goes left to right), "front" (at the face) and "top".
         style: "filmstrip" (poses side by side in every view), "overlay" (poses at their true places) or "both"
             (a filmstrip in the first view and an overlay in all).
-        title: A line over everything.
-        together: All of them in one picture and one world, instead of a row each.
-        contacts: Planted spots to mark, beside those that scenes bring.
-        dots_per_inch: Fineness of a PNG; the page is 12 inches wide.
+        title: A title at the top.
+        together: Whether to draw all in one world, instead of a row each.
+        contacts: Contacts to mark, in addition to those of scenes.
+        dots_per_inch: Resolution of a PNG; the page is 12 inches wide.
     """
     if style not in STYLES:
         raise OptionError(f"Expected a style, one of {', '.join(STYLES)}; got `{style}`")
@@ -67,7 +67,7 @@ def draw(
     listed = list(things) if isinstance(things, Sequence) else [things]
     chosen = check_views(views)
     acts = acts_of(listed, labels=labels, frames=frames, count=count, together=together, contacts=contacts)
-    # Fixed names and no date, so that the same motion gives the same file.
+    # A fixed salt and no date, so that the same motion gives the same file.
     settings: dict[Any, Any] = {"svg.hashsalt": "understudy", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
     metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
     with rc_context(settings):

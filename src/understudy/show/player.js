@@ -1,4 +1,4 @@
-// The player of a report: stick figures over a floor grid on a plain canvas, without any library.
+// The player of a report: stick figures over a floor grid on a 2D canvas, without libraries.
 
 const data = JSON.parse(document.getElementById("player-data").textContent);
 const canvas = document.getElementById("stage");
@@ -13,10 +13,10 @@ const state = {
   time: 0, playing: true, speed: 1, apart: figures.length > 1, follow: true, contacts: true,
   turn: Math.atan2(facing[0], facing[2]) - 1.15, lift: 0.22, distance: 2.6 * size, shift: [0, 0],
 };
-// Tests and curious readers look in here.
+// Tests read the state here.
 window.player = { state, figures, duration: data.duration, draw };
 
-// A camera that looks at a middle: world places to dots right, down, how many dots a metre is there, and distance.
+// A perspective camera that looks at a point. It maps world positions to [x, y, pixels per metre, distance].
 function camera(middle, left, width, height) {
   const ct = Math.cos(state.turn), st = Math.sin(state.turn), cl = Math.cos(state.lift), sl = Math.sin(state.lift);
   const right = [ct, 0, -st], up = [-st * sl, cl, -ct * sl], back = [st * cl, sl, ct * cl];
@@ -38,7 +38,7 @@ function middleOf(figure) {
     }
     return [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2])];
   }
-  // The camera follows the mean of half a second, so that it does not sway with every step.
+  // The camera follows a mean over half a second, so that it does not sway with every step.
   const sum = [0, 0, 0];
   for (let k = -4; k <= 4; k++) {
     const [frame, share] = frameAt(figure, state.time + k / 16);
@@ -89,7 +89,7 @@ function drawContacts(figure, see) {
   }
 }
 
-// A rigid body is drawn as the outline of its points: the smallest convex shape around them.
+// A rigid body is drawn as the convex hull of its points.
 function drawOutline(places, colour) {
   const sorted = [...places].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
   const chain = (points) => {
@@ -121,20 +121,15 @@ function drawFigure(figure, see) {
   const places = mixed(figure.places, 3 * figure.nodes, frame, share);
   const seen = [];
   for (let n = 0; n < figure.nodes; n++) seen.push(see(places[3 * n], places[3 * n + 1], places[3 * n + 2]));
-  const strokes = figure.bones.map(([a, b], i) => ({
+  const strokes = figure.strokes.map(([a, b, width, side]) => ({
     a: seen[a], b: seen[b], far: 0.5 * (seen[a][3] + seen[b][3]),
-    wide: Math.max(figure.widths[i] * 0.5 * (seen[a][2] + seen[b][2]), 1.5), colour: figure.colours[figure.sides[i] + 1],
+    wide: Math.max(width * 0.5 * (seen[a][2] + seen[b][2]), 1.5), colour: figure.colours[side + 1],
   }));
-  const count = figure.nodes - (figure.head ? 1 : 0);
-  if (!figure.bones.length) drawOutline(seen.slice(0, count), figure.colours[1]);
-  if (figure.head) {
-    const p = seen[figure.nodes - 1];
-    strokes.push({ a: p, b: p, far: p[3], wide: 2 * figure.head * p[2], colour: figure.colours[1] });
-  }
+  if (!strokes.length) drawOutline(seen, figure.colours[1]);
   strokes.sort((one, other) => other.far - one.far);
   for (const stroke of strokes) {
     if (stroke.far <= 0.02 * state.distance) continue;
-    // A pale rim tells crossing limbs apart; it ends bluntly, so that it does not cut a limb at its joints.
+    // A white rim separates crossing limbs. Its ends are butt, or it would cut limbs apart at their joints.
     for (const [colour, wide, cap] of [["#ffffff", stroke.wide + 2, "butt"], [stroke.colour, stroke.wide, "round"]]) {
       pen.strokeStyle = colour;
       pen.lineWidth = wide;

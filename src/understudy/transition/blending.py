@@ -1,8 +1,8 @@
-"""One motion turned into another: poses, bone lengths, the path and the clock eased over a blend.
+"""Blend one motion into another: poses, bone lengths, the root's path and the clock change smoothly.
 
-The clock runs at the first motion's rate where the blend begins and at the second's where it ends, and frames that
-correspond coincide all the way. The path is added up from steps in the body's own heading, so that the second motion
-is only turned about the vertical and shifted over the floor [Gleicher98, sec. 5, for steps of a body that changes].
+The clock runs at the first motion's rate where the blend begins and at the second's where it ends. Matched frames
+coincide throughout. The path is the sum of steps relative to the body's heading, so that the second motion is only
+turned about the vertical and shifted over the floor [Gleicher98, sec. 5, for steps of a body that changes].
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from understudy.base.quaternion import (
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion, frame_offsets
-from understudy.transition.timing import FrameMatch
+from understudy.transition.timing import PACES, FrameMatch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """The largest over all joints and frames. Lengths are leg lengths, so that bodies of different sizes compare."""
+    """The largest steps over all joints and frames, in leg lengths, so that bodies of different sizes compare."""
 
     turn: float
     """Radians a joint turns from one frame to the next."""
@@ -43,9 +43,9 @@ class Steps:
     """Leg lengths by which that differs from the frame before."""
 
     def over(self, other: Steps) -> float:
-        """The largest of these as a multiple of another's: at most 1 if none is larger. No step is no multiple."""
+        """The largest ratio of these steps to another's: at most 1 if none is larger. Steps of zero are skipped."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
-        return max((mine / theirs if theirs > 0.0 else np.inf for mine, theirs in pairs if mine > 1e-9), default=0.0)
+        return max((a / b if b > 0.0 else np.inf for a, b in pairs if a > 1e-9), default=0.0)
 
 
 def worst_steps(motion: Motion, legs: Array | float) -> Steps:
@@ -67,7 +67,7 @@ def worst_steps(motion: Motion, legs: Array | float) -> Steps:
 
 
 def larger(a: Steps, b: Steps) -> Steps:
-    """The larger of each of two."""
+    """The larger value of each kind of step."""
     return Steps(**{key: max(value, getattr(b, key)) for key, value in asdict(a).items()})
 
 
@@ -77,34 +77,31 @@ def _largest(steps: Array) -> float:
 
 UP = np.array([0.0, 1.0, 0.0])
 
-SMOOTH = 0.15
-"""Share of a blend over which the pace of corresponding frames is smoothed."""
-
-PACES = (0.4, 2.5)
-"""Least and greatest pace of the second motion against the first."""
+PACE_SMOOTHING = 0.15
+"""Share of a blend over which the pace of matched frames is smoothed."""
 
 SUBSTEPS = 8
-"""Steps a frame in which the clocks are added up."""
+"""Integration steps of the clocks per frame."""
 
-SHORT = 1e-9
-"""Metres below which a bone has no direction."""
+MIN_BONE_METRES = 1e-9
+"""A shorter bone has no direction."""
 
 
 def ease(share: Array) -> Array:
-    """An even rise from 0 to 1 made to start and end without speed or acceleration."""
+    """A quintic rise from 0 to 1 that starts and ends without speed or acceleration."""
     return share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BlendedMotion:
-    """The clocks of a blend. Its first frame is one of the first motion, its last one of the second."""
+class BlendClocks:
+    """The clocks of a blend. It starts on a frame of the first motion and ends on a frame of the second."""
 
     first: Array
     """(N + 1,) seconds of the first motion at each frame."""
     second: Array
-    """(N + 1,) seconds of the second."""
+    """(N + 1,) seconds of the second motion at each frame."""
     share: Array
-    """(N + 1,) how much of the second motion a frame is, from 0 to 1."""
+    """(N + 1,) weight of the second motion, from 0 to 1."""
     fps: float
 
     @property
@@ -118,20 +115,22 @@ class BlendedMotion:
         return round(float(self.second[-1]) * self.fps)
 
 
-def passage(match: FrameMatch, fps: float, num_frames: int, last: int) -> BlendedMotion:
-    """The clocks of a blend over frames that correspond.
+def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> BlendClocks:
+    """Compute the clocks of a blend over matched frames.
 
     Args:
-        match: Which moments of the two motions coincide.
-        fps: Frames a second of both.
-        num_frames: Frames that the blend takes, its first not counted.
+        match: Which times of the two motions coincide.
+        fps: Frame rate of both motions.
+        num_frames: Frames of the blend, not counting the first.
         last: The last frame of the second motion.
     """
     from scipy.ndimage import gaussian_filter1d
 
     clock = np.linspace(match.first[0], match.first[-1], 200)
     even = np.interp(clock, match.first[[0, -1]], match.second[[0, -1]])
-    stray = gaussian_filter1d(np.interp(clock, match.first, match.second) - even, SMOOTH * len(clock), mode="nearest")
+    stray = gaussian_filter1d(
+        np.interp(clock, match.first, match.second) - even, PACE_SMOOTHING * len(clock), mode="nearest"
+    )
     pace = np.clip(np.gradient(even + stray, clock), *PACES)
     a, b = np.empty(num_frames + 1), np.empty(num_frames + 1)
     a[0], b[0] = round(match.first[0] * fps) / fps, match.second[0]
@@ -144,9 +143,9 @@ def passage(match: FrameMatch, fps: float, num_frames: int, last: int) -> Blende
             now += step * ((1.0 - share) + share / rate)
             then += step * ((1.0 - share) * rate + share)
         a[frame + 1], b[frame + 1] = now, then
-    # The blend ends on a frame of the second motion, so that what follows is that motion's own frames.
+    # The blend ends on a frame of the second motion, so that the frames that follow need no resampling.
     end = min(round(float(b[-1]) * fps), last)
-    return BlendedMotion(
+    return BlendClocks(
         first=a, second=b + (end / fps - b[-1]), share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps
     )
 
@@ -156,58 +155,58 @@ class Blend:
     """Two motions joined, before anything is solved."""
 
     motion: Motion
-    """The first up to the blend, the blend, and the second from there on, turned and shifted to follow."""
+    """The first motion up to the blend, the blend, then the second motion, turned and shifted to follow."""
     start: int
-    """The frame at which the blend begins: the last of the first motion as it was."""
+    """The frame at which the blend begins: the last unchanged frame of the first motion."""
     end: int
-    """The frame at which it ends: the first of the second motion as it was."""
+    """The frame at which the blend ends: the first unchanged frame of the second motion."""
     second: Motion
-    """The whole second motion as it is placed; its frame `entry` is the frame `end`."""
+    """The whole second motion, turned and shifted; its frame `entry` is the frame `end`."""
     entry: int
     share: Array
-    """(F,) how much of the second motion each frame is."""
+    """(F,) weight of the second motion."""
     sources: tuple[Motion, Motion]
-    """Both motions over the frames of the blend, each by its own clock, as they were before."""
+    """Both motions over the frames of the blend, each by its own clock, neither turned nor shifted."""
     turn: float
     """Radians by which the second motion is turned about the vertical."""
     shift: Array
-    """(3,) metres by which it is then shifted; the height stays."""
+    """(3,) metres by which it is then shifted horizontally."""
 
 
 def blend(
-    first: Motion, second: Motion, way: BlendedMotion, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
+    first: Motion, second: Motion, way: BlendClocks, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
 ) -> Blend:
-    """Join two motions of one rate by a blend.
+    """Join two motions of the same frame rate by a blend.
 
     Args:
-        first: A motion on its own body.
-        second: A motion on its own body.
-        way: The clocks.
-        on: What puts a motion of the first body, and one of the second, on the skeleton that holds both.
+        first: The first motion, on its own skeleton.
+        second: The second motion, on its own skeleton.
+        way: The clocks of the blend.
+        on: Functions that convert a motion of the first body, and of the second, to the shared skeleton.
     """
-    own = first.at(way.first, fps=way.fps), second.at(way.second, fps=way.fps)
-    headings = tuple(_heading(motion) for motion in own)
-    a, b = on[0](own[0]), on[1](own[1])
+    resampled = first.at(way.first, fps=way.fps), second.at(way.second, fps=way.fps)
+    headings = tuple(_heading(motion) for motion in resampled)
+    a, b = on[0](resampled[0]), on[1](resampled[1])
     heading, root = _path((a.root, b.root), headings, way.share)
-    ahead = [_headed(motion, -yaw).rotations for motion, yaw in zip((a, b), headings, strict=True)]
-    rotations = blend_rotations(ahead[0], ahead[1], way.share)
+    unturned = [_headed(motion, -yaw).rotations for motion, yaw in zip((a, b), headings, strict=True)]
+    rotations = blend_rotations(unturned[0], unturned[1], way.share)
     rotations[:, 0] = multiply(_yaw(heading), rotations[:, 0])
     offsets = None
     if a.offsets is not None or b.offsets is not None or not np.allclose(a.skeleton.offsets, b.skeleton.offsets):
         offsets = blend_offsets(frame_offsets(a), frame_offsets(b), way.share)
     turn = float(heading[-1] - headings[1][-1])
-    follows = _headed(on[1](second), np.full(second.num_frames, turn))
-    path = rotate(_yaw(np.array(turn)), follows.root)
+    placed = _headed(on[1](second), np.full(second.num_frames, turn))
+    path = rotate(_yaw(np.array(turn)), placed.root)
     shift = (root[-1] - path[way.entry]) * [1.0, 0.0, 1.0]
-    follows = replace(follows, skeleton=a.skeleton, root=path + shift)
+    placed = replace(placed, skeleton=a.skeleton, root=path + shift)
     before = on[0](first)[: way.start + 1]
-    parts = [before, replace(a, root=root, rotations=rotations, offsets=offsets)[1:-1], follows[way.entry :]]
-    share = np.concatenate([np.zeros(way.start), way.share, np.ones(parts[2].num_frames - 1)])
+    pieces = [before, replace(a, root=root, rotations=rotations, offsets=offsets)[1:-1], placed[way.entry :]]
+    share = np.concatenate([np.zeros(way.start), way.share, np.ones(pieces[2].num_frames - 1)])
     return Blend(
-        motion=_joined(parts, offsets is not None),
+        motion=_joined(pieces, offsets is not None),
         start=way.start,
         end=way.start + len(way.share) - 1,
-        second=follows,
+        second=placed,
         entry=way.entry,
         share=share,
         sources=(a, b),
@@ -230,55 +229,55 @@ def _yaw(angle: Array) -> Array:
 
 
 def _heading(motion: Motion) -> Array:
-    """(F,) radians about the vertical, from +Z: where a body faces."""
+    """(F,) radians about the vertical, from +Z: the facing direction."""
     forward = facing(motion)
     return np.unwrap(np.arctan2(forward[:, 0], forward[:, 2]))
 
 
 def _headed(motion: Motion, turn: Array) -> Motion:
-    """A motion turned about the vertical where it stands, by (F,) radians."""
+    """A motion turned in place about the vertical by (F,) radians."""
     rotations = motion.rotations.copy()
     rotations[:, 0] = multiply(_yaw(turn), rotations[:, 0])
     return replace(motion, rotations=rotations)
 
 
 def _path(roots: tuple[Array, Array], headings: tuple[Array, ...], share: Array) -> tuple[Array, Array]:
-    """Heading (N,) and path (N, 3) whose turns and steps, in the body's own heading, go over from one to the other."""
+    """Heading (N,) and path (N, 3) that blend the turns and steps of both motions, relative to the heading."""
     middle = 0.5 * (share[1:] + share[:-1])
     turns = (1.0 - middle) * np.diff(headings[0]) + middle * np.diff(headings[1])
     heading = headings[0][0] + np.concatenate([[0.0], np.cumsum(turns)])
     steps = np.zeros((len(middle), 3))
-    for root, own, part in zip(roots, headings, (1.0 - middle, middle), strict=True):
-        facing_there = 0.5 * (heading[1:] + heading[:-1] - own[1:] - own[:-1])
-        steps += part[:, None] * rotate(_yaw(facing_there), np.diff(root, axis=0))
+    for root, own_heading, weight in zip(roots, headings, (1.0 - middle, middle), strict=True):
+        turned = 0.5 * (heading[1:] + heading[:-1] - own_heading[1:] - own_heading[:-1])
+        steps += weight[:, None] * rotate(_yaw(turned), np.diff(root, axis=0))
     path = roots[0][0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
     path[:, 1] = (1.0 - share) * roots[0][:, 1] + share * roots[1][:, 1]
     return heading, path
 
 
 def blend_rotations(a: Array, b: Array, share: Array) -> Array:
-    """(N, J, 4) the rotations at a share (N,) of the way from a to b, which way round being the same at all frames.
+    """(N, J, 4) rotations interpolated from a to b by a share (N,), turning the same way round at all frames.
 
-    The shortest way may go over to the other side between two frames where it is near a half turn.
+    The shortest way round could flip between two frames where a and b are about half a turn apart.
     """
-    apart = continuous(multiply(conjugate(a), b))
-    apart = apart * np.where(apart[..., :1].sum(axis=0) < 0.0, -1.0, 1.0)
-    sine = np.linalg.norm(apart[..., 1:], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, apart[..., :1])
-    vector = np.where(sine < 1e-9, log(apart), angle * apart[..., 1:] / np.maximum(sine, 1e-9))
+    difference = continuous(multiply(conjugate(a), b))
+    difference = difference * np.where(difference[..., :1].sum(axis=0) < 0.0, -1.0, 1.0)
+    sine = np.linalg.norm(difference[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, difference[..., :1])
+    vector = np.where(sine < 1e-9, log(difference), angle * difference[..., 1:] / np.maximum(sine, 1e-9))
     return multiply(a, exp(share[:, None, None] * vector))
 
 
 def blend_offsets(a: Array, b: Array, share: Array) -> Array:
-    """(N, J, 3) bones that go over from a to b, length and direction apart, so that every length only grows or shrinks.
+    """(N, J, 3) bones interpolated from a to b, length and direction separately, so that lengths change monotonically.
 
-    A bone without length takes the other's direction.
+    A bone without length takes the direction of the other.
     """
     lengths = [np.linalg.norm(bones, axis=-1, keepdims=True) for bones in (a, b)]
-    start = np.where(lengths[0] > SHORT, a, b)
-    end = np.where(lengths[1] > SHORT, b, start)
+    start = np.where(lengths[0] > MIN_BONE_METRES, a, b)
+    end = np.where(lengths[1] > MIN_BONE_METRES, b, start)
     mix = share[:, None, None]
     way = rotate(exp(mix * log(between(start, end))), start)
     size = np.linalg.norm(way, axis=-1, keepdims=True)
     length = (1.0 - mix) * lengths[0] + mix * lengths[1]
-    return np.where(size > SHORT, way * length / np.maximum(size, SHORT), 0.0)
+    return np.where(size > MIN_BONE_METRES, way * length / np.maximum(size, MIN_BONE_METRES), 0.0)

@@ -1,4 +1,4 @@
-"""Plants held over a blend: where the second motion goes so that they move least, and what keeps them in place."""
+"""Plants over a blend: the shift of the second motion that moves them least, and constraints that hold them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from understudy.figure.contacts import Contact
 from understudy.figure.floor import SUNK
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
-from understudy.transition.blending import Blend, BlendedMotion
+from understudy.transition.blending import Blend, BlendClocks
 
-SHORTEST = 0.06
-"""Seconds that a point stands at least to be planted."""
+MIN_PLANT_SECONDS = 0.06
+"""A shorter stance is not planted."""
 
-NEAR = (0.01, 0.04)
-"""Leg lengths by which a point may be off the height at which it stands and still be planted: on a body that stays the
-same, whose feet are held by several points at once, and on one that changes, where a hand that is to become a paw is
-not planted before it has come down."""
+MAX_HEIGHT_ERRORS_LEGS = (0.01, 0.04)
+"""How far a point may be off its standing height and still be planted: on a body that stays the same, whose feet are
+held by several points at once, and on one that changes, where a hand that becomes a paw first has to come down."""
 
-FAR = 0.2
-"""Leg lengths from where it will stand within which a point that stands in the end is planted: before, it is on its
-way there."""
+MAX_DISTANCE_LEGS = 0.2
+"""A point that stands when the blend ends is planted from the frame where it is this near to its final place."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,9 +39,9 @@ class BlendPlant:
     """Frame of the whole motion."""
     last: int
     stood: bool
-    """Whether it stands already when the blend begins."""
+    """Whether it stands when the blend begins."""
     stays: bool
-    """Whether it still stands when the blend ends."""
+    """Whether it stands when the blend ends."""
 
     @property
     def name(self) -> str:
@@ -52,7 +50,7 @@ class BlendPlant:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Footing:
-    """A contact of one of the motions, on the skeleton of both."""
+    """A contact of one of the motions, on the shared skeleton."""
 
     limb: str
     point: Point
@@ -60,42 +58,42 @@ class Footing:
 
 
 def plants(
-    blended: Blend, way: BlendedMotion, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
+    blended: Blend, way: BlendClocks, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
 ) -> tuple[BlendPlant, ...]:
-    """What stands over the frames of a blend.
+    """Find the points that stand during a blend.
 
     Args:
         blended: The joined motion.
         way: The clocks of the blend.
         footings: The contacts of the first and of the second motion.
-        leg: Metres: the bodies' leg length.
+        leg: Leg length of the smaller body, metres.
     """
     middle = int(np.argmax(blended.share >= 0.5))
-    near = NEAR[blended.motion.offsets is not None] * leg
-    found: list[BlendPlant] = []
-    for which, mine in enumerate(footings):
-        for footing in mine:
-            first, last = _mapped(blended, way, which, footing.contact)
+    near = MAX_HEIGHT_ERRORS_LEGS[blended.motion.offsets is not None] * leg
+    candidates: list[BlendPlant] = []
+    for which, side_footings in enumerate(footings):
+        for footing in side_footings:
+            first, last = _contact_frames(blended, way, which, footing.contact)
             stood, stays = which == 0 and first <= blended.start, which == 1 and last >= blended.end
-            low, high = _lowered(blended, footing.point, which, middle, near)
+            low, high = _planting_range(blended, footing.point, which, middle, near)
             first, last = max(first, low), min(last, high)
             if stays:
-                first = max(first, _arrived(blended, footing.point, FAR * leg))
+                first = max(first, _arrival_frame(blended, footing.point, MAX_DISTANCE_LEGS * leg))
             if first <= last:
                 plant = BlendPlant(
                     limb=footing.limb, point=footing.point, first=first, last=last, stood=stood, stays=stays
                 )
-                found.append(plant)
-    found = _continued(found, middle)
+                candidates.append(plant)
+    candidates = _merge_meeting(candidates, middle)
     if blended.motion.offsets is not None:
-        found = _one_at_a_time(found)
-    shortest = max(round(SHORTEST * way.fps), 2)
-    return tuple(plant for plant in found if plant.last - plant.first + 1 >= shortest)
+        candidates = _separate_by_limb(candidates)
+    min_frames = max(round(MIN_PLANT_SECONDS * way.fps), 2)
+    return tuple(plant for plant in candidates if plant.last - plant.first + 1 >= min_frames)
 
 
-def _lowered(blended: Blend, point: Point, which: int, middle: int, near: float) -> tuple[int, int]:
-    """First and last frame at which a point of one motion's contacts can stand: while a frame is more of that motion,
-    and the point not far from as high as it has it."""
+def _planting_range(blended: Blend, point: Point, which: int, middle: int, near: float) -> tuple[int, int]:
+    """First and last frame at which a contact point of one motion can stand: that motion has the larger weight, and the
+    point is within `near` metres of its height in that motion."""
     heights = heights_of(blended, point)
     share = blended.share[blended.start : blended.end + 1]
     off = np.abs(heights[1] - heights[0]) * (share if which == 0 else 1.0 - share) > near
@@ -104,67 +102,69 @@ def _lowered(blended: Blend, point: Point, which: int, middle: int, near: float)
     return max(middle, blended.end - int(np.argmax(off[::-1])) + 1 if off.any() else blended.start), blended.end
 
 
-def _arrived(blended: Blend, point: Point, far: float) -> int:
-    """The first frame from which on a point is not far from where it is when the blend ends."""
+def _arrival_frame(blended: Blend, point: Point, far: float) -> int:
+    """The first frame from which on a point stays within `far` metres of its place at the end of the blend."""
     path = fk(blended.motion[blended.start : blended.end + 1]).points([point])[:, 0]
     away = np.linalg.norm((path - path[-1])[:, [0, 2]], axis=-1) > far
     return blended.end - int(np.argmax(away[::-1])) + 1 if away.any() else blended.start
 
 
-def _mapped(blended: Blend, way: BlendedMotion, which: int, contact: Contact) -> tuple[int, int]:
-    """The frames of the whole motion over which a contact of one of the motions would hold."""
+def _contact_frames(blended: Blend, way: BlendClocks, which: int, contact: Contact) -> tuple[int, int]:
+    """The frames of the joined motion over which a contact of one of the motions would hold."""
     clock = (way.first, way.second)[which]
-    inside = np.arange(blended.start, blended.end + 1, dtype=float)
-    out = []
+    blend_frames = np.arange(blended.start, blended.end + 1, dtype=float)
+    frames = []
     for time in (contact.start, contact.end):
-        frame = float(np.interp(time, clock, inside))
+        frame = float(np.interp(time, clock, blend_frames))
         frame += min(time - clock[0], 0.0) * way.fps + max(time - clock[-1], 0.0) * way.fps
-        out.append(frame)
-    return int(np.ceil(out[0] - 1e-6)), int(np.floor(out[1] + 1e-6))
+        frames.append(frame)
+    return int(np.ceil(frames[0] - 1e-6)), int(np.floor(frames[1] + 1e-6))
 
 
-def _continued(found: list[BlendPlant], middle: int) -> list[BlendPlant]:
-    """Plants with those of one point that meet in the middle of the blend made one."""
-    out: list[BlendPlant] = []
-    for plant in found:
-        before = [p for p in out if _same(p.point, plant.point) and p.last == middle - 1 and plant.first == middle]
+def _merge_meeting(plants: list[BlendPlant], middle: int) -> list[BlendPlant]:
+    """Merge plants of the same point that meet in the middle of the blend."""
+    merged: list[BlendPlant] = []
+    for plant in plants:
+        before = [
+            p for p in merged if _is_same_point(p.point, plant.point) and p.last == middle - 1 and plant.first == middle
+        ]
         if before:
-            out.remove(before[0])
+            merged.remove(before[0])
             plant = replace(plant, first=before[0].first, stood=before[0].stood)
-        out.append(plant)
-    return out
+        merged.append(plant)
+    return merged
 
 
-def _same(a: Point, b: Point) -> bool:
+def _is_same_point(a: Point, b: Point) -> bool:
     return a.joint == b.joint and bool(np.allclose(a.offset, b.offset, atol=1e-6))
 
 
-def _one_at_a_time(found: list[BlendPlant]) -> list[BlendPlant]:
-    """Plants of which each limb has one at a time: the earlier until it leaves the floor, then the next."""
-    out: list[BlendPlant] = []
-    for limb in dict.fromkeys(plant.limb for plant in found):
+def _separate_by_limb(plants: list[BlendPlant]) -> list[BlendPlant]:
+    """Trim plants so that each limb has one at a time: the next begins where the earlier ends."""
+    separated: list[BlendPlant] = []
+    for limb in dict.fromkeys(plant.limb for plant in plants):
         free = -1
-        for plant in sorted((p for p in found if p.limb == limb), key=lambda p: (p.first, -p.last)):
+        for plant in sorted((p for p in plants if p.limb == limb), key=lambda p: (p.first, -p.last)):
             if plant.last >= free:
                 late = plant.first < free
                 first = max(plant.first, free)
-                out.append(replace(plant, first=first, stood=plant.stood and not late))
+                separated.append(replace(plant, first=first, stood=plant.stood and not late))
                 free = plant.last + 1
-    return out
+    return separated
 
 
 def heights_of(blended: Blend, point: Point) -> Array:
-    """(2, N + 1) metres: how high a point is in the first and in the second motion over the frames of the blend."""
+    """(2, N + 1) metres: height of a point in the first and in the second motion over the blend."""
     return np.stack([fk(motion).points([point])[:, 0, 1] for motion in blended.sources])
 
 
-SLIDES = 2e-3
-"""Metres that a foot may be moved while it stands without being mentioned."""
+MAX_SLIDE_METRES = 2e-3
+"""A foot that slides farther while it stands is reported."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Still(Constraint):
-    """A point stays over one place of the floor, not said which, however high it is."""
+    """A point keeps its horizontal place, wherever that is; its height is free."""
 
     kind: ClassVar[str] = "still"
     unit: ClassVar[Unit] = Unit.METRE
@@ -184,15 +184,15 @@ class Still(Constraint):
         return cls(spot=PointRef(point=str(rng.choice(["lower", "tip"]))))
 
 
-def settled(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
-    """The blend with its second part shifted over the floor to where what stands has to be moved least.
+def shift_to_plants(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
+    """Shift the second part of a blend over the floor so that plants move least.
 
-    The path goes over to the shift as it goes over to the second motion. Returns also what still has to slide: limbs
-    that stand all through the blend, in places that no one shift makes the same.
+    The shift has the weight of the second motion at each frame. Returns the blend and notes on what still slides: limbs
+    that stand all through the blend, in places that no single shift brings together.
     """
-    # What is wanted of a shift s, a row a frame: share * s = gap, where the share is what the shift moves the point by.
+    # Least squares for the shift s, one row per frame: share * s = gap. The share is how much of s moves the point.
     moved, gaps = [np.zeros(0)], [np.zeros((0, 3))]
-    spanning = _spanning(blended, standing)
+    spanning = _find_spanning(blended, standing)
     for _, point in spanning:
         begin, end = (fk(blended.motion[k : k + 1]).points([point])[0] for k in (blended.start, blended.end))
         moved.append(np.ones(1))
@@ -215,64 +215,64 @@ def settled(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tupl
     shift = shares @ wanted / max(float(shares @ shares), 1e-3)
     second = replace(blended.second, root=blended.second.root + shift)
     motion = replace(blended.motion, root=blended.motion.root + blended.share[:, None] * shift)
-    out = replace(blended, motion=motion, second=second, shift=blended.shift + shift)
-    return out, tuple(_slides(out, standing))
+    result = replace(blended, motion=motion, second=second, shift=blended.shift + shift)
+    return result, tuple(_slide_notes(result, standing))
 
 
-def _slides(blended: Blend, standing: Sequence[BlendPlant]) -> list[str]:
-    """What stands all through the blend in two places, a sentence each."""
+def _slide_notes(blended: Blend, standing: Sequence[BlendPlant]) -> list[str]:
+    """A note for each point that stands all through the blend but has to slide."""
     begin, end = (fk(blended.motion[k : k + 1]) for k in (blended.start, blended.end))
-    found = []
-    for _, point in _spanning(blended, standing):
+    notes = []
+    for _, point in _find_spanning(blended, standing):
         size = float(np.linalg.norm(((begin.points([point]) - end.points([point]))[0, 0])[[0, 2]]))
-        if size > SLIDES:
-            found.append(
-                f"{point.name} stands all through the blend and is moved by {100 * size:.1f} cm, from where the first "
-                "motion has it to where the second has it"
+        if size > MAX_SLIDE_METRES:
+            notes.append(
+                f"{point.name} stands all through the blend but slides by {100 * size:.1f} cm, from its place in the "
+                "first motion to its place in the second"
             )
-    return found
+    return notes
 
 
-def _spanning(blended: Blend, standing: Sequence[BlendPlant]) -> list[tuple[str, Point]]:
-    """Limbs that stand at every frame of the blend, each with the points that it stands on all the while.
+def _find_spanning(blended: Blend, standing: Sequence[BlendPlant]) -> list[tuple[str, Point]]:
+    """Limbs that stand at every frame of the blend, each with the points that stand throughout.
 
-    Where its points take turns, as on a foot that changes, the last of them is taken.
+    If its points take turns, as on a foot that changes, the last of them is taken.
     """
-    out: list[tuple[str, Point]] = []
+    spanning: list[tuple[str, Point]] = []
     for limb in dict.fromkeys(plant.limb for plant in standing):
-        mine = [plant for plant in standing if plant.limb == limb]
+        limb_plants = [plant for plant in standing if plant.limb == limb]
         held = np.zeros(blended.end + 1, bool)
-        for plant in mine:
+        for plant in limb_plants:
             held[plant.first : plant.last + 1] = True
         if held[blended.start :].all():
-            whole = [p for p in mine if p.first <= blended.start and p.last >= blended.end]
-            out += [(limb, p.point) for p in whole or [max(mine, key=lambda plant: plant.last)]]
-    return out
+            whole = [p for p in limb_plants if p.first <= blended.start and p.last >= blended.end]
+            spanning += [(limb, p.point) for p in whole or [max(limb_plants, key=lambda plant: plant.last)]]
+    return spanning
 
 
 def constraints(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> tuple[Constraint, ...]:
-    """What keeps plants where they are, and every point that stands above the ground, over the blend.
+    """Constraints that hold plants in place, and keep planted points above the floor, over the blend.
 
     Args:
         blended: The joined motion.
-        standing: What stands over the blend.
-        begin: The frame at which the time of the constraints begins.
+        standing: The plants.
+        begin: The frame that is time zero of the constraints.
     """
-    spanning = _spanning(blended, standing)
-    made: list[Constraint] = []
+    spanning = _find_spanning(blended, standing)
+    result: list[Constraint] = []
     for plant in standing:
         if all(plant.limb != limb for limb, _ in spanning):
-            made += _planted(blended, plant, begin)
-    whole = np.arange(blended.start, blended.end + 1)
+            result += _hold_plant(blended, plant, begin)
+    frames = np.arange(blended.start, blended.end + 1)
     for limb, point in spanning:
         ends = [fk(blended.motion[k : k + 1]).points([point])[0, 0] for k in (blended.start, blended.end)]
-        share = blended.share[whole][:, None]
+        share = blended.share[frames][:, None]
         path = (1.0 - share) * ends[0] + share * ends[1]
-        made += _follow(blended, point, path, whole, begin, f"{limb} stands on {point.name}")
-    return (*made, *_above(blended, standing, begin))
+        result += _follow(blended, point, path, frames, begin, f"{limb} stands on {point.name}")
+    return (*result, *_keep_above_floor(blended, standing, begin))
 
 
-def _planted(blended: Blend, plant: BlendPlant, begin: int) -> list[Constraint]:
+def _hold_plant(blended: Blend, plant: BlendPlant, begin: int) -> list[Constraint]:
     frames = np.arange(plant.first, plant.last + 1)
     share = blended.share[frames]
     heights = heights_of(blended, plant.point)[:, frames - blended.start]
@@ -291,7 +291,7 @@ def _planted(blended: Blend, plant: BlendPlant, begin: int) -> list[Constraint]:
 def _follow(
     blended: Blend, point: Point, path: Array, frames: np.ndarray, begin: int, name: str, axes: str = "xyz"
 ) -> list[Constraint]:
-    """A point on a path (n, 3) at those frames (n,) that may be changed."""
+    """A point follows a path (n, 3) at those of the frames (n,) that may change: inside the blend."""
     inside = (frames > blended.start) & (frames < blended.end)
     if not inside.any():
         return []
@@ -303,23 +303,23 @@ def _follow(
     return [Follow(spot=spot, path=path, times=times, axes=axes, start=start, end=end, name=name)]
 
 
-def _above(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:
-    """Points that stand at some time are never lower than in either motion."""
-    made: list[Constraint] = []
+def _keep_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:
+    """A point that stands at some time never sinks below its lowest height in both motions."""
+    regions: list[Constraint] = []
     fps = blended.motion.fps
-    seen: dict[tuple[str, bytes], list[BlendPlant]] = {}
+    by_point: dict[tuple[str, bytes], list[BlendPlant]] = {}
     for plant in standing:
-        seen.setdefault((plant.point.joint, plant.point.offset.tobytes()), []).append(plant)
-    for mine in seen.values():
-        lowest = float(heights_of(blended, mine[0].point).min()) - SUNK
+        by_point.setdefault((plant.point.joint, plant.point.offset.tobytes()), []).append(plant)
+    for point_plants in by_point.values():
+        lowest = float(heights_of(blended, point_plants[0].point).min()) - SUNK
         region = Region(
-            spot=PointRef(point=mine[0].point),
+            spot=PointRef(point=point_plants[0].point),
             centre=np.array([0.0, lowest, 0.0]),
             start=(blended.start + 1 - begin) / fps,
             end=(blended.end - 1 - begin) / fps,
-            pauses=tuple(((p.first - begin) / fps, (p.last - begin) / fps) for p in mine),
-            name=f"{mine[0].point.name} above the floor",
+            pauses=tuple(((p.first - begin) / fps, (p.last - begin) / fps) for p in point_plants),
+            name=f"{point_plants[0].point.name} above the floor",
         )
         if len(region.frames((np.arange(blended.end + 1) - begin) / fps)):
-            made.append(region)
-    return made
+            regions.append(region)
+    return regions

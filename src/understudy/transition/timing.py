@@ -1,6 +1,6 @@
-"""Corresponding frames: where to leave one motion, where to enter another, and which frames coincide between.
+"""Corresponding frames: where to leave one motion, where to enter another, and which frames coincide in between.
 
-Dynamic time warping over what the two have in common finds them: no posture needs to be like another.
+Dynamic time warping over features that both motions have finds them. The postures need not be alike.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from understudy.figure.symmetry import partners
 
 
 def standing_points(motion: Motion) -> tuple[Point, ...]:
-    """The points a body stands on in a motion: its feet, and tips of other limbs that come down to where feet stand.
+    """The points a body stands on in a motion: its feet, and tips of other limbs that come down to foot height.
 
-    Only what has a partner on the other side is a limb: a tail that hangs low carries nobody.
+    Only a chain with a mirrored partner counts as a limb: a tail that hangs low carries no weight.
     """
     points = list(contact_points(motion))
     skeleton, pose = motion.skeleton, fk(motion)
@@ -39,8 +39,8 @@ def standing_points(motion: Motion) -> tuple[Point, ...]:
     tips = [end for end in skeleton.ends if not covered[skeleton.index[end.joint]]]
     tips += [
         skeleton.point(name)
-        for name, below, known in zip(skeleton.names, skeleton.children, covered, strict=True)
-        if not (below or known or name in ended)
+        for name, children, is_covered in zip(skeleton.names, skeleton.children, covered, strict=True)
+        if not (children or is_covered or name in ended)
     ]
     if tips:
         low = np.percentile(pose.points(tips)[..., 1], 10, axis=0) < floor + 0.1 * leg_length(skeleton)
@@ -66,7 +66,7 @@ def limb_of(whole: Correspondence, side: str, joint: str) -> Pair | None:
 
 
 def limb_name(whole: Correspondence, side: str, joint: str) -> str | None:
-    """What the limb of a joint is called: the source's first bone of it; for one without partner its own first bone."""
+    """The name of a joint's limb: the limb's first bone on the source, or on its own body if it has no partner."""
     limb = limb_of(whole, side, joint)
     if limb is not None:
         return limb.source[0]
@@ -90,30 +90,30 @@ def _branches(whole: Correspondence, side: str, pair: Pair) -> bool:
     return len(below) > 1
 
 
-SOFT = 0.04
-"""Seconds over which a limb that lands or leaves counts as on its way."""
+STANCE_SMOOTHING_SECONDS = 0.04
+"""Standard deviation of the filter that softens landings and lift-offs."""
 
-STEADY = 0.25
-"""Seconds over which speed and turning are smoothed: the body's course, not its sway."""
+COURSE_SMOOTHING_SECONDS = 0.25
+"""Standard deviation of the filter on speed and turning: they describe the body's course, not its sway."""
 
 WEIGHTS = {"stance": 1.0, "phase": 0.7, "speed": 1.0, "turning": 0.5, "height": 2.0, "posture": 4.0}
-"""How much a limb that stands against one that does not, a sixth of a stride, a leg length a second, a radian a second,
-hips at the floor against hips at their highest, and joints a leg length apart count."""
+"""Weight of each feature for a difference of: stance against swing, a sixth of a stride, a leg length per second, a
+radian per second, hips at the floor against hips at their highest, and joints a leg length apart."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Features:
-    """What can be compared about two motions, frame by frame and weighted."""
+    """Weighted features of two motions, frame by frame."""
 
     values: tuple[Array, Array]
-    """(F, C) for each motion at its own frames."""
+    """(F, C) of each motion, at that motion's frames."""
     names: tuple[str, ...]
     fps: tuple[float, float]
     strides: tuple[float, float]
-    """Seconds of a stride of each; nan where none is seen."""
+    """Seconds per stride of each motion; nan if it has no strides."""
 
     def at(self, which: int, times: Array) -> Array:
-        """(N, C) of one motion at times (N,), seconds."""
+        """(N, C) features of one motion at times (N,), seconds."""
         values = self.values[which]
         frames = np.arange(len(values)) / self.fps[which]
         return np.stack([np.interp(times, frames, column) for column in values.T], -1)
@@ -126,19 +126,19 @@ def compare(
     *,
     one_body: bool = False,
 ) -> Features:
-    """What two motions have in common to be compared by.
+    """Compute the features by which two motions are compared.
 
     Args:
         whole: Which bones of the first (source) and second (target) body correspond.
-        motions: Both.
-        contacts: Theirs, where they are known; found otherwise.
-        one_body: Whether both are of one body, whose postures can be compared too.
+        motions: The first and the second motion.
+        contacts: Their contacts; detected where None.
+        one_body: Whether both motions are of the same body, so that postures can be compared too.
 
-    Limbs count if both bodies stand on them at some time; without any, course and turning alone tell.
+    A limb counts if both bodies stand on it at some time. Without such a limb only course and posture are compared.
     """
     stands = tuple(
-        _stances(whole, side, motion, detect_contacts(motion, standing_points(motion)) if known is None else known)
-        for side, motion, known in zip(("source", "target"), motions, contacts, strict=True)
+        _stances(whole, side, motion, detect_contacts(motion, standing_points(motion)) if listed is None else listed)
+        for side, motion, listed in zip(("source", "target"), motions, contacts, strict=True)
     )
     shared = [limb for limb in whole.pairs if limb in stands[0] and limb in stands[1]]
     phases = _phases(shared, stands, motions)
@@ -146,7 +146,8 @@ def compare(
     names += ["phase", "phase"] if phases is not None else []
     values = []
     for which, motion in enumerate(motions):
-        columns = [WEIGHTS["stance"] * _soft(stands[which][limb], SOFT * motion.fps) for limb in shared]
+        width = STANCE_SMOOTHING_SECONDS * motion.fps
+        columns = [WEIGHTS["stance"] * _soft(stands[which][limb], width) for limb in shared]
         if phases is not None:
             turn = 2.0 * np.pi * phases[which][0]
             columns += [WEIGHTS["phase"] * np.cos(turn), WEIGHTS["phase"] * np.sin(turn)]
@@ -161,14 +162,14 @@ def compare(
 
 
 def _stances(whole: Correspondence, side: str, motion: Motion, contacts: Sequence[Contact]) -> dict[Pair, np.ndarray]:
-    """By limb (F,) whether the body stands on it."""
-    out: dict[Pair, np.ndarray] = {}
+    """For each limb (F,) whether the body stands on it."""
+    stances: dict[Pair, np.ndarray] = {}
     for contact in contacts:
         limb = limb_of(whole, side, contact.point.joint) if contact.on == "floor" else None
         if limb is not None:
-            held = out.setdefault(limb, np.zeros(motion.num_frames, bool))
+            held = stances.setdefault(limb, np.zeros(motion.num_frames, bool))
             held[contact.frames(motion.fps, motion.num_frames)] = True
-    return {limb: held for limb, held in out.items() if held.any()}
+    return {limb: held for limb, held in stances.items() if held.any()}
 
 
 def _soft(values: np.ndarray, width: float) -> Array:
@@ -180,25 +181,25 @@ def _soft(values: np.ndarray, width: float) -> Array:
 def _phases(
     shared: list[Pair], stands: tuple[dict[Pair, np.ndarray], ...], motions: tuple[Motion, Motion]
 ) -> list[tuple[Array, float]] | None:
-    """For each motion its phase (F,), in strides from a landing of one limb, and the seconds of a stride."""
+    """For each motion its phase (F,), in strides from a landing of one limb, and the seconds per stride."""
     for limb in shared:
-        out = []
-        for held, motion in zip((each[limb] for each in stands), motions, strict=True):
+        phases = []
+        for held, motion in zip((stances[limb] for stances in stands), motions, strict=True):
             landings = np.flatnonzero(held[1:] & ~held[:-1]) + 1.0
             if len(landings) < 2:
                 break
             stride = float(np.median(np.diff(landings)))
             frames = np.arange(motion.num_frames, dtype=float)
-            inside = np.interp(frames, landings, np.arange(len(landings)))
-            inside += np.minimum(frames - landings[0], 0.0) / stride + np.maximum(frames - landings[-1], 0.0) / stride
-            out.append((inside, stride / motion.fps))
-        if len(out) == 2:
-            return out
+            phase = np.interp(frames, landings, np.arange(len(landings)))
+            phase += np.minimum(frames - landings[0], 0.0) / stride + np.maximum(frames - landings[-1], 0.0) / stride
+            phases.append((phase, stride / motion.fps))
+        if len(phases) == 2:
+            return phases
     return None
 
 
 def _posture(motion: Motion) -> Array:
-    """(3 J, F) where the joints are, seen from the root and the way the body faces, weighted, in leg lengths."""
+    """(3 J, F) weighted joint positions relative to the root and the facing direction, in leg lengths."""
     forward = facing(motion)
     yaw = from_axis_angle(np.array([0.0, 1.0, 0.0]), -np.arctan2(forward[:, 0], forward[:, 2]))
     seen = rotate(yaw[:, None], fk(motion).positions - motion.root[:, None])
@@ -207,10 +208,10 @@ def _posture(motion: Motion) -> Array:
 
 
 def _course(motion: Motion) -> tuple[Array, Array, Array]:
-    """Speed over the ground, turning rate and height (F,), weighted: in leg lengths, radians, and its own greatest."""
+    """Weighted ground speed (leg lengths per second), turning rate and height (share of its maximum), (F,) each."""
     if motion.num_frames < 2:
         return np.zeros(1), np.zeros(1), np.ones(1)
-    width = STEADY * motion.fps
+    width = COURSE_SMOOTHING_SECONDS * motion.fps
     smooth = np.stack([_soft(motion.root[:, axis], width) for axis in (0, 2)], -1)
     speed = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * motion.fps / leg_length(motion.skeleton)
     forward = facing(motion)
@@ -225,20 +226,20 @@ def _course(motion: Motion) -> tuple[Array, Array, Array]:
 def warp(
     a: Array, b: Array, *, band: int | None = None, free_end: bool = False, stray: float = 0.0
 ) -> tuple[np.ndarray, float]:
-    """Dynamic time warping: the pairs of rows of a (N, C) and b (M, C) that coincide at the least mean difference.
+    """Dynamic time warping: match rows of a (N, C) to rows of b (M, C) at the least mean difference.
 
-    The path begins at both first rows and goes on by one and one, one and two, or two and one rows, so that neither
-    runs more than twice as fast as the other. Memory is N times the band.
+    The path begins at both first rows and advances by (1, 1), (1, 2) or (2, 1) rows, so that neither side runs more
+    than twice as fast as the other. Memory is N times the band.
 
     Args:
         a: Rows of features.
         b: Rows of features.
-        band: How many rows the path may stray from an even pace; half the longer one if not given.
-        free_end: End at any row of b, not its last; an even pace is then one row for one.
-        stray: What straying from an even pace by all of a adds to the squared difference; it grows with the square.
+        band: How many rows the path may stray from an even pace; half the longer input if not given.
+        free_end: Whether the path may end at any row of b instead of the last; an even pace is then one row for one.
+        stray: Penalty added to the squared difference for straying by the length of a; grows with the square.
 
     Returns:
-        The path (K, 2), rising, and the mean squared difference along it; no path and infinity if none leads there.
+        The path (K, 2), rising, and the mean squared difference along it; an empty path and infinity if there is none.
     """
     count, width = len(a), 2 * (band or max(len(a), len(b)) // 2 + 1) + 1
     pace = 1.0 if free_end or count < 2 else (len(b) - 1) / (count - 1)
@@ -263,25 +264,25 @@ def warp(
 
 
 def _best(cost: Array, totals: Array, costs: Array, shifts: np.ndarray) -> tuple[Array, np.ndarray]:
-    """The least sums (width,) up to a row, and by which step: one and one (0), one and two (1), two and one (2).
+    """The least sums (width,) up to a row, and the step that leads there: (1, 1) is 0, (1, 2) is 1, (2, 1) is 2.
 
     Args:
-        cost: (width,) of the row itself.
-        totals: (2, width) sums up to the rows two and one before.
-        costs: (2, width) of these rows.
-        shifts: How many places further on the band begins than at those rows that there are.
+        cost: (width,) cost of this row.
+        totals: (2, width) sums up to the second-last and the last row.
+        costs: (2, width) costs of those rows.
+        shifts: How many columns later the band begins than at those rows, as far as they exist.
     """
-    even = _moved(totals[1], shifts[-1] - 1) + cost
-    second = _moved(totals[1], shifts[-1] - 2) + 0.75 * (cost + _moved(cost, -1))
-    first = np.full(len(cost), np.inf)
+    one_one = _moved(totals[1], shifts[-1] - 1) + cost
+    one_two = _moved(totals[1], shifts[-1] - 2) + 0.75 * (cost + _moved(cost, -1))
+    two_one = np.full(len(cost), np.inf)
     if len(shifts) > 1:
-        first = _moved(totals[0], shifts[0] - 1) + 0.75 * (cost + _moved(costs[1], shifts[-1]))
-    ways = np.stack([even, second, first])
-    return np.min(ways, axis=0), np.argmin(ways, axis=0)
+        two_one = _moved(totals[0], shifts[0] - 1) + 0.75 * (cost + _moved(costs[1], shifts[-1]))
+    options = np.stack([one_one, one_two, two_one])
+    return np.min(options, axis=0), np.argmin(options, axis=0)
 
 
 def _row(row: Array, b: Array, start: int, width: int) -> Array:
-    """(width,) squared difference of a row from those of b from a start on; infinite outside b."""
+    """(width,) squared differences between a row and the rows of b from `start` on; infinite outside b."""
     out = np.full(width, np.inf)
     low, high = max(start, 0), min(start + width, len(b))
     if low < high:
@@ -290,7 +291,7 @@ def _row(row: Array, b: Array, start: int, width: int) -> Array:
 
 
 def _moved(values: Array, by: int) -> Array:
-    """Values read `by` places further on; infinite outside."""
+    """Values shifted left by some places; infinity is shifted in."""
     out = np.full(len(values), np.inf)
     if by >= 0:
         out[: max(len(values) - by, 0)] = values[by:]
@@ -309,49 +310,49 @@ def _traced(step: np.ndarray, start: np.ndarray, column: int) -> np.ndarray:
     return np.array(path[::-1])
 
 
-RATE = 30.0
-"""Frames a second at which motions are compared."""
+WARP_FPS = 30.0
+"""Frame rate at which motions are warped."""
 
-SEARCH = 15.0
-"""Frames a second at which all places to leave and enter are tried."""
+SEARCH_FPS = 15.0
+"""Frame rate at which all pairs of leaving and entering times are tried."""
 
-BLOCK = 32
-"""Rows of differences worked out together."""
+BLOCK_ROWS = 32
+"""Rows of the difference matrix that are computed together."""
 
-CANDIDATES = 16
-"""How many of the best places are warped before one is taken."""
+MAX_CANDIDATES = 16
+"""How many of the best pairs are warped before one is chosen."""
 
-KEEP = 1.0
-"""What leaving all of one motion out costs, beside the mean difference of frames, so that much of both is kept."""
+CUT_PENALTY = 1.0
+"""Cost of cutting all of one motion, added to the mean difference of frames, so that most of both is kept."""
 
-SECONDS = (0.5, 2.0)
-"""Least and most seconds of a blend whose length is chosen here."""
+BLEND_SECONDS = (0.5, 2.0)
+"""Shortest and longest blend that is chosen automatically."""
 
-USUAL = 1.0
-"""Seconds of a blend between motions without strides."""
+DEFAULT_BLEND_SECONDS = 1.0
+"""Length of a blend between motions without strides."""
 
-LONGER = 1.3
-"""How much further than at the pace of their strides frames that coincide may lead in the second motion."""
+MAX_OVERRUN = 1.3
+"""How much more of the second motion than its strides' pace gives may be matched, as a factor."""
 
-STRAY = 0.5
-"""What it costs beside the differences of frames to be a whole blend ahead of that pace; it grows with the square."""
+STRAY_PENALTY = 0.5
+"""Cost of being a whole blend ahead of that pace, added to the mean difference; grows with the square."""
 
 PACES = (0.4, 2.5)
-"""Least and greatest pace of the second motion's strides against the first's that are taken as they are."""
+"""Slowest and fastest pace of the second motion relative to the first."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrameMatch:
-    """Where to go from one motion into another, and which moments coincide on the way."""
+    """Where to leave one motion and enter another, and which times coincide in between."""
 
     first: Array
     """(N,) seconds of the first motion, rising: the blend begins at the first of them and ends at the last."""
     second: Array
-    """(N,) seconds of the second motion that they correspond to."""
+    """(N,) the corresponding seconds of the second motion."""
     cost: float
-    """Mean squared difference of the frames that coincide; 0 for alike."""
+    """Mean squared difference of the matched frames; 0 if they are alike."""
     names: tuple[str, ...]
-    """What was compared."""
+    """The features that were compared."""
 
     @property
     def leave(self) -> float:
@@ -370,34 +371,34 @@ def find_match(
     seconds: float | None = None,
     leave: float | None = None,
     enter: float | None = None,
-    least: float = SECONDS[0],
+    least: float = BLEND_SECONDS[0],
 ) -> FrameMatch:
-    """The best place to leave the first motion and enter the second, and what coincides over the blend between.
+    """Find the best time to leave the first motion and to enter the second, and match the frames of the blend.
 
     Args:
-        features: What is compared.
-        seconds: How long the blend lasts; the mean stride if not given.
-        leave: Seconds of the first motion at which it begins; the best place if not given.
-        enter: Seconds of the second motion, likewise.
-        least: Seconds of a blend at least, where its length is not given and there is room.
+        features: The features of both motions.
+        seconds: Length of the blend; the mean stride if not given.
+        leave: Seconds of the first motion at which the blend begins; the best time if not given.
+        enter: Seconds of the second motion at which the blend begins; the best time if not given.
+        least: Shortest blend in seconds, if `seconds` is not given and there is room.
     """
     ends = [(len(values) - 1) / fps for values, fps in zip(features.values, features.fps, strict=True)]
     strides = np.array(features.strides)
     pace = float(np.clip(strides[1] / strides[0], *PACES)) if np.all(np.isfinite(strides)) else 1.0
     spans = _spans(features, seconds, least, pace, (ends[0] - (leave or 0.0), ends[1] - (enter or 0.0)))
-    for name, given, end, span in (("leave", leave, ends[0], spans[0]), ("enter", enter, ends[1], spans[1])):
-        if given is not None and not 0.0 <= given <= end - span + 1e-9:
+    for name, time, end, span in (("leave", leave, ends[0], spans[0]), ("enter", enter, ends[1], spans[1])):
+        if time is not None and not 0.0 <= time <= end - span + 1e-9:
             raise OptionError(
                 f"Expected `{name}` from 0 to {max(end - span, 0.0):.2f} s, so that a blend of {span:.2f} s fits "
-                f"before the motion's end at {end:.2f} s; got {given:g} s"
+                f"before the motion's end at {end:.2f} s; got {time:g} s"
             )
     best: FrameMatch | None = None
-    chosen = np.inf
+    least_cost = np.inf
     for a, b in _candidates(features, ends, spans, pace, leave, enter):
         match = _warped(features, (a, b), spans, ends[1])
-        cost = match.cost + KEEP * ((ends[0] - spans[0] - a) / ends[0] + b / ends[1])
-        if cost < chosen:
-            best, chosen = match, cost
+        cost = match.cost + CUT_PENALTY * ((ends[0] - spans[0] - a) / ends[0] + b / ends[1])
+        if cost < least_cost:
+            best, least_cost = match, cost
     assert best is not None
     return best
 
@@ -405,14 +406,14 @@ def find_match(
 def _spans(
     features: Features, seconds: float | None, least: float, pace: float, room: tuple[float, float]
 ) -> tuple[float, float]:
-    """Seconds of each motion that a blend takes, in the pace of the second's strides to the first's."""
-    most = min(room[0] * 0.5 * (1.0 + pace), room[1] * 0.5 * (1.0 + 1.0 / pace))
+    """Seconds of each motion that a blend takes; their ratio is the pace."""
+    longest = min(room[0] * 0.5 * (1.0 + pace), room[1] * 0.5 * (1.0 + 1.0 / pace))
     if seconds is None:
-        usual = float(np.mean(features.strides)) if np.isfinite(features.strides[0]) else USUAL
-        seconds = min(max(min(usual, SECONDS[1]), least), 0.8 * most)
-    if not (np.isfinite(seconds) and 0.0 < seconds <= most + 1e-9):
+        usual = float(np.mean(features.strides)) if np.isfinite(features.strides[0]) else DEFAULT_BLEND_SECONDS
+        seconds = min(max(min(usual, BLEND_SECONDS[1]), least), 0.8 * longest)
+    if not (np.isfinite(seconds) and 0.0 < seconds <= longest + 1e-9):
         raise OptionError(
-            f"Expected a blend of more than zero and at most {most:.2f} s, which is what both motions have room for; "
+            f"Expected a blend of more than zero and at most {longest:.2f} s, for which both motions have room; "
             f"got {seconds:g} s"
         )
     first = 2.0 * seconds / (1.0 + pace)
@@ -427,37 +428,44 @@ def _candidates(
     leave: float | None,
     enter: float | None,
 ) -> list[tuple[float, float]]:
-    """Places (seconds of the first, of the second) from which both at an even pace differ least, best first.
+    """Pairs of times (first motion, second motion) from which both differ least at an even pace, best first.
 
-    Sums along the diagonals of the differences are carried from row to row, so that memory is one window of rows.
+    Sums along the diagonals of the difference matrix are updated row by row, so that only one window is in memory.
     """
-    rows = 0.0 if leave is None else leave
-    columns = 0.0 if enter is None else enter
-    window = round(spans[0] * SEARCH) + 1
-    tops = np.arange(1 if leave is not None else int((ends[0] - spans[0]) * SEARCH + 1e-6) + 1)
-    lefts = np.arange(1 if enter is not None else int((ends[1] - spans[1]) * SEARCH / pace + 1e-6) + 1)
-    clock = np.arange(max(len(tops), len(lefts)) + window - 1, dtype=float) / SEARCH
-    a = features.at(0, rows + clock[: len(tops) + window - 1])
-    b = features.at(1, columns + pace * clock[: len(lefts) + window - 1])
-    found: list[tuple[float, int, int]] = []
-    kept = np.zeros((window, len(b)))
+    first_start = 0.0 if leave is None else leave
+    second_start = 0.0 if enter is None else enter
+    window = round(spans[0] * SEARCH_FPS) + 1
+    tops = np.arange(1 if leave is not None else int((ends[0] - spans[0]) * SEARCH_FPS + 1e-6) + 1)
+    lefts = np.arange(1 if enter is not None else int((ends[1] - spans[1]) * SEARCH_FPS / pace + 1e-6) + 1)
+    clock = np.arange(max(len(tops), len(lefts)) + window - 1, dtype=float) / SEARCH_FPS
+    a = features.at(0, first_start + clock[: len(tops) + window - 1])
+    b = features.at(1, second_start + pace * clock[: len(lefts) + window - 1])
+    candidates: list[tuple[float, int, int]] = []
+    recent_costs = np.zeros((window, len(b)))
     running = np.zeros(len(b))
-    lost = KEEP * pace * lefts / (SEARCH * ends[1])
+    cut_costs = CUT_PENALTY * pace * lefts / (SEARCH_FPS * ends[1])
     for i in range(len(a)):
-        if i % BLOCK == 0:
-            block = _differences(a[i : i + BLOCK], b)
-        cost = block[i % BLOCK]
+        if i % BLOCK_ROWS == 0:
+            block = _differences(a[i : i + BLOCK_ROWS], b)
+        cost = block[i % BLOCK_ROWS]
         running = np.concatenate([[0.0], running[:-1]]) + cost
         if i >= window:
-            running[window:] -= kept[i % window][: len(b) - window]
-        kept[i % window] = cost
+            running[window:] -= recent_costs[i % window][: len(b) - window]
+        recent_costs[i % window] = cost
         if i >= window - 1:
             top = i - window + 1
-            means = running[window - 1 :] / window + lost + KEEP * (ends[0] - spans[0] - rows - top / SEARCH) / ends[0]
+            means = (
+                running[window - 1 :] / window
+                + cut_costs
+                + CUT_PENALTY * (ends[0] - spans[0] - first_start - top / SEARCH_FPS) / ends[0]
+            )
             left = int(np.argmin(means))
-            found.append((float(means[left]), top, left))
-    found.sort()
-    return [(rows + top / SEARCH, columns + left * pace / SEARCH) for _, top, left in found[:CANDIDATES]]
+            candidates.append((float(means[left]), top, left))
+    candidates.sort()
+    return [
+        (first_start + top / SEARCH_FPS, second_start + left * pace / SEARCH_FPS)
+        for _, top, left in candidates[:MAX_CANDIDATES]
+    ]
 
 
 def _differences(a: Array, b: Array) -> Array:
@@ -467,12 +475,12 @@ def _differences(a: Array, b: Array) -> Array:
 
 
 def _warped(features: Features, begin: tuple[float, float], spans: tuple[float, float], last: float) -> FrameMatch:
-    """The frames that coincide from a place on: for so long in the first, in the second up to a time at most."""
-    # As many rows of both, so that how far the path may stray is counted from the pace of their strides.
-    count = max(round(0.5 * sum(spans) * RATE), 2) + 1
-    clock = np.arange(round(LONGER * count), dtype=float) / (count - 1)
+    """Match frames from a pair of times on; `last` is the last time of the second motion, seconds."""
+    # Both have the same number of rows, so that an even pace of the warp is the pace of the strides.
+    count = max(round(0.5 * sum(spans) * WARP_FPS), 2) + 1
+    clock = np.arange(round(MAX_OVERRUN * count), dtype=float) / (count - 1)
     second = begin[1] + spans[1] * clock
     second = second[second <= max(last, begin[1] + spans[1]) + 1e-9]
     first = begin[0] + spans[0] * clock[:count]
-    path, cost = warp(features.at(0, first), features.at(1, second), free_end=True, stray=STRAY)
+    path, cost = warp(features.at(0, first), features.at(1, second), free_end=True, stray=STRAY_PENALTY)
     return FrameMatch(first=first[path[:, 0]], second=second[path[:, 1]], cost=cost, names=features.names)
