@@ -47,7 +47,7 @@ def test_bones_keep_their_lengths(seed: int, make_skeleton: Callable, make_motio
 def test_forward_kinematics_equals_a_plain_loop_across_blocks(
     make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("understudy.figure.kinematics.BLOCK", 4)
+    monkeypatch.setattr("understudy.figure.kinematics.BLOCK_FRAMES", 4)
     motion = make_motion(make_skeleton(rng, 12), rng, 11)
     pose = fk(motion)
     for joint, parent in enumerate(motion.skeleton.parents):

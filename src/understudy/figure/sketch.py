@@ -51,15 +51,8 @@ def thumbnail(motion: Motion) -> str:
 
 
 def _laid_out(figure: Stick) -> Array:
-<<<<<<< HEAD
     """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, with gaps between poses limited."""
-    nodes = figure.nodes
-    if figure.head is not None:
-        nodes = np.concatenate([nodes, figure.head[:, None]], axis=1)
-=======
-    """(P, N, 2) metres: the nodes of each pose on the page, then the head's centre, poses where they are or apart."""
     nodes = figure.points
->>>>>>> h7
     travelled = nodes[-1].mean(axis=0) - nodes[0].mean(axis=0)
     mean = figure.facing.mean(axis=0)
     along = travelled if np.hypot(*travelled[[0, 2]]) > figure.size else mean
