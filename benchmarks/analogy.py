@@ -19,7 +19,7 @@ import numpy as np
 from retarget_cases import data_folder
 
 from understudy import samples
-from understudy.analogy.attempt import Attempt, Brief, _task
+from understudy.analogy.attempt import Attempt, AttemptInput, _task
 from understudy.analogy.conditions import PoseAt
 from understudy.analogy.make import analogy
 from understudy.analogy.preparation import Preparation, Settings, prepare
@@ -209,7 +209,7 @@ def _task_of(ready: Preparation) -> object:
     new = ready.study_new(ready.components)
     matches, _ = ready._matches(ready.b, new, None)
     start, near = ready._start(ready.b, ready.components)
-    brief = Brief(
+    brief = AttemptInput(
         chart=ready.chart, markers=ready.b_markers, new=new, matches=tuple(matches), start=start, near=near,
         metric=ready.metric, means=ready._means(new, ready.b, ()), mean_weight=0.3,
     )  # fmt: skip

@@ -17,13 +17,13 @@ from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.limits import skeleton_limits
 from understudy.figure.bands import low_pass, rms_jerk
 from understudy.figure.contacts import Contact
-from understudy.figure.floor import SUNK
+from understudy.figure.floor import FLOOR_DEPTH_METRES
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
-from understudy.metrics.foot_skate import slides
-from understudy.metrics.joint_limit import breach
+from understudy.metrics.foot_skate import measure_slides
+from understudy.metrics.joint_limit import measure_breach
 from understudy.metrics.smoothness import Derivatives, summary
 from understudy.retarget.plan import Plan
 
@@ -132,7 +132,7 @@ class Yardstick:
             if isinstance(c, SamePlace) and c.height is not None
         ]
         grounds = [
-            Ground(point=_point(c, start), centre=c.centre + SUNK * c.normal, normal=c.normal)
+            Ground(point=_point(c, start), centre=c.centre + FLOOR_DEPTH_METRES * c.normal, normal=c.normal)
             for c in plan.constraints
             if isinstance(c, Region) and c.normal is not None
         ]
@@ -149,20 +149,20 @@ class Yardstick:
         plants = [
             (c.point, c.frames(self.source.fps, self.source.num_frames)) for c in self.contacts if c.on == "floor"
         ]
-        speed = _mean(slides(fk(self.source), self.source.fps, plants).all)
+        speed = _mean(measure_slides(fk(self.source), self.source.fps, plants).all)
         return f"The source's own feet skate {100.0 * speed:.2g} cm/s."
 
     def measure(self, motion: Motion) -> Figures:
         """Every figure of a motion of the target."""
         pose = fk(motion)
-        slid = slides(pose, motion.fps, [(stance.point, stance.frames) for stance in self.stances])
+        slid = measure_slides(pose, motion.fps, [(stance.point, stance.frames) for stance in self.stances])
         heights = [np.abs(pose.points([stance.point])[stance.frames, 0, 1] - stance.height) for stance in self.stances]
         depths = [
             float(((ground.centre - pose.points([ground.point])[:, 0]) @ ground.normal).max())
             for ground in self.grounds
         ]
         theirs, ours = self._paths(self.source, 0), self._paths(motion, 1)
-        breaches = [float(breach(limit, motion).max()) for limit in self.limits]
+        breaches = [float(measure_breach(limit, motion).max()) for limit in self.limits]
         return Figures(
             skate=100.0 * _mean(slid.all),
             drift=100.0 * float(slid.drifts.max(initial=0.0)),

@@ -16,12 +16,12 @@ from scipy.optimize import minimize
 
 from understudy.base.quaternion import Array, conjugate, log, multiply
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import ProblemAtFrames, merged
+from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solution, Solver, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.descent import SplineCurve
 from understudy.solve.solvers.newton import sampled_frames
-from understudy.solve.solvers.reference import FARTHEST, Reference, _NloptProblem
+from understudy.solve.solvers.reference import MAX_KEY, Reference, _NloptProblem
 from understudy.solve.solvers.spacetime import Spacetime
 
 RATE = 30.0
@@ -58,7 +58,7 @@ class Slsqp(Solver):
     seconds: float = LIMIT
     """Wall time at most."""
 
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
         search = _NloptProblem(sample=sample, curve=curve, softness=1e-5, watch=watch, limit=self.iterations)
@@ -67,7 +67,7 @@ class Slsqp(Solver):
         except _TimeIsUpError:
             watch(f"{self.name}: stopped after {self.seconds:g} s", 1.0)
         best = search.best.reshape(curve.num_keys, -1)
-        return merged(problem.bodies, sample, curve.everywhere(best)), search.evaluations
+        return displace_bodies(problem.bodies, sample, curve.everywhere(best)), search.evaluations
 
     def _search(self, search: _NloptProblem) -> None:
         end = time.perf_counter() + self.seconds
@@ -81,7 +81,7 @@ class Slsqp(Solver):
         equal, at_most = search.counts
         constraints: Any = [*_rows(search, "eq", equal), *_rows(search, "ineq", at_most)]
         minimize(
-            cost, np.zeros(search.size), jac=True, method="SLSQP", bounds=[(-FARTHEST, FARTHEST)] * search.size,
+            cost, np.zeros(search.size), jac=True, method="SLSQP", bounds=[(-MAX_KEY, MAX_KEY)] * search.size,
             constraints=constraints, options={"maxiter": self.iterations, "ftol": self.settled},
         )  # fmt: skip
 

@@ -23,10 +23,10 @@ import numpy as np
 import understudy
 from understudy import samples
 from understudy.figure.kinematics import fk
-from understudy.studio.document import fresh
+from understudy.studio.document import empty_document
 from understudy.studio.messages import json_text, pack
-from understudy.studio.performance import Performance
-from understudy.studio.workshop import Workshop
+from understudy.studio.performance import RetargetResult
+from understudy.studio.workshop import DocumentSolver
 
 UPDATES = 40
 SECONDS = 10.0
@@ -53,7 +53,7 @@ def changed(document: Document, path: list[Any], value: Any) -> Document:
     return made
 
 
-def drags(walk: Performance, document: Document) -> dict[str, list[Document]]:
+def drags(walk: RetargetResult, document: Document) -> dict[str, list[Document]]:
     """What is dragged, update by update; the first of each list is where the drag begins."""
     motion = walk.motions_made[0]
     hand = fk(motion).points(["RightHand"])[round(5.0 * motion.fps), 0]
@@ -75,8 +75,8 @@ def drags(walk: Performance, document: Document) -> dict[str, list[Document]]:
 
 
 def update(
-    shop: Workshop, base: Path, document: Document, shown: Performance
-) -> tuple[Performance, list[float], float]:
+    shop: DocumentSolver, base: Path, document: Document, shown: RetargetResult
+) -> tuple[RetargetResult, list[float], float]:
     """One update: what it made, the seconds of its parts, and its processor time."""
     began, marks = time.process_time(), [time.perf_counter()]
     work = shop.solve(document, base, watch=quiet, before=shown, live=True)
@@ -87,15 +87,15 @@ def update(
     marks.append(time.perf_counter())
     sent = [json_text(told), *(pack(header, arrays) for header, arrays in motions)]
     marks.append(time.perf_counter())
-    assert isinstance(work, Performance)
+    assert isinstance(work, RetargetResult)
     assert sent
     return work, np.diff(marks).tolist(), time.process_time() - began
 
 
-def measured(shop: Workshop, base: Path, clip: str, what: str, documents: list[Document]) -> str:
+def measured(shop: DocumentSolver, base: Path, clip: str, what: str, documents: list[Document]) -> str:
     """A line of the table."""
     full = shop.solve(documents[0], base, watch=quiet)
-    assert isinstance(full, Performance)
+    assert isinstance(full, RetargetResult)
     shown, times, cost = full, [], []
     for document in documents[1:]:
         shown, parts, used = update(shop, base, document, shown)
@@ -104,7 +104,7 @@ def measured(shop: Workshop, base: Path, clip: str, what: str, documents: list[D
     seconds = np.array(times)
     whole, later = 1000.0 * seconds.sum(axis=1), seconds[1:]
     done = shop.solve(documents[-1], base, watch=quiet)
-    assert isinstance(done, Performance)
+    assert isinstance(done, RetargetResult)
     shares = 100.0 * later.sum(axis=0) / later.sum()
     worst, mean = apart(shown, done)
     hand = f"{1000 * missed(shown):.1f} / {1000 * missed(done):.1f} mm" if what == "hand" else "-"
@@ -116,7 +116,7 @@ def measured(shop: Workshop, base: Path, clip: str, what: str, documents: list[D
     )
 
 
-def apart(live: Performance, done: Performance) -> tuple[float, float]:
+def apart(live: RetargetResult, done: RetargetResult) -> tuple[float, float]:
     """Metres between the joints of an update and of the finished solve, at worst and on average."""
     step = round(done.motions_made[0].fps / live.motions_made[0].fps)
     away = fk(live.motions_made[0]).positions - fk(done.motions_made[0][::step]).positions
@@ -124,7 +124,7 @@ def apart(live: Performance, done: Performance) -> tuple[float, float]:
     return float(distance.max()), float(distance.mean())
 
 
-def missed(work: Performance) -> float:
+def missed(work: RetargetResult) -> float:
     """Metres from the hand to its target, in the worst frame."""
     return max(float(each.off.max()) for each in work.held if each.constraint.kind == "place")
 
@@ -135,11 +135,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             base = Path(name)
             understudy.write(samples.motion("walk", fps=fps, seconds=SECONDS).motion, base / "walk.bvh")
-            shop, made = Workshop(base / "session"), fresh()
+            shop, made = DocumentSolver(base / "session"), empty_document()
             actor = {"source": "walk.bvh", "scale": {"legs": 1.2}}
             document = shop.filled({**made, "recipe": {**made["recipe"], "actor": [actor]}}, base)
             walk = shop.solve(document, base, watch=quiet)
-            assert isinstance(walk, Performance)
+            assert isinstance(walk, RetargetResult)
             for what, documents in drags(walk, document).items():
                 print(measured(shop, base, f"{fps:g} fps", what, documents), flush=True)
 

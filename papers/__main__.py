@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.cli import errors_in_words
+from understudy.app.cli import print_errors
 from understudy.app.options import json_option
 from understudy.app.output import note, print_json
 
@@ -20,7 +20,7 @@ class PaperCommand(click.Command):
     """A command that reports errors as `understudy` does."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with errors_in_words(ctx):
+        with print_errors(ctx):
             return super().invoke(ctx)
 
 

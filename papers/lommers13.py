@@ -31,11 +31,11 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.metrics import Grade, Measurement, Report, Verdict, evaluate, metrics
-from understudy.metrics.balance import TIERS, WORDS
+from understudy.metrics.balance import BALANCE_WORDS, MAX_UNBALANCED_SHARES
 from understudy.metrics.surface import capsules, resting_depths
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.show.picture import draw
-from understudy.solve.solvers.base import Solution, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
 ANKLES, WRISTS = ("LeftFoot", "RightFoot"), ("LeftHand", "RightHand")
@@ -246,7 +246,7 @@ def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
     return [*preset(motion, feet, moments["feet"]), *preset(motion, hands, moments["hands"])]
 
 
-def solve_as_asked(case: Case, watch: Watch | None = None) -> Solution:
+def solve_as_asked(case: Case, watch: ProgressCallback | None = None) -> Solution:
     """Solve the thesis's problem as stated: points at their positions, with its joints, inside human limits."""
     options = Options(plants="none", floor=False)
     parts = [Assignment(motion=case.source(), target=case.target(), joints=JOINTS)]
@@ -254,7 +254,7 @@ def solve_as_asked(case: Case, watch: Watch | None = None) -> Solution:
     return _first_met(laid_out, _spacings(case, (choose_spacing(case.source()), *SPACINGS)), watch)
 
 
-def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
+def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution:
     """Solve for the same goal as Understudy would state it.
 
     Feet are planted where they stood and hands are where the thesis has them. The body is above the floor, its centre
@@ -285,7 +285,9 @@ def solve_as_ours(case: Case, watch: Watch | None = None) -> Solution:
     return replace(best, seconds=sum(solution.seconds for solution in solutions))
 
 
-def _solve_clear(laid_out: Plan, clear: tuple[Constraint, ...], spacing: float, watch: Watch | None) -> Solution:
+def _solve_clear(
+    laid_out: Plan, clear: tuple[Constraint, ...], spacing: float, watch: ProgressCallback | None
+) -> Solution:
     """Solve with parts clear of each other, or without if that cannot be met."""
     solver = Spacetime(spacing=spacing, iterations=MAX_STEPS)
     plain = laid_out.solve(solver, watch)
@@ -301,7 +303,7 @@ def _spacings(case: Case, spacings: Sequence[float]) -> Sequence[float]:
     return spacings[:1] if missing_reach(case).impossible else spacings
 
 
-def _first_met(laid_out: Plan, spacings: Sequence[float], watch: Watch | None) -> Solution:
+def _first_met(laid_out: Plan, spacings: Sequence[float], watch: ProgressCallback | None) -> Solution:
     """The solution at the first spacing that meets everything, else the one with the least error."""
     seconds, best = 0.0, None
     for spacing in dict.fromkeys(spacings):
@@ -458,7 +460,7 @@ class Columns:
 
     @property
     def balance(self) -> str:
-        return WORDS[sum(self.outside > most for most in TIERS["added_share"])]
+        return BALANCE_WORDS[sum(self.outside > most for most in MAX_UNBALANCED_SHARES["added_share"])]
 
     @property
     def penetration(self) -> str:
@@ -620,7 +622,7 @@ def worse_than_the_thesis(row: Row) -> tuple[str, ...]:
         sentences.append(f"{where}: {row.asked.difference:.3g} m are left, {thesis.difference:.3g} in the thesis")
     if row.asked.seconds + ours.seconds > thesis.hours * HOUR:
         sentences.append(f"{where}: took {row.asked.seconds + ours.seconds:.0f} s, {thesis.hours} h in the thesis")
-    if WORDS.index(ours.balance) > WORDS.index(thesis.balance):
+    if BALANCE_WORDS.index(ours.balance) > BALANCE_WORDS.index(thesis.balance):
         sentences.append(f"{where}: balance is `{ours.balance}`, `{thesis.balance}` in the thesis")
     if ours.flies and not thesis.flight:
         sentences.append(f"{where}: the feet fly {1e3 * ours.flight:.0f} mm high")

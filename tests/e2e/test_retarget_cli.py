@@ -21,7 +21,7 @@ from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import read, write
-from understudy.metrics.guard import frozen
+from understudy.metrics.guard import is_frozen
 from understudy.recipe import read_recipe
 from understudy.retarget.driver import Prepared, Retargeted
 
@@ -613,9 +613,9 @@ def test_a_result_that_stands_still_fails(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_counts_as_frozen() -> None:
     walk = samples.motion("walk").motion
     still = walk[np.zeros(walk.num_frames, int)]
-    assert frozen(walk, still)
-    assert not frozen(walk, walk)
-    assert not frozen(still, still), "a source that stands still may stand still"
+    assert is_frozen(walk, still)
+    assert not is_frozen(walk, walk)
+    assert not is_frozen(still, still), "a source that stands still may stand still"
 
 
 # Progress

@@ -25,8 +25,8 @@ from understudy.base.quaternion import (
     normalize,
     unrotate,
 )
-from understudy.correspondence.alignment import align, posed
-from understudy.correspondence.carry import carry
+from understudy.correspondence.alignment import align, pose_skeleton
+from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
 from understudy.figure.floor import Floor
 from understudy.figure.kinematics import fk
@@ -172,15 +172,15 @@ def test_section_33_local_frames_do_not_matter(mode: str) -> None:
     motion = samples.motion("dog_walk", seconds=1.0).motion
     other = reframed(motion, 12)
     whole, floor = figure4(), Floor(slope=np.zeros(2))
-    plain = carry(motion, align(whole, mode=mode), floor=floor, ratio=1.5)
+    plain = transfer_motion(motion, align(whole, mode=mode), floor=floor, ratio=1.5)
     odd = replace(whole, source=other.skeleton)
-    found = carry(other, align(odd, mode=mode), floor=floor, ratio=1.5)
+    found = transfer_motion(other, align(odd, mode=mode), floor=floor, ratio=1.5)
     np.testing.assert_allclose(fk(found).positions, fk(plain).positions, atol=1e-6)
 
 
 def directions(skeleton: Skeleton, local: Array, *bones: tuple[str, str]) -> Array:
     """(N, 3) unit directions from one joint to another in a pose."""
-    pose = posed(skeleton, local)
+    pose = pose_skeleton(skeleton, local)
     lines = np.array([pose.points([b])[0, 0] - pose.points([a])[0, 0] for a, b in bones])
     return lines / np.linalg.norm(lines, axis=-1, keepdims=True)
 
@@ -212,8 +212,8 @@ def test_section_32_twist_is_the_users_to_adjust() -> None:
     assert angle_between(plain.target_world[joint], other.target_world[joint]) == pytest.approx(np.pi / 2)
     body = plain.correspondence.target
     tips = [
-        posed(body, each.target).points(["LeftPalm", "LeftFingertips"])[0].mean(0)
-        - posed(body, each.target).points(["LeftHand"])[0, 0]
+        pose_skeleton(body, each.target).points(["LeftPalm", "LeftFingertips"])[0].mean(0)
+        - pose_skeleton(body, each.target).points(["LeftHand"])[0, 0]
         for each in (plain, other)
     ]
     np.testing.assert_allclose(tips[0], tips[1], atol=1e-9)
@@ -230,7 +230,7 @@ def test_section_31_two_legs_move_one_fin() -> None:
         pairs=tuple(Pair(source=tuple(a.split()), target=tuple(b.split())) for a, b in pairs),
     )
     aligned = align(whole)
-    found = carry(motion, aligned, floor=Floor(slope=np.zeros(2)), ratio=0.5)
+    found = transfer_motion(motion, aligned, floor=Floor(slope=np.zeros(2)), ratio=0.5)
     fin = found.rotations[:, shark.joint("Spine1")]
     legs = fk(motion).rotations[:, [motion.skeleton.joint(f"{side}UpLeg") for side in SIDES]]
     apart = angle_between(legs[:, 0], legs[:, 1])
@@ -254,5 +254,5 @@ def test_a_turn_of_the_whole_dog_turns_the_human_as_much() -> None:
     rotations[:, 0] = multiply(turn, rotations[:, 0])
     away = replace(motion, rotations=rotations, root=unrotate(conjugate(turn), motion.root))
     aligned, floor = align(figure4()), Floor(slope=np.zeros(2))
-    plain, found = (fk(carry(m, aligned, floor=floor, ratio=1.5)).positions for m in (motion, away))
+    plain, found = (fk(transfer_motion(m, aligned, floor=floor, ratio=1.5)).positions for m in (motion, away))
     np.testing.assert_allclose(found, unrotate(conjugate(turn), plain), atol=1e-9)

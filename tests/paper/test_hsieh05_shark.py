@@ -14,7 +14,7 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import Array, angle, angle_between, conjugate, mean, multiply, rotate
 from understudy.correspondence.alignment import Alignment, align
-from understudy.correspondence.carry import carry
+from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
 from understudy.figure.floor import Floor
 from understudy.figure.kinematics import Pose, fk
@@ -56,7 +56,7 @@ def swim() -> Motion:
 @cache
 def swimming_man(mode: str) -> tuple[Motion, Alignment]:
     aligned = align(shark_to_man(), mode=mode)
-    return carry(swim(), aligned, floor=FLOOR, ratio=1.0), aligned
+    return transfer_motion(swim(), aligned, floor=FLOOR, ratio=1.0), aligned
 
 
 def line(pose: Pose, start: str, end: str) -> Array:
@@ -176,7 +176,7 @@ def walking_shark(name: str = "walk") -> tuple[Motion, Alignment]:
     # Joints start inside their limits, which a fin's are not made for a man's legs; without them nothing is lost.
     limitless = replace(back.target, limits=np.tile([-np.inf, np.inf], (back.target.num_joints, 3, 1)))
     aligned = align(Correspondence(source=back.source, target=limitless, pairs=back.pairs), mode="stance")
-    return carry(samples.motion(name).motion, aligned, floor=FLOOR, ratio=1.0), aligned
+    return transfer_motion(samples.motion(name).motion, aligned, floor=FLOOR, ratio=1.0), aligned
 
 
 @pytest.mark.parametrize("name", ["walk", "squat"])
@@ -218,7 +218,7 @@ def test_legs_that_swing_against_each_other_hardly_move_the_tail_and_together_th
 def test_there_and_back_the_tail_beats_as_it_did():
     """Shark to man to shark: the tail fin's heading comes back within 3 degrees."""
     man, _ = swimming_man("direction")
-    back = carry(man, align(shark_to_man().reversed(), mode="direction"), floor=FLOOR, ratio=1.0)
+    back = transfer_motion(man, align(shark_to_man().reversed(), mode="direction"), floor=FLOOR, ratio=1.0)
     first, second = (
         np.unwrap(heading(fk(motion).directions("TailFin", np.array([0.0, 0.0, -1.0])))) for motion in (swim(), back)
     )

@@ -17,7 +17,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.transition import Transition, transition
-from understudy.transition.meta_skeleton import Meta, meta_skeleton, standing_alignment
+from understudy.transition.meta_skeleton import MetaSkeleton, meta_skeleton, standing_alignment
 
 LIMBS = (
     ("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"),
@@ -51,7 +51,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return first, second, transition(first, second, correspondence=whole)
 
 
-def meta_of(found: Transition) -> Meta:
+def meta_of(found: Transition) -> MetaSkeleton:
     assert found.meta is not None
     return found.meta
 

@@ -23,8 +23,8 @@ from understudy.figure.motion import Motion
 from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.guess import reference_frame
-from understudy.io.units import UNITS, unit_name, world_from_file
+from understudy.io.guess import find_reference_frame
+from understudy.io.units import UNITS, name_unit, world_from_file
 
 RAW = ReadOptions(unit=1.0, up="Y")
 """Numbers as they stand in the file."""
@@ -150,7 +150,7 @@ def test_unit_and_up_axis_are_guessed(data: Path, pattern: str) -> None:
     assert paths
     for path in paths:
         clip = load(path, ReadOptions())
-        assert (unit_name(clip.unit), clip.up) == TRUTH[pattern], f"{path.name}: {clip.unit_reason}; {clip.up_reason}"
+        assert (name_unit(clip.unit), clip.up) == TRUTH[pattern], f"{path.name}: {clip.unit_reason}; {clip.up_reason}"
 
 
 def test_guesses_hold_without_the_reference_pose_and_for_short_cuts(data: Path) -> None:
@@ -168,7 +168,7 @@ def test_guesses_hold_without_the_reference_pose_and_for_short_cuts(data: Path) 
 def test_cmu_files_begin_with_a_reference_pose(data: Path) -> None:
     for path in sorted(data.glob("cmu_bvh/*.bvh")):
         clip = load(path, ReadOptions())
-        assert layout_of(clip).reference_frame == reference_frame(motion_of(clip)) == 0, path.name
+        assert layout_of(clip).reference_frame == find_reference_frame(motion_of(clip)) == 0, path.name
     assert layout_of(load(data / "humans" / "cmu_11_01_daz.bvh")).reference_frame == 0
     others = ("cmu_131_03_3dsmax", "rokoko_jesse_dance", "makehuman_walk1", "animdraw_fair1_zombie")
     for name in others:

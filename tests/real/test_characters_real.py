@@ -12,9 +12,9 @@ import understudy
 from understudy import samples
 from understudy.base.quaternion import Array
 from understudy.correspondence.alignment import PairTree
-from understudy.correspondence.detached import attach, rehung
+from understudy.correspondence.detached import attach, change_parents
 from understudy.correspondence.parts import PARTS
-from understudy.correspondence.suggest import take_apart
+from understudy.correspondence.suggest import split_body
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
@@ -77,7 +77,7 @@ def played(data: Path, name: str, whose: str) -> tuple[Motion | None, Solution]:
         pytest.importorskip(package)
     clip = understudy.read(data / name)
     body = attach(clip.skeleton)
-    own = None if clip.motion is None else rehung(clip.motion, body)
+    own = None if clip.motion is None else change_parents(clip.motion, body)
     return own, retarget(source(data, whose), body, target_motion=own)
 
 
@@ -130,7 +130,7 @@ def test_a_dogs_walk_on_every_quadruped(data: Path, name: str, whose: str) -> No
     assert not found.unmet, found.result
     assert travel(walk, motion) < 3.0
     assert apart(facing(walk).mean(0), facing(motion).mean(0)) < 5.0
-    limbs = take_apart(motion.skeleton, own).limbs
+    limbs = split_body(motion.skeleton, own).limbs
     positions, across = fk(motion).positions, np.cross([0.0, 1.0, 0.0], facing(motion).mean(0))
     assert len(limbs) == 2
     for left, right in limbs:
@@ -145,6 +145,6 @@ def test_a_dogs_walk_on_every_quadruped(data: Path, name: str, whose: str) -> No
 
 def lowest(motion: Motion, own: Motion | None, parts: tuple[str, ...] = PARTS) -> float:
     """How low parts of the legs come, in leg lengths."""
-    limbs = [limb for pair in take_apart(motion.skeleton, own).limbs for limb in pair]
+    limbs = [limb for pair in split_body(motion.skeleton, own).limbs for limb in pair]
     joints = [joint for limb in limbs for part in parts for joint in limb.parts.get(part, ())]
     return float(fk(motion).positions[:, joints, 1].min()) / leg_length(motion.skeleton)

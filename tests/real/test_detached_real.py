@@ -11,7 +11,7 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.base.quaternion import angle_between
-from understudy.correspondence.detached import attach, detached, rehung
+from understudy.correspondence.detached import attach, change_parents, find_detached_feet
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.io import Clip
@@ -44,21 +44,21 @@ def gaps(motion: Motion, feet: dict[str, str]) -> np.ndarray:
 
 @pytest.mark.parametrize("name", RIGS)
 def test_feet_apart_are_found_and_no_others(data: Path, name: str) -> None:
-    assert detached(understudy.read(data / name).skeleton) == RIGS[name]
+    assert find_detached_feet(understudy.read(data / name).skeleton) == RIGS[name]
 
 
 def test_no_other_file_has_any(data: Path) -> None:
     for folder in ("gltf", "animals", "humans", "robots"):
         for path in sorted((data / folder).iterdir()):
             if path.relative_to(data).as_posix() not in RIGS:
-                assert detached(understudy.read(path).skeleton) == {}, path.name
+                assert find_detached_feet(understudy.read(path).skeleton) == {}, path.name
 
 
 @pytest.mark.parametrize("name", RIGS)
 def test_the_rigs_own_clips_survive(data: Path, name: str) -> None:
     clip = understudy.read(data / name)
     assert clip.motion is not None
-    back = rehung(rehung(clip.motion, attach(clip.skeleton)), clip.skeleton)
+    back = change_parents(change_parents(clip.motion, attach(clip.skeleton)), clip.skeleton)
     np.testing.assert_allclose(fk(back).positions, fk(clip.motion).positions, atol=1e-9)
     assert angle_between(fk(back).rotations, fk(clip.motion).rotations).max() < 1e-6
 
@@ -69,9 +69,9 @@ def test_feet_stay_on_the_legs(data: Path, name: str, tmp_path: Path) -> None:
     clip, source = understudy.read(data / name), walk(data, name)
     assert clip.motion is not None
     hung = attach(clip.skeleton)
-    found = retarget(source, hung, target_motion=rehung(clip.motion, hung))
+    found = retarget(source, hung, target_motion=change_parents(clip.motion, hung))
     assert not found.unmet, found.result
-    motion = rehung(found.motion, clip.skeleton)
+    motion = change_parents(found.motion, clip.skeleton)
     rest = max(np.ptp(clip.skeleton.rest_world[0], axis=0))
     assert gaps(motion, RIGS[name]).max() < 0.002 * rest
     understudy.write(Clip.of(motion), tmp_path / "walk.glb")

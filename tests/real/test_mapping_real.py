@@ -14,9 +14,9 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.correspondence.by_name import convention
-from understudy.correspondence.detached import attach, rehung
+from understudy.correspondence.detached import attach, change_parents
 from understudy.correspondence.pairs import Correspondence
-from understudy.correspondence.suggest import suggest, take_apart
+from understudy.correspondence.suggest import split_body, suggest
 from understudy.figure.skeleton import Point
 from understudy.io import Clip
 
@@ -231,7 +231,7 @@ UNITY = {
 def in_unity_words(path: Path) -> dict[str, str | None]:
     """A body's parts by Unity's names; the bones of the spine are Spine, Chest and UpperChest in their order."""
     skeleton = load(path).skeleton
-    plan = take_apart(skeleton)
+    plan = split_body(skeleton)
     spine = [skeleton.names[j] for j in plan.trunk.get("spine", ())]
     found: dict[str, str | None] = {"Hips": skeleton.names[plan.root]}
     found |= {name: spine[i] if i < len(spine) else None for i, name in enumerate(("Spine", "Chest", "UpperChest"))}
@@ -282,7 +282,7 @@ def animal(data: Path, name: str) -> Clip:
         return Clip.of(samples.character(name))
     clip = load(data / name if "/" in name else data / "animals" / (name if "." in name else f"{name}.bvh"))
     hung = attach(clip.skeleton)
-    motion = None if clip.motion is None else rehung(clip.motion, hung)
+    motion = None if clip.motion is None else change_parents(clip.motion, hung)
     return replace(clip, skeleton=hung, motion=motion)
 
 

@@ -17,7 +17,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io import Clip, read, write
-from understudy.io.guess import reference_frame
+from understudy.io.guess import find_reference_frame
 from understudy.io.robot.trajectory import trajectory_of
 from understudy.retarget.driver import retarget
 from understudy.retarget.matching import match_actor
@@ -113,7 +113,7 @@ def test_names_tell_the_parts_of_humanoid_robots(name: str, data: Path) -> None:
 def capture(data: Path, name: str, fps: float = 30.0) -> Motion:
     moved = read(data / "cmu_bvh" / f"{name}.bvh").motion
     assert moved is not None
-    if reference_frame(moved) == 0:
+    if find_reference_frame(moved) == 0:
         moved = moved[1:]
     return moved.resampled(fps)
 

@@ -12,9 +12,9 @@ import pytest
 from understudy.base.quaternion import rotate
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.skin import skinned
-from understudy.studio.document import fresh
-from understudy.studio.performance import Performance
-from understudy.studio.workshop import Workshop
+from understudy.studio.document import empty_document
+from understudy.studio.performance import RetargetResult
+from understudy.studio.workshop import DocumentSolver
 
 
 def quiet(_text: str, _share: float) -> None:
@@ -22,7 +22,7 @@ def quiet(_text: str, _share: float) -> None:
 
 
 def document(**actor: Any) -> dict[str, Any]:
-    made = fresh()
+    made = empty_document()
     return {**made, "recipe": {**made["recipe"], "actor": [actor], "reading": {"frames": "20:320"}}}
 
 
@@ -42,13 +42,13 @@ def drawn(arrays: dict[str, np.ndarray], pose: Pose, frame: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["m2m_human_male.glb", "quaternius_man_Casual.glb", "CesiumMan.glb"])
 def test_a_captured_walk_moves_a_characters_skin(data: Path, tmp_path: Path, name: str) -> None:
-    shop = Workshop(tmp_path)
+    shop = DocumentSolver(tmp_path)
     source, target = data / "cmu_bvh" / "02_01.bvh", data / "gltf" / name
     wanted = shop.filled(document(source=str(source), target=str(target)), tmp_path)
     seen = shop.view(wanted, tmp_path)
     assert seen["bodies"][1]["mesh"].startswith("mesh/result")
     work = shop.solve(wanted, tmp_path, watch=quiet)
-    assert isinstance(work, Performance)
+    assert isinstance(work, RetargetResult)
     told = work.result()
     json.dumps([seen, told], allow_nan=False)
     assert told["faults"] == []
@@ -64,11 +64,11 @@ def test_a_captured_walk_moves_a_characters_skin(data: Path, tmp_path: Path, nam
 
 
 def test_a_captured_walk_is_dragged(data: Path, tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
+    shop = DocumentSolver(tmp_path)
     source = data / "cmu_bvh" / "02_01.bvh"
     wanted = shop.filled(document(source=str(source), scale={"legs": 0.8}), tmp_path)
     full = shop.solve(wanted, tmp_path, watch=quiet)
-    assert isinstance(full, Performance)
+    assert isinstance(full, RetargetResult)
     motion = full.motions_made[0]
     hand = fk(motion).points(["RightHand"])[motion.num_frames // 2, 0]
     middle = motion.duration / 2
@@ -84,6 +84,6 @@ def test_a_captured_walk_is_dragged(data: Path, tmp_path: Path) -> None:
         shown = shop.solve(placed(share), tmp_path, watch=quiet, before=shown, live=True)
     done = shop.solve(placed(1.0), tmp_path, watch=quiet)
     for work in (shown, done):
-        assert isinstance(work, Performance)
+        assert isinstance(work, RetargetResult)
         off = max(each.off.max() for each in work.held if each.constraint.kind == "place")
         assert off < 0.005

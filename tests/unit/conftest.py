@@ -161,8 +161,8 @@ def serve_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
     pytest.importorskip("websockets", reason="the studio's packages are not installed")
     from understudy.studio.folders import Folders
     from understudy.studio.server import listen, make_app, settings
-    from understudy.studio.session import Keeper, Session
-    from understudy.studio.workshop import Workshop
+    from understudy.studio.session import Session, SessionStore
+    from understudy.studio.workshop import DocumentSolver
 
     running: list[Studio] = []
 
@@ -171,11 +171,11 @@ def serve_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
             (tmp_path / name).mkdir(parents=True, exist_ok=True)
         (tmp_path / "page" / "index.html").write_text("<!doctype html><title>studio</title>")
         (tmp_path / "page" / "assets" / "a.js").write_text("export {};")
-        keeper = Keeper(tmp_path / "session")
+        keeper = SessionStore(tmp_path / "session")
         keeper.claim()
         kept, said = keeper.load()
         folders = Folders((tmp_path / "files",), keeper.folder / "uploads", kept.base)
-        session = Session(keeper, kept, folders, (workshop or Workshop)(keeper.folder), [said])
+        session = Session(keeper, kept, folders, (workshop or DocumentSolver)(keeper.folder), [said])
         listening = listen(0)
         port = listening.getsockname()[1]
         app = make_app(session, tmp_path / "page", port=port, token=TOKEN, largest=largest)

@@ -20,7 +20,7 @@ from understudy.base.quaternion import (
     normalize,
     rotate,
 )
-from understudy.correspondence.alignment import Alignment, align, posed
+from understudy.correspondence.alignment import Alignment, align, pose_skeleton
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import facing
@@ -75,7 +75,7 @@ def adult_and_other(source: Skeleton | None = None, **details: dict[str, object]
 
 def poses(aligned: Alignment) -> tuple[Pose, Pose]:
     whole = aligned.correspondence
-    return posed(whole.source, aligned.source), posed(whole.target, aligned.target)
+    return pose_skeleton(whole.source, aligned.source), pose_skeleton(whole.target, aligned.target)
 
 
 def line(pose: Pose, first: str, last: str) -> Array:
@@ -109,7 +109,7 @@ def test_bones_of_humans_point_alike(mode: str | None) -> None:
 
 def test_what_is_aligned_differed_before() -> None:
     whole = adult_and_other()
-    one, other = posed(whole.source, whole.source.rest), posed(whole.target, whole.target.rest)
+    one, other = pose_skeleton(whole.source, whole.source.rest), pose_skeleton(whole.target, whole.target.rest)
     assert degrees(line(one, "LeftArm", "LeftForeArm"), line(other, "upperarm_l", "lowerarm_l")) > 20.0
 
 
@@ -121,7 +121,7 @@ def test_the_source_is_left_in_its_own_pose() -> None:
 def test_feet_and_heads_stay_level() -> None:
     """The sole of the target, flat in its rest pose, is flat in the aligned one; its head is upright."""
     aligned = align(adult_and_other())
-    rest, pose = posed(aligned.correspondence.target, aligned.correspondence.target.rest), poses(aligned)[1]
+    rest, pose = pose_skeleton(aligned.correspondence.target, aligned.correspondence.target.rest), poses(aligned)[1]
     for end in "lr":
         soles = [p.points([f"heel_{end}", f"toe_tip_{end}"])[0, :, 1] for p in (rest, pose)]
         assert np.ptp(soles[1]) == pytest.approx(np.ptp(soles[0]), abs=1e-9)
@@ -166,7 +166,7 @@ def test_a_human_and_a_dog_keep_their_stances(back: bool) -> None:
     assert degrees(line(dog, "Hips", "Neck"), Y) > 60.0, "the dog does not"
     for side in SIDES:
         assert degrees(line(adult, f"{side}Arm", f"{side}Hand"), -Y) < 1e-5, "arms hang as fore legs do"
-    rest = posed(whole.target, whole.target.rest)
+    rest = pose_skeleton(whole.target, whole.target.rest)
     legs = [j for j, n in enumerate(whole.target.names) if any(p in n for p in ("Leg", "Foot", "Thigh", "Shin"))]
     np.testing.assert_allclose(poses(aligned)[1].positions[0, legs], rest.positions[0, legs], atol=1e-9)
 
@@ -226,7 +226,7 @@ def test_a_pair_may_choose_for_itself() -> None:
     held = align(adult_and_other(upperarm_l={"align": "stance"}))
     assert not held.stance
     one, other = poses(held)
-    rest = posed(held.correspondence.target, held.correspondence.target.rest)
+    rest = pose_skeleton(held.correspondence.target, held.correspondence.target.rest)
     np.testing.assert_allclose(
         line(other, "upperarm_l", "lowerarm_l"), line(rest, "upperarm_l", "lowerarm_l"), atol=1e-9
     )

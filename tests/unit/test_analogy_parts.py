@@ -12,7 +12,7 @@ from understudy import samples
 from understudy.analogy.conditions import reach
 from understudy.analogy.matching import MarkerMatch, MarkerPair, pair_matches, read_markers, with_named
 from understudy.analogy.preparation import Settings, choose_markers, find_jumps
-from understudy.analogy.stepping import Tempo, feet_of, read_course, rises
+from understudy.analogy.stepping import Tempo, feet_of, read_course, standing_heights
 from understudy.analogy.study import likeness, make_study, marker_paths, parts, period, spread_markers
 from understudy.base.errors import FileError, OptionError, UnknownNameError
 from understudy.base.quaternion import from_axis_angle, multiply
@@ -290,13 +290,13 @@ def test_points_rise_above_the_lowest_of_their_feet() -> None:
         replace(end, offset=end.offset - np.array([0.0, 0.03, 0.0])) if "ToeTip" in end.name else end
         for end in walk.skeleton.ends
     )
-    found = rises(replace(walk, skeleton=replace(walk.skeleton, ends=thick)), balls)
+    found = standing_heights(replace(walk, skeleton=replace(walk.skeleton, ends=thick)), balls)
     assert set(found) == {"LeftToeBase", "RightToeBase"}
     assert all(rise == pytest.approx(0.03, abs=2e-3) for rise in found.values())
     dog = samples.motion("dog_walk").motion
     paws = contact_points(dog)
     hung = tuple(replace(end, offset=end.offset * 3.0) if end not in paws else end for end in dog.skeleton.ends)
-    bare = rises(replace(dog, skeleton=replace(dog.skeleton, ends=hung)), paws)
-    assert bare == rises(dog, paws)
+    bare = standing_heights(replace(dog, skeleton=replace(dog.skeleton, ends=hung)), paws)
+    assert bare == standing_heights(dog, paws)
     assert min(bare.values()) == 0.0
-    assert rises(walk, []) == {}
+    assert standing_heights(walk, []) == {}

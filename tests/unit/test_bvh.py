@@ -24,7 +24,7 @@ from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.guess import reference_frame
+from understudy.io.guess import find_reference_frame
 from understudy.io.units import world_from_file
 
 PLAIN = """HIERARCHY
@@ -682,7 +682,7 @@ def test_damaged_files_end_in_a_clip_or_an_error_with_a_name() -> None:
 def test_the_reference_frame_is_kept_in_the_layout(rng: np.random.Generator) -> None:
     rows = np.concatenate([np.zeros((1, 9)), 40 + np.cumsum(rng.normal(size=(30, 9)) * 0.1, axis=0)])
     clip = load(rows_text(rows, "%.4f"))
-    assert reference_frame(motion_of(clip)) == layout_of(clip).reference_frame == 0
+    assert find_reference_frame(motion_of(clip)) == layout_of(clip).reference_frame == 0
     assert clip.notes == ("frame 0 is a reference pose, not part of the movement: the pose leaps from it to the next",)
     cut = replace(clip, motion=motion_of(clip)[1:])
     assert np.array_equal(layout_of(again(cut)).values, layout_of(clip).values[1:])

@@ -27,7 +27,7 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.correspondence.alignment import Alignment, align
-from understudy.correspondence.carry import anchors, carry
+from understudy.correspondence.carry import anchors, transfer_motion
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.angles import joint_angles, joint_rotations
 from understudy.figure.floor import Floor, scaled_places
@@ -56,7 +56,7 @@ def namesakes(source: Skeleton, target: Skeleton) -> Correspondence:
 
 def carried(motion: Motion, whole: Correspondence, **options: object) -> Motion:
     aligned = align(whole, **options)  # type: ignore[arg-type]
-    return carry(motion, aligned, floor=LEVEL, ratio=1.0)
+    return transfer_motion(motion, aligned, floor=LEVEL, ratio=1.0)
 
 
 def reframed(motion: Motion, rng: np.random.Generator) -> Motion:
@@ -209,7 +209,7 @@ def test_the_path_is_scaled_about_the_floor_at_the_hip_joints() -> None:
     small = motion.skeleton.scaled(0.5)
     whole = namesakes(motion.skeleton, small)
     floor = Floor(height=0.3, slope=np.zeros(2))
-    result = carry(motion, align(whole), floor=floor, ratio=0.5)
+    result = transfer_motion(motion, align(whole), floor=floor, ratio=0.5)
     of, to = anchors(whole)
     assert [motion.skeleton.names[j] for j in of] == ["LeftUpLeg", "RightUpLeg"]
     wanted = scaled_places(fk(motion).positions[:, of].mean(1), 0.5, floor)
@@ -445,7 +445,7 @@ def test_in_stance_a_turn_about_a_limb_stays_one_about_the_limb(heading: float) 
     above = pose[1][dog.parents[chest]]
     rotations[:, chest] = multiply(conjugate(above), multiply(roll, pose[1][chest]))
     rotations[:, 0] = multiply(from_axis_angle(Y, np.full(6, heading)), rotations[:, 0])
-    result = carry(replace(motion, rotations=rotations), aligned, floor=LEVEL, ratio=1.0)
+    result = transfer_motion(replace(motion, rotations=rotations), aligned, floor=LEVEL, ratio=1.0)
     top = adult.joint("Spine1")
     turn = multiply(fk(result).rotations[:, top], conjugate(fk(result).rotations[0, top]))
     wanted = from_axis_angle(Y, np.linspace(0.0, 0.5, 6))
@@ -457,7 +457,7 @@ def test_in_stance_a_turn_about_a_limb_stays_one_about_the_limb(heading: float) 
 def test_joints_of_few_axes_get_only_what_they_can_do() -> None:
     """Knees and elbows stay hinges and a fixed joint fixed, whatever the source does there."""
     motion, aligned = dog_onto_adult()
-    result = carry(motion, aligned, floor=LEVEL, ratio=1.5)
+    result = transfer_motion(motion, aligned, floor=LEVEL, ratio=1.5)
     body = result.skeleton
     hinges = [body.joint(f"{side}{part}") for side in ("Left", "Right") for part in ("Leg", "ForeArm")]
     assert all(body.kinds[j] is JointKind.HINGE for j in hinges)
@@ -470,7 +470,7 @@ def test_joints_of_few_axes_get_only_what_they_can_do() -> None:
         kinds=tuple(JointKind.FIXED if name == "LeftForeArm" else k for name, k in zip(body.names, body.kinds)),
         axes=np.where((np.array(body.names) == "LeftForeArm")[:, None, None], 0.0, body.axes),
     )
-    held = carry(motion, align(replace(aligned.correspondence, target=stiff)), floor=LEVEL, ratio=1.5)
+    held = transfer_motion(motion, align(replace(aligned.correspondence, target=stiff)), floor=LEVEL, ratio=1.5)
     joint = body.joint("LeftForeArm")
     assert angle_between(held.rotations[:, joint], body.rest[joint]).max() < 1e-12
 
@@ -478,8 +478,8 @@ def test_joints_of_few_axes_get_only_what_they_can_do() -> None:
 def test_the_sign_of_a_quaternion_means_nothing() -> None:
     motion, aligned = dog_onto_adult()
     signs = np.random.default_rng(7).choice([-1.0, 1.0], (*motion.rotations.shape[:2], 1))
-    plain = carry(motion, aligned, floor=LEVEL, ratio=1.5)
-    other = carry(replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5)
+    plain = transfer_motion(motion, aligned, floor=LEVEL, ratio=1.5)
+    other = transfer_motion(replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5)
     assert angle_between(plain.rotations, other.rotations).max() < 1e-7
     np.testing.assert_allclose(fk(plain).positions, fk(other).positions, atol=1e-9)
 
@@ -487,25 +487,27 @@ def test_the_sign_of_a_quaternion_means_nothing() -> None:
 def test_neighbouring_frames_are_of_one_sign() -> None:
     motion, aligned = dog_onto_adult()
     signs = np.random.default_rng(8).choice([-1.0, 1.0], (*motion.rotations.shape[:2], 1))
-    result = carry(replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5).rotations
+    result = transfer_motion(
+        replace(motion, rotations=signs * motion.rotations), aligned, floor=LEVEL, ratio=1.5
+    ).rotations
     assert np.einsum("fji,fji->fj", result[1:], result[:-1]).min() > 0.9
 
 
 def test_the_mirror_image_of_a_motion_becomes_the_mirror_image() -> None:
     motion, aligned = dog_onto_adult()
-    plain = carry(motion, aligned, floor=LEVEL, ratio=1.5)
-    other = carry(mirror(motion), aligned, floor=LEVEL, ratio=1.5)
+    plain = transfer_motion(motion, aligned, floor=LEVEL, ratio=1.5)
+    other = transfer_motion(mirror(motion), aligned, floor=LEVEL, ratio=1.5)
     np.testing.assert_allclose(fk(mirror(plain)).positions, fk(other).positions, atol=1e-6)
 
 
 def test_a_motion_of_somebody_else_is_refused() -> None:
     _, aligned = dog_onto_adult()
     with pytest.raises(SkeletonError, match="The motion is not of the character that the map was made for"):
-        carry(samples.motion("walk").motion, aligned, floor=LEVEL, ratio=1.0)
+        transfer_motion(samples.motion("walk").motion, aligned, floor=LEVEL, ratio=1.0)
 
 
 def test_one_frame_is_a_motion_too() -> None:
     motion, aligned = dog_onto_adult()
-    result = carry(motion[:1], aligned, floor=LEVEL, ratio=1.5)
+    result = transfer_motion(motion[:1], aligned, floor=LEVEL, ratio=1.5)
     assert result.num_frames == 1
     assert np.isfinite(result.root).all()

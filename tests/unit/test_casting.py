@@ -10,7 +10,7 @@ import pytest
 from understudy import samples
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import angle_between, from_axis_angle, multiply, normalize
-from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, same_names, same_structure
+from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, pair_same_names, same_structure
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -152,7 +152,7 @@ def test_a_targets_own_motion_tells_how_it_stands() -> None:
     result = retarget(
         motion,
         heap,
-        correspondence=same_names(motion.skeleton, heap),
+        correspondence=pair_same_names(motion.skeleton, heap),
         target_motion=replace(march, skeleton=heap),
         options=PLAIN,
     ).motion

@@ -12,7 +12,7 @@ from understudy.base.errors import OptionError
 from understudy.base.euler import from_euler
 from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, identity, multiply, normalize
 from understudy.constraints import Constraint, ConstraintInput, PointRef, Relation
-from understudy.constraints.apart import Apart, nearest
+from understudy.constraints.apart import Apart, closest_points
 from understudy.constraints.attach import Attach
 from understudy.constraints.balance import Balance
 from understudy.constraints.direction import Direction
@@ -298,7 +298,7 @@ class TestApart:
     def test_nearest_is_as_near_as_a_search_finds(self, rng: np.random.Generator) -> None:
         ends = rng.normal(size=(4, 300, 3))
         ends[:, :50] = np.round(ends[:, :50])
-        s, t = nearest(*ends)
+        s, t = closest_points(*ends)
         values = np.linalg.norm(
             ends[0] + s[:, None] * (ends[1] - ends[0]) - ends[2] - t[:, None] * (ends[3] - ends[2]), axis=-1
         )

@@ -10,7 +10,7 @@ import pytest
 from understudy import samples
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import exp, from_axis_angle, identity, multiply
-from understudy.correspondence.detached import attach, detached, rehung, remark
+from understudy.correspondence.detached import attach, change_parents, describe_detached_feet, find_detached_feet
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
@@ -50,20 +50,20 @@ def moved(skeleton: Skeleton, frames: int = 7) -> Motion:
 
 
 def test_feet_apart_are_found() -> None:
-    assert detached(rig()) == {"Foot.L": "Shin.L", "Foot.R": "Shin.R"}
+    assert find_detached_feet(rig()) == {"Foot.L": "Shin.L", "Foot.R": "Shin.R"}
 
 
 @pytest.mark.parametrize("name", samples.characters())
 def test_samples_have_none(name: str) -> None:
     skeleton = samples.character(name)
-    assert detached(skeleton) == {}
+    assert find_detached_feet(skeleton) == {}
     assert attach(skeleton) is skeleton
 
 
 def test_a_foot_somewhere_else_is_none() -> None:
     offsets = rig().offsets.copy()
     offsets[2] += [0.0, 0.0, 0.1]
-    assert detached(rig(offsets=offsets)) == {"Foot.R": "Shin.R"}
+    assert find_detached_feet(rig(offsets=offsets)) == {"Foot.R": "Shin.R"}
 
 
 def test_a_foot_of_the_other_side_is_none() -> None:
@@ -71,11 +71,11 @@ def test_a_foot_of_the_other_side_is_none() -> None:
         name.replace("Foot.L", "Foot.X").replace("Foot.R", "Foot.L").replace("Foot.X", "Foot.R") for name in rig().names
     ]
     ends = tuple(end for end in rig().ends if end.joint.startswith("Shin"))
-    assert detached(rig(names=tuple(names), ends=ends)) == {}
+    assert find_detached_feet(rig(names=tuple(names), ends=ends)) == {}
 
 
 def test_a_handle_that_carries_nothing_is_none() -> None:
-    assert detached(rig(ends=rig().ends[:2])) == {}
+    assert find_detached_feet(rig(ends=rig().ends[:2])) == {}
 
 
 def test_hung_on_the_leg_it_rests_as_before() -> None:
@@ -85,7 +85,7 @@ def test_hung_on_the_leg_it_rests_as_before() -> None:
         np.testing.assert_allclose(after[order], before, atol=1e-12)
     assert {attached.names[attached.parents[attached.index[f"Foot{s}"]]] for s in (".L", ".R")} == {"Shin.L", "Shin.R"}
     assert {end.joint for end in attached.ends} == {"Foot.L", "Foot.R"}
-    assert detached(attached) == {}
+    assert find_detached_feet(attached) == {}
 
 
 def test_limits_and_axes_go_with_their_joints() -> None:
@@ -100,20 +100,20 @@ def test_limits_and_axes_go_with_their_joints() -> None:
 def test_rehung_nothing_moves(back: bool) -> None:
     one, other = (attach(rig()), rig()) if back else (rig(), attach(rig()))
     motion = moved(one)
-    result = rehung(motion, other)
+    result = change_parents(motion, other)
     poses = fk(motion), fk(result)
     order = [other.index[name] for name in one.names]
     np.testing.assert_allclose(poses[1].positions[:, order], poses[0].positions, atol=1e-12)
     dots = np.abs(np.einsum("fji,fji->fj", poses[1].rotations[:, order], poses[0].rotations))
     np.testing.assert_allclose(dots, 1.0, atol=1e-12)
-    again = rehung(result, one)
+    again = change_parents(result, one)
     np.testing.assert_allclose(fk(again).positions, poses[0].positions, atol=1e-12)
     assert again.offsets is None
 
 
 def test_put_back_only_the_feet_have_places_of_their_own() -> None:
     skeleton = rig()
-    result = rehung(moved(attach(skeleton)), skeleton)
+    result = change_parents(moved(attach(skeleton)), skeleton)
     assert result.offsets is not None
     strays = np.abs(result.offsets - skeleton.offsets).max(axis=(0, 2)) > 1e-6
     assert {skeleton.names[j] for j in np.flatnonzero(strays)} == {"Foot.L", "Foot.R"}
@@ -121,15 +121,15 @@ def test_put_back_only_the_feet_have_places_of_their_own() -> None:
 
 def test_rehung_on_its_own_skeleton_it_is_the_same() -> None:
     motion = moved(rig())
-    assert rehung(motion, motion.skeleton) is motion
+    assert change_parents(motion, motion.skeleton) is motion
 
 
 def test_what_is_told_of_it() -> None:
-    assert remark(rig()).startswith("`Foot.L`, `Foot.R` hang apart from the legs")
-    assert remark(attach(rig())) == ""
+    assert describe_detached_feet(rig()).startswith("`Foot.L`, `Foot.R` hang apart from the legs")
+    assert describe_detached_feet(attach(rig())) == ""
 
 
 def test_other_joints_are_refused() -> None:
     other = replace(rig(), names=("Root", "Body", "Foot.L", "Foot.R", "Hand", *rig().names[5:]))
     with pytest.raises(SkeletonError, match=r"with other parents; these differ: Hand, Knee\.L"):
-        rehung(moved(rig()), other)
+        change_parents(moved(rig()), other)

@@ -16,7 +16,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import SUNK, Floor
+from understudy.figure.floor import FLOOR_DEPTH_METRES, Floor
 from understudy.figure.kinematics import fk, pose_of
 from understudy.figure.motion import Motion
 from understudy.metrics import evaluate
@@ -69,7 +69,7 @@ def test_feet_stay_above_the_floor_except_while_they_stand() -> None:
         region, mine = made[name], [c for c in contacts if c.point.name == name]
         assert set(region.pauses) == {(c.start, c.end) for c in mine}
         assert region.times is None
-        assert region.centre[1] == pytest.approx(HALF * min(c.place[1] for c in mine) - SUNK)
+        assert region.centre[1] == pytest.approx(HALF * min(c.place[1] for c in mine) - FLOOR_DEPTH_METRES)
         held = region.frames(times)
         standing = [c.frames(30.0, len(times)) for c in mine]
         assert not set(held) & set(np.concatenate(standing).tolist())
@@ -87,11 +87,11 @@ def test_the_floor_follows_a_tilt() -> None:
     stands = contact("LeftHeel", 0.0, 1.0, (4.0, 0.1 + 0.05 * 4.0, 0.0))
     made = named(floor_constraints(stage(floor=tilted), [stands]))
     np.testing.assert_allclose(made["LeftHeel"].normal, tilted.normal)
-    assert made["LeftHeel"].centre[1] == pytest.approx(0.1 - SUNK)
+    assert made["LeftHeel"].centre[1] == pytest.approx(0.1 - FLOOR_DEPTH_METRES)
     tip = made["LeftToeTip"]
     np.testing.assert_allclose(tip.normal, tilted.normal)
     places = fk(scene("walk").motion).points(["LeftToeTip"])[:, 0]
-    allowed = np.minimum(HALF * (places[:, 1] - tilted.heights(places)), 0.0) - SUNK
+    allowed = np.minimum(HALF * (places[:, 1] - tilted.heights(places)), 0.0) - FLOOR_DEPTH_METRES
     np.testing.assert_allclose(tip.centre[:, 1], 0.1 + allowed, atol=1e-12)
 
 
@@ -106,13 +106,15 @@ def test_tips_of_feet_go_as_deep_as_the_source_s_and_no_deeper(known: bool) -> N
     for name in TIPS:
         heights = fk(motion).points([name])[:, 0, 1]
         assert heights.min() < -0.01
-        np.testing.assert_allclose(made[name].centre[:, 1], np.minimum(HALF * heights, lowest) - SUNK, atol=1e-12)
+        np.testing.assert_allclose(
+            made[name].centre[:, 1], np.minimum(HALF * heights, lowest) - FLOOR_DEPTH_METRES, atol=1e-12
+        )
         # The body that only is smaller is right at the edge of what is allowed while it is in the floor.
         view = ConstraintInput(
             times=motion.times, points=HALF * fk(motion).points([name]), local_rotations=np.zeros((len(heights), 0, 4))
         )
         off = made[name].measure(view).values[:, 0]
-        assert off.max() == pytest.approx(-SUNK)
+        assert off.max() == pytest.approx(-FLOOR_DEPTH_METRES)
         assert off.min() < -0.02
 
 
@@ -124,7 +126,9 @@ def test_tips_of_feet_that_change_go_as_deep_as_the_source_s_grown_as_much() -> 
     lowest = min(stage(motion, share=share).rise(c) for c in contacts)
     for name in TIPS:
         heights = (1.0 + share * (HALF - 1.0)) * fk(motion).points([name])[:, 0, 1]
-        np.testing.assert_allclose(made[name].centre[:, 1], np.minimum(heights, lowest) - SUNK, atol=1e-12)
+        np.testing.assert_allclose(
+            made[name].centre[:, 1], np.minimum(heights, lowest) - FLOOR_DEPTH_METRES, atol=1e-12
+        )
 
 
 def test_toes_of_a_body_that_grows_come_no_deeper_into_the_floor_than_the_source_s() -> None:
@@ -139,7 +143,7 @@ def test_toes_of_a_body_that_grows_come_no_deeper_into_the_floor_than_the_source
         assert not found.unmet
         return float((np.minimum(own, 0.0) - fk(found.motion).points(sorted(TIPS))[..., 1]).max())
 
-    assert added(floor=True) < SUNK + 1e-3
+    assert added(floor=True) < FLOOR_DEPTH_METRES + 1e-3
     assert added(floor=False) > 5e-3
 
 

@@ -25,7 +25,13 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.guard import crossed, failures, frozen, off_limits, scattered
+from understudy.metrics.guard import (
+    describe_crossed_sides,
+    describe_limit_breach,
+    describe_scatter,
+    find_failures,
+    is_frozen,
+)
 from understudy.recipe.guards import analogy_failures, transition_failures
 from understudy.retarget.driver import Prepared, Retargeted, prepare, retarget
 from understudy.retarget.matching import match_actor
@@ -39,7 +45,7 @@ BODIES = ("child", "giant", "dog", "spider", "shark")
 
 
 def faults(source: Motion, result: Motion, correspondence: Correspondence | None = None, **options: Any) -> list[str]:
-    return list(failures(result, source, correspondence, **options))
+    return list(find_failures(result, source, correspondence, **options))
 
 
 def turned(motion: Motion, degrees: float) -> Motion:
@@ -114,8 +120,8 @@ def test_walking_backwards_is_rejected_by_the_path(walk: Motion) -> None:
 
 def test_a_result_that_stands_still_is_rejected(walk: Motion) -> None:
     assert faults(walk, still(walk)) == ["stands still while the source moves"]
-    assert frozen(walk, still(walk))
-    assert not frozen(still(walk), still(walk)), "a source that stands still may stand still"
+    assert is_frozen(walk, still(walk))
+    assert not is_frozen(still(walk), still(walk)), "a source that stands still may stand still"
     assert faults(walk[:1], walk[:1]) == [], "one frame cannot move"
 
 
@@ -136,21 +142,21 @@ def test_nan_is_rejected(walk: Motion) -> None:
         root = walk.root.copy()
         root[frame, 1] = np.nan
         object.__setattr__(spoiled, "root", root)
-        assert scattered(walk, spoiled) == "holds numbers that are not finite"
+        assert describe_scatter(walk, spoiled) == "holds numbers that are not finite"
         assert faults(walk, spoiled) == ["holds numbers that are not finite"]
 
 
 def test_a_map_that_crosses_the_sides_is_rejected_unless_the_user_gave_it(walk: Motion) -> None:
     result, correspondence = performed(walk, "dog")
     assert correspondence is not None
-    assert crossed(correspondence) == ""
+    assert describe_crossed_sides(correspondence) == ""
     partner = {pair.source: pair.target for pair in correspondence.pairs}
     swapped = []
     for pair in correspondence.pairs:
         other = tuple(name.replace("Left", "*").replace("Right", "Left").replace("*", "Right") for name in pair.source)
         swapped.append(replace(pair, target=partner.get(other, pair.target)))
     across = replace(correspondence, pairs=tuple(swapped))
-    assert "bones that are on a side play those of the other side" in crossed(across)
+    assert "bones that are on a side play those of the other side" in describe_crossed_sides(across)
     assert any("play those of the other side" in message for message in faults(walk, result, across))
     solution = retarget(walk, samples.character("dog"), correspondence=across)
     messages = faults(walk, solution.motion, across, given=True, constraints=solution.problem.constraints)
@@ -167,7 +173,7 @@ def test_the_guard_is_cheap() -> None:
     solving, guarding = time.process_time() - began, []
     for _ in range(5):
         began = time.process_time()
-        messages = failures(
+        messages = find_failures(
             solution.motion, source, part.alignment.correspondence, constraints=solution.problem.constraints
         )
         guarding.append(time.process_time() - began)
@@ -195,7 +201,7 @@ def test_half_a_result_that_stands_still_is_rejected(walk: Motion) -> None:
     stopped = np.minimum(np.arange(walk.num_frames), walk.num_frames // 3)
     assert faults(walk, walk[stopped]) == ["stands still while the source moves"]
     late = np.minimum(np.arange(walk.num_frames), 2 * walk.num_frames // 3)
-    assert not frozen(walk, walk[late]), "most of it moves"
+    assert not is_frozen(walk, walk[late]), "most of it moves"
 
 
 def test_a_joint_without_a_partner_is_not_missed() -> None:
@@ -210,7 +216,7 @@ def test_a_joint_without_a_partner_is_not_missed() -> None:
     whole = suggest(source.skeleton, still_dog.skeleton)
     bare = replace(whole, pairs=tuple(pair for pair in whole.pairs if "LeftHand" not in pair.source))
     assert faults(waving, still_dog, bare) == []
-    assert frozen(waving, still_dog), "with all joints it would be"
+    assert is_frozen(waving, still_dog), "with all joints it would be"
 
 
 @pytest.mark.parametrize(("degrees", "broken"), [(60.0, True), (40.0, False)])
@@ -218,13 +224,15 @@ def test_a_joint_without_a_partner_is_not_missed() -> None:
 def test_joints_beyond_their_range(walk: Motion, degrees: float, broken: bool, frames: float) -> None:
     solution = retarget(walk, samples.character("child"))
     bent = bent_back(solution.motion, "LeftLeg", degrees, frames)
-    messages = failures(bent, walk, constraints=solution.problem.constraints)
+    messages = find_failures(bent, walk, constraints=solution.problem.constraints)
     off = [message for message in messages if "joint limits" in message]
     if broken and frames > 0.5:
         assert off == ["is off its joint limits: `LeftLeg` is 60 degrees beyond its range most of the time"]
     else:
         assert off == []
-    assert not any("joint limits" in message for message in failures(bent, walk)), "nothing says what the limits are"
+    assert not any("joint limits" in message for message in find_failures(bent, walk)), (
+        "nothing says what the limits are"
+    )
 
 
 def bent_back(motion: Motion, joint: str, degrees: float, share: float) -> Motion:
@@ -248,10 +256,12 @@ def test_limits_are_those_of_the_solve() -> None:
     solution = retarget(odd, free.scaled(0.8))
     constraints = solution.problem.constraints
     assert any(isinstance(c, JointRange) and c.joint.point == "LeftFoot" for c in constraints)
-    assert failures(solution.motion, odd, constraints=constraints) == ()
+    assert find_failures(solution.motion, odd, constraints=constraints) == ()
     normal, _ = human_limits(replace(odd, skeleton=solution.motion.skeleton), widen=False)
-    assert off_limits(Comparison(result=solution.motion), normal).startswith("is off its joint limits: `LeftFoot`")
-    assert failures(solution.motion, odd, limits=normal) == (), "the source itself does it"
+    assert describe_limit_breach(Comparison(result=solution.motion), normal).startswith(
+        "is off its joint limits: `LeftFoot`"
+    )
+    assert find_failures(solution.motion, odd, limits=normal) == (), "the source itself does it"
 
 
 @pytest.mark.parametrize("body", ["child", "dog"])
@@ -263,23 +273,23 @@ def test_feet_that_slide(walk: Motion, body: str, speed: float, lost: bool) -> N
     sliding = replace(solution.motion, root=solution.motion.root + way)
     part = match_actor(walk, samples.character(body))
     whole = None if part.alignment is None else part.alignment.correspondence
-    by_solve = failures(sliding, walk, whole, constraints=solution.problem.constraints)
-    by_contacts = failures(sliding, walk, whole, contacts=detect_contacts(walk, contact_points(walk)))
+    by_solve = find_failures(sliding, walk, whole, constraints=solution.problem.constraints)
+    by_contacts = find_failures(sliding, walk, whole, contacts=detect_contacts(walk, contact_points(walk)))
     for messages in (by_solve, by_contacts):
         assert [message.startswith("is without its source's contacts: ") for message in messages] == [True] * lost
-    assert failures(sliding, walk, whole) == (), "contacts that are not given are not judged"
+    assert find_failures(sliding, walk, whole) == (), "contacts that are not given are not judged"
 
 
 def test_feet_in_the_air_are_without_contacts(walk: Motion) -> None:
     solution = retarget(walk, samples.character("child"))
     up = replace(solution.motion, root=solution.motion.root + np.array([0.0, 0.2, 0.0]))
-    (message,) = failures(up, walk, constraints=solution.problem.constraints)
+    (message,) = find_failures(up, walk, constraints=solution.problem.constraints)
     assert message == "is without its source's contacts: 100% of what should stand does not stay there"
 
 
 def test_plants_without_constraints_are_not_judged(walk: Motion) -> None:
     solution = retarget(walk, samples.character("child"), options=Options(plants="none"))
-    assert failures(solution.motion, walk, constraints=solution.problem.constraints) == ()
+    assert find_failures(solution.motion, walk, constraints=solution.problem.constraints) == ()
 
 
 def test_a_transition_is_its_two_motions(walk: Motion) -> None:
@@ -429,4 +439,4 @@ def test_no_source_fails_against_itself(name: str) -> None:
     scene = samples.motion(name)
     for actor, motion in scene.actors.items():
         contacts = [contact for contact in scene.contacts if contact.actor in ("", actor)]
-        assert failures(motion, motion, contacts=contacts, limits=skeleton_limits(motion.skeleton)) == ()
+        assert find_failures(motion, motion, contacts=contacts, limits=skeleton_limits(motion.skeleton)) == ()

@@ -10,8 +10,8 @@ import pytest
 from understudy.base.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.io.guess import guess, reference_frame, still_tail
-from understudy.io.units import UNITS, unit_name, world_from_file
+from understudy.io.guess import count_still_tail, find_reference_frame, guess
+from understudy.io.units import UNITS, name_unit, world_from_file
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head",
@@ -62,7 +62,7 @@ def test_a_walking_person_tells_unit_and_up(unit: str, up: str) -> None:
     size = 1.0 / UNITS[unit]
     motion = turned(walk(person(size), size), up)
     result = guess(motion.skeleton, motion)
-    assert (unit_name(result.unit), result.up) == (unit, up)
+    assert (name_unit(result.unit), result.up) == (unit, up)
     assert result.unit_reason.startswith(f"{unit}: the body measures ")
     assert result.unit_reason.endswith(" m")
     assert result.up_reason.startswith(
@@ -78,7 +78,7 @@ def test_the_posed_body_counts_and_not_the_rest_pose() -> None:
     rotations = upright.rotations.copy()
     rotations[:, 0] = from_axis_angle([0.0, 0.0, 1.0], np.pi / 2)
     result = guess(lying, replace(upright, rotations=rotations))
-    assert (unit_name(result.unit), result.up) == ("cm", "Y")
+    assert (name_unit(result.unit), result.up) == ("cm", "Y")
 
 
 def test_the_unit_of_cmu_is_known_by_its_names() -> None:
@@ -105,7 +105,7 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
     )
     spider = Skeleton(names=tuple(f"j{n}" for n in range(count)), parents=np.array(parents), offsets=offsets, ends=ends)
     result = guess(spider)
-    assert (unit_name(result.unit), result.up) == ("cm", "Y")
+    assert (name_unit(result.unit), result.up) == ("cm", "Y")
     assert result.unit_reason == "cm: the body measures 120 along its longest side, which makes 1.2 m"
     assert result.up_reason == (
         "Y is up: no joint is named as a foot, but ends stand on one level along Y (from the rest pose)"
@@ -134,24 +134,24 @@ def test_a_reference_pose_in_front_is_found() -> None:
     motion = walk(person(), 1.0)
     rotations = multiply(from_axis_angle([1.0, 0.0, 0.0], 0.3), motion.rotations)
     moving = replace(motion, rotations=rotations)
-    assert reference_frame(moving) is None
+    assert find_reference_frame(moving) is None
     first = replace(moving, rotations=np.concatenate([identity(1, 17), rotations[1:]]))
-    assert reference_frame(first) == 0
-    assert reference_frame(first[1:]) is None
-    assert reference_frame(first[:3]) is None
+    assert find_reference_frame(first) == 0
+    assert find_reference_frame(first[1:]) is None
+    assert find_reference_frame(first[:3]) is None
 
 
 def test_a_start_from_rest_is_no_reference_pose() -> None:
     turns = np.zeros((60, 17, 3))
     turns[:, :, 0] = np.linspace(0, 4, 60)[:, None]
-    assert reference_frame(replace(walk(person(), 1.0, 60), rotations=exp(turns))) is None
+    assert find_reference_frame(replace(walk(person(), 1.0, 60), rotations=exp(turns))) is None
 
 
 def test_copies_at_the_end_are_counted() -> None:
     motion = walk(person(), 1.0)
-    assert still_tail(motion) == 0
+    assert count_still_tail(motion) == 0
     frames = [*range(40), *[39] * 12]
-    assert still_tail(motion[frames]) == 12
-    assert still_tail(motion[[5] * 9]) == 8
+    assert count_still_tail(motion[frames]) == 12
+    assert count_still_tail(motion[[5] * 9]) == 8
     root_only = replace(motion[[5] * 9], root=motion.root[:9])
-    assert still_tail(root_only) == 0
+    assert count_still_tail(root_only) == 0

@@ -12,9 +12,9 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import from_axis_angle, multiply
-from understudy.correspondence.alignment import Alignment, align, posed
-from understudy.correspondence.carry import carry
-from understudy.correspondence.landing import Landing, Soles, land, step_ratio
+from understudy.correspondence.alignment import Alignment, align, pose_skeleton
+from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.landing import Landing, Soles, find_landing, step_ratio
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import Floor
@@ -71,8 +71,8 @@ def onto_dog() -> Correspondence:
 
 
 def landed(motion: Motion, contacts: Sequence[Contact], aligned: Alignment) -> Landing:
-    carried = carry(motion, aligned, floor=LEVEL, ratio=step_ratio(aligned))
-    return land(motion, contacts, aligned, carried, LEVEL)
+    carried = transfer_motion(motion, aligned, floor=LEVEL, ratio=step_ratio(aligned))
+    return find_landing(motion, contacts, aligned, carried, LEVEL)
 
 
 def names(landing: Landing) -> dict[str, str]:
@@ -202,9 +202,9 @@ def test_a_dog_that_rises_like_a_human_stands_on_its_hind_feet_alone() -> None:
     aligned = align(onto_dog(), mode="direction")
     landing = landed(scene("march").motion, scene("march").contacts, aligned)
     assert {point.joint for point in landing.points.values()} == {"LeftHindPaw", "RightHindPaw"}
-    pose = posed(aligned.correspondence.target, aligned.target)
+    pose = pose_skeleton(aligned.correspondence.target, aligned.target)
     height = pose.points(["LeftThigh"])[0, 0, 1] - pose.points(["LeftHindPad", "LeftHindToe"])[0, :, 1].mean()
-    adult = posed(aligned.correspondence.source, aligned.source).points(["LeftUpLeg", "LeftHeel"])[0, :, 1]
+    adult = pose_skeleton(aligned.correspondence.source, aligned.source).points(["LeftUpLeg", "LeftHeel"])[0, :, 1]
     assert landing.ratio == pytest.approx(height / (adult[0] - adult[1]), rel=0.02)
 
 
@@ -252,7 +252,7 @@ def test_no_foot_is_asked_into_the_floor(mode: str, back: bool) -> None:
 
 def test_steps_are_as_much_larger_as_the_hips_are_higher() -> None:
     aligned = align(onto_other())
-    source, target = (posed(s, local) for s, local in ((aligned.correspondence.source, aligned.source),
+    source, target = (pose_skeleton(s, local) for s, local in ((aligned.correspondence.source, aligned.source),
                                                        (aligned.correspondence.target, aligned.target)))  # fmt: skip
     high = source.points(["LeftUpLeg", "LeftHeel"])[0, :, 1], target.points(["thigh_l", "heel_l"])[0, :, 1]
     assert step_ratio(aligned) == pytest.approx((high[1][0] - high[1][1]) / (high[0][0] - high[0][1]), rel=0.02)
@@ -270,7 +270,7 @@ def test_a_point_of_a_bone_goes_to_the_bones_partner() -> None:
     point = landing.points["grip"]
     assert point.joint == "lowerarm_l"
     assert np.linalg.norm(point.offset) == pytest.approx(0.07 * 0.885 / 0.85, rel=1e-9)
-    one, other = (posed(s, local) for s, local in ((aligned.correspondence.source, aligned.source),
+    one, other = (pose_skeleton(s, local) for s, local in ((aligned.correspondence.source, aligned.source),
                                                    (aligned.correspondence.target, aligned.target)))  # fmt: skip
     levers = [pose.points([p])[0, 0] - pose.points([p.joint])[0, 0] for pose, p in ((one, grip), (other, point))]
     np.testing.assert_allclose(levers[1], levers[0] * 0.885 / 0.85, atol=1e-9)

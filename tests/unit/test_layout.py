@@ -19,7 +19,7 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.motion import Motion
-from understudy.solve.evaluation import BLOCK, Evaluation, ProblemAtFrames
+from understudy.solve.evaluation import FRAMES_PER_BLOCK, Evaluation, ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
@@ -69,7 +69,7 @@ def displaced(size: float) -> Evaluation:
 
 @pytest.mark.parametrize("size", [0.0, 0.3])
 def test_rows_of_all_constraints_have_the_derivatives_of_each(size: float) -> None:
-    assert len(sample().frames) > BLOCK, "more than one piece, for this to mean anything"
+    assert len(sample().frames) > FRAMES_PER_BLOCK, "more than one piece, for this to mean anything"
     evaluation = displaced(size)
     layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, np.inf))
     found = layout.jacobian(evaluation)

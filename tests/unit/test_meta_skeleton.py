@@ -17,7 +17,7 @@ from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.transition.meta_skeleton import Meta, matched, meta_skeleton, unite
+from understudy.transition.meta_skeleton import MetaSkeleton, matched, meta_skeleton, unite
 
 LEGS = (("UpLeg", "Thigh"), ("Leg", "Shin"), ("Foot", "Metatarsus"), ("ToeBase", "HindPaw"))
 ARMS = (("Shoulder", "Scapula"), ("Arm", "UpperArm"), ("ForeArm", "Forearm"), ("Hand", "Metacarpus"))
@@ -54,19 +54,19 @@ def as_they_rest(whole: Correspondence) -> Alignment:
 
 def put_together(
     source: Skeleton, target: Skeleton, *pairs: tuple[str, str], points: tuple[PointPair, ...] = ()
-) -> Meta:
+) -> MetaSkeleton:
     made = tuple(Pair(source=tuple(a.split()), target=tuple(b.split())) for a, b in pairs)
     whole = Correspondence(source=source, target=target, pairs=made, points=points)
     return meta_skeleton(whole, as_they_rest(whole))
 
 
-def hung(meta: Meta) -> dict[str, str]:
+def hung(meta: MetaSkeleton) -> dict[str, str]:
     """Each joint of the meta-skeleton and what it hangs from."""
     names = meta.skeleton.names
     return {name: names[p] if p >= 0 else "" for name, p in zip(names, meta.skeleton.parents, strict=True)}
 
 
-def off_place(meta: Meta, side: str, motion: Motion) -> float:
+def off_place(meta: MetaSkeleton, side: str, motion: Motion) -> float:
     """Metres by which any joint or end of a motion is elsewhere on the meta-skeleton."""
     moved = (meta.from_source if side == "source" else meta.from_target)(motion)
     here, there = fk(motion), fk(moved)
@@ -82,7 +82,7 @@ def off_place(meta: Meta, side: str, motion: Motion) -> float:
 
 
 @pytest.fixture(scope="module")
-def both() -> Meta:
+def both() -> MetaSkeleton:
     whole = human_to_dog()
     return meta_skeleton(whole, align(whole))
 
@@ -92,18 +92,20 @@ def walks() -> tuple[Motion, Motion]:
     return samples.motion("walk").motion, samples.motion("dog_walk").motion
 
 
-def test_both_motions_live_on_it_exactly(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_both_motions_live_on_it_exactly(both: MetaSkeleton, walks: tuple[Motion, Motion]) -> None:
     assert off_place(both, "source", walks[0]) < 1e-9
     assert off_place(both, "target", walks[1]) < 1e-9
 
 
-def test_a_body_that_changes_size_lives_on_it_exactly(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_a_body_that_changes_size_lives_on_it_exactly(both: MetaSkeleton, walks: tuple[Motion, Motion]) -> None:
     growth = np.linspace(1.0, 1.4, walks[0].num_frames)[:, None, None]
     morphing = replace(walks[0], offsets=growth * walks[0].skeleton.offsets)
     assert off_place(both, "source", morphing) < 1e-9
 
 
-def test_bones_keep_their_lengths_and_those_a_body_lacks_have_none(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_bones_keep_their_lengths_and_those_a_body_lacks_have_none(
+    both: MetaSkeleton, walks: tuple[Motion, Motion]
+) -> None:
     for which, moved in enumerate((both.from_source(walks[0]), both.from_target(walks[1]))):
         assert moved.offsets is not None
         lengths = np.linalg.norm(moved.offsets[:, 1:], axis=-1)
@@ -115,7 +117,7 @@ def test_bones_keep_their_lengths_and_those_a_body_lacks_have_none(both: Meta, w
         assert at_rest.max() < 1e-7
 
 
-def test_frames_agree_in_the_aligned_reference_poses(both: Meta) -> None:
+def test_frames_agree_in_the_aligned_reference_poses(both: MetaSkeleton) -> None:
     whole = both.correspondence
     found = align(whole)
     poses = [
@@ -127,7 +129,7 @@ def test_frames_agree_in_the_aligned_reference_poses(both: Meta) -> None:
     assert angle_between(first.rotations[0], both.skeleton.rest).max() < 1e-7
 
 
-def test_motions_come_back_from_it(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_motions_come_back_from_it(both: MetaSkeleton, walks: tuple[Motion, Motion]) -> None:
     for motion, back in (
         (walks[0], both.to_source(both.from_source(walks[0]))),
         (walks[1], both.to_target(both.from_target(walks[1]))),
@@ -138,7 +140,7 @@ def test_motions_come_back_from_it(both: Meta, walks: tuple[Motion, Motion]) -> 
         assert back.offsets is None
 
 
-def test_points_of_either_body_are_found_on_it(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_points_of_either_body_are_found_on_it(both: MetaSkeleton, walks: tuple[Motion, Motion]) -> None:
     for side, motion, moved in (
         ("source", walks[0], both.from_source(walks[0])),
         ("target", walks[1], both.from_target(walks[1])),
@@ -149,7 +151,7 @@ def test_points_of_either_body_are_found_on_it(both: Meta, walks: tuple[Motion, 
         assert np.abs(there - fk(motion).points(points)).max() < 1e-9
 
 
-def test_the_names_say_whose_bone_it_is(both: Meta) -> None:
+def test_the_names_say_whose_bone_it_is(both: MetaSkeleton) -> None:
     names = both.skeleton.names
     assert len(set(names)) == len(names)
     assert hung(both)["dog_Spine1"] == "LowerBack"  # the human has a Spine1 of its own
@@ -254,7 +256,7 @@ def test_bones_that_lead_to_crossing_parts_are_refused() -> None:
     assert caught.value.hint
 
 
-def test_a_motion_of_another_body_is_refused(both: Meta, walks: tuple[Motion, Motion]) -> None:
+def test_a_motion_of_another_body_is_refused(both: MetaSkeleton, walks: tuple[Motion, Motion]) -> None:
     with pytest.raises(MotionError, match=r"Expected a motion of the target, `dog` with 32 joints.*got one of `adult`"):
         both.from_target(walks[0])
     with pytest.raises(MotionError, match="Expected a motion of the meta-skeleton"):

@@ -16,7 +16,7 @@ from understudy.correspondence.suggest import suggest
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
 from understudy.metrics import Grade, Measurement, Verdict, evaluate, metrics
-from understudy.metrics.guard import failures
+from understudy.metrics.guard import find_failures
 from understudy.retarget.driver import naive, retarget
 
 NAMES = tuple(samples.motions())
@@ -128,7 +128,7 @@ def test_a_report_and_a_retarget_are_guarded_alike() -> None:
     contacts = samples.motion("walk").contacts
     away = replace(source, root=source.root + np.array([0.0, 0.5, 0.0]))
     for result in (mirror(source), away, source[np.zeros(source.num_frames, int)]):
-        sentence = failures(result, source, contacts=contacts)
+        sentence = find_failures(result, source, contacts=contacts)
         assert evaluate(result, source, contacts=contacts).failures == tuple(f"the result {each}" for each in sentence)
         assert sentence
 

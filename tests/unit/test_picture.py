@@ -21,7 +21,7 @@ from understudy.samples.scene import Prop, Scene
 from understudy.show.filmstrip import (
     INNER_WIDTH,
     PAGE_WIDTH,
-    Act,
+    PictureRow,
     acts_of,
     distinct_poses,
     poses_in_line,
@@ -387,7 +387,7 @@ def test_moving_props_follow_their_frames() -> None:
     positions = np.zeros((61, 1, 3))
     positions[:, 0, 2] = np.arange(61) / 30.0
     box = Prop(name="box", sizes=np.ones((1, 3)), positions=positions, rotations=np.array([[1.0, 0.0, 0.0, 0.0]]))
-    act: Act = acts_of([Scene(name="s", actors={"man": walk()}, contacts=(), props=(box,))])[0]
+    act: PictureRow = acts_of([Scene(name="s", actors={"man": walk()}, contacts=(), props=(box,))])[0]
     assert act.boxes(box, 1.5)[0].mean(axis=0) == pytest.approx([0.0, 0.0, 1.5])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.base.fields import FieldError
 from understudy.recipe import read_recipe, recipe_from, recipe_text
-from understudy.recipe.writing import name_from, named_from
+from understudy.recipe.writing import name_from, relative_to_folder
 from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
 
 
@@ -56,7 +56,7 @@ def test_a_recipe_is_named_from_another_folder(tmp_path) -> None:
         props=(PropEntry(name="box", path="box.csv"),),
         folder=tmp_path / "in",
     )
-    moved = named_from(recipe, tmp_path / "out" / "deep")
+    moved = relative_to_folder(recipe, tmp_path / "out" / "deep")
     assert moved.actors[0].source == "../../in/walk.bvh"
     assert moved.actors[0].target == "sample:child"
     assert moved.actors[0].map == "../../m.toml"
@@ -64,5 +64,5 @@ def test_a_recipe_is_named_from_another_folder(tmp_path) -> None:
     assert moved.reading.target_skeleton is None
     assert moved.props[0].path == "../../in/box.csv"
     assert moved.folder == tmp_path / "out" / "deep"
-    assert recipe_text(named_from(moved, tmp_path / "in")) == recipe_text(recipe)
+    assert recipe_text(relative_to_folder(moved, tmp_path / "in")) == recipe_text(recipe)
     assert name_from(tmp_path, str(tmp_path / "a.bvh")) == "a.bvh"

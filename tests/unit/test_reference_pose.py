@@ -9,7 +9,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import Array, angle_between, exp, identity, multiply
-from understudy.correspondence.alignment import posed, reference_pose, stands_at_rest, with_limbs_hanging
+from understudy.correspondence.alignment import pose_skeleton, reference_pose, stands_at_rest, with_limbs_hanging
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import rest_pose_kind
 from understudy.figure.motion import Motion, join
@@ -40,7 +40,7 @@ def turned_rest(motion: Motion) -> Motion:
 
 def arms(skeleton: Skeleton, local: Array) -> Array:
     """(2, 3) unit directions from shoulder to hand."""
-    pose = posed(skeleton, local)
+    pose = pose_skeleton(skeleton, local)
     lines = [pose.points([f"{s}Hand"])[0, 0] - pose.points([f"{s}Arm"])[0, 0] for s in ("Left", "Right")]
     return np.array([line / np.linalg.norm(line) for line in lines])
 
@@ -84,7 +84,7 @@ def test_one_who_crouches_is_taken_upright_with_its_feet_low() -> None:
     found = reference_pose(whole.skeleton, whole)
     at = int(np.argmin(angle_between(found, whole.rotations).max(axis=1)))
     assert whole.root[at, 1] > np.percentile(whole.root[:, 1], 50.0)
-    pose = posed(whole.skeleton, found)
+    pose = pose_skeleton(whole.skeleton, found)
     trunk = pose.points(["Neck"])[0, 0] - pose.points(["Hips"])[0, 0]
     assert trunk[1] > np.cos(np.radians(10.0)) * np.linalg.norm(trunk)
 
@@ -96,7 +96,7 @@ def test_one_frame_is_its_own_reference() -> None:
 
 def test_posed_is_the_pose_at_the_place_of_rest() -> None:
     walk = samples.motion("walk").motion[30:31]
-    pose = posed(walk.skeleton, walk.rotations[0])
+    pose = pose_skeleton(walk.skeleton, walk.rotations[0])
     moved = fk(walk).positions - walk.root[:, None] + walk.skeleton.offsets[0]
     np.testing.assert_allclose(pose.positions, moved, atol=1e-12)
 
@@ -118,8 +118,8 @@ def test_legs_are_brought_under_the_hips() -> None:
     for name, turn in (("LeftUpLeg", 0.35), ("RightUpLeg", -0.35)):
         joint = body.joint(name)
         rest[joint] = multiply(exp(np.array([0.0, 0.0, turn])), rest[joint])
-    apart = np.ptp(posed(body, rest).points(["LeftFoot", "RightFoot"])[0, :, 0])
-    pose = posed(body, with_limbs_hanging(body, rest))
+    apart = np.ptp(pose_skeleton(body, rest).points(["LeftFoot", "RightFoot"])[0, :, 0])
+    pose = pose_skeleton(body, with_limbs_hanging(body, rest))
     hips, feet = (pose.points([f"{s}{part}" for s in ("Left", "Right")])[0] for part in ("UpLeg", "Foot"))
     np.testing.assert_allclose(feet[:, 0], hips[:, 0], atol=1e-9)
     assert apart > np.ptp(feet[:, 0]) + 0.4

@@ -19,7 +19,7 @@ from understudy.studio.document import (
     History,
     apply_changes,
     differences,
-    fresh,
+    empty_document,
     is_ready,
 )
 from understudy.studio.messages import MAX_REQUEST_CHARACTERS, RequestError, error_table, json_text, pack, parse_request
@@ -34,7 +34,7 @@ def put(path: list[Any], value: Any) -> dict[str, Any]:
 
 
 def test_fresh_document_is_a_recipe_that_can_be_read(tmp_path) -> None:
-    document = fresh()
+    document = empty_document()
     recipe = recipe_from(document["recipe"], tmp_path)
     assert recipe.actors == ()
     assert recipe.contacts is None
@@ -46,7 +46,7 @@ def test_fresh_document_is_a_recipe_that_can_be_read(tmp_path) -> None:
 
 
 def test_changes_leave_the_old_document_alone() -> None:
-    before = fresh()
+    before = empty_document()
     text_before = text(before)
     after = apply_changes(
         before,
@@ -65,7 +65,7 @@ def test_changes_leave_the_old_document_alone() -> None:
 
 def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
     actor = {"source": "a.bvh", "target": None, "morph": [0.0, 1.0]}
-    document = apply_changes(fresh(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
+    document = apply_changes(empty_document(), [{"op": "insert", "path": ["recipe", "actor", 0], "value": actor}])
     assert document["recipe"]["actor"] == [{"source": "a.bvh", "morph": [0.0, 1.0]}]
     document = apply_changes(document, [put(["recipe", "actor", 0, "morph"], None)])
     assert document["recipe"]["actor"] == [{"source": "a.bvh"}]
@@ -101,7 +101,7 @@ def test_nothing_in_a_recipe_is_a_key_that_is_not_given() -> None:
 )
 def test_changes_that_cannot_be_made_are_refused(change: Any, message: str) -> None:
     with pytest.raises(RequestError) as caught:
-        apply_changes(fresh(), [change])
+        apply_changes(empty_document(), [change])
     assert message in caught.value.message
 
 
@@ -110,7 +110,7 @@ def test_values_nested_without_end_are_refused() -> None:
     for _ in range(40):
         value = [value]
     with pytest.raises(RequestError, match="nested more than"):
-        apply_changes(fresh(), [put(["recipe", "options", "keep"], value)])
+        apply_changes(empty_document(), [put(["recipe", "options", "keep"], value)])
 
 
 LEAVES = st.one_of(
@@ -133,7 +133,7 @@ TABLES = st.dictionaries(st.text(alphabet="xyz", min_size=1, max_size=2), VALUES
 @settings(max_examples=30, deadline=None)
 @given(steps=st.lists(st.tuples(TABLES, st.lists(TABLES, max_size=6)), min_size=1, max_size=8))
 def test_undo_and_redo_give_every_document_back_to_the_byte(steps: list[Any]) -> None:
-    history = History(fresh())
+    history = History(empty_document())
     seen = [text(history.document)]
     for number, (settings_, poses) in enumerate(steps):
         analogy = {**history.document["analogy"], "settings": settings_, "poses": poses}
@@ -151,7 +151,7 @@ def test_undo_and_redo_give_every_document_back_to_the_byte(steps: list[Any]) ->
 
 
 def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
-    history = History(fresh())
+    history = History(empty_document())
     for number in range(MAX_UNDO_STEPS + 20):
         moved = apply_changes(history.document, [put(["transition", "leave"], float(number))])
         assert history.push(f"leave at {number}", moved)
@@ -170,7 +170,7 @@ def test_history_is_bounded_and_a_new_step_ends_what_was_undone() -> None:
 
 def test_differences_are_as_small_as_what_changed() -> None:
     contacts = [{"point": f"p{i}", "start": float(i), "end": i + 0.5} for i in range(40)]
-    document = apply_changes(fresh(), [put(["recipe", "contact"], contacts)])
+    document = apply_changes(empty_document(), [put(["recipe", "contact"], contacts)])
     ended = apply_changes(document, [put(["recipe", "contact", 7, "end"], 9.0)])
     assert differences(document, ended) == [put(["recipe", "contact", 7, "end"], 9.0)]
     gone = apply_changes(document, [{"op": "remove", "path": ["recipe", "contact", 3]}])

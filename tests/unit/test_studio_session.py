@@ -18,11 +18,11 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.studio.document import History, apply_changes, fresh
+from understudy.studio.document import History, apply_changes, empty_document
 from understudy.studio.publisher import MAX_QUEUED_BYTES, Page
-from understudy.studio.session import Keeper, SavedSession, default_folder
+from understudy.studio.session import SavedSession, SessionStore, default_folder
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 pytest.importorskip("websockets", reason="the studio's packages are not installed")
 
@@ -111,7 +111,7 @@ def test_wrong_drags_are_told(walk: Any) -> None:
     assert walk.ask("export", path="a.bvh", which="result")["ok"]
 
 
-class SlowWorkshop(Workshop):
+class SlowWorkshop(DocumentSolver):
     """A slow solver that counts the solves begun and finished."""
 
     slow = threading.Event()
@@ -260,12 +260,12 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
 
 
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
-    store = Keeper(tmp_path / "deep" / "session")
+    store = SessionStore(tmp_path / "deep" / "session")
     saved, notice = store.load()
     assert notice == ""
-    assert saved.history.document == fresh()
-    history = History(fresh())
-    history.push("mode", apply_changes(fresh(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
+    assert saved.history.document == empty_document()
+    history = History(empty_document())
+    history.push("mode", apply_changes(empty_document(), [{"op": "set", "path": ["mode"], "value": "analogy"}]))
     store.save(SavedSession(history=history, view={"a": 1}, opened=[["sample:walk", 0]], base="/x"))
     saved, notice = store.load()
     assert notice == ""
@@ -290,13 +290,13 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     ids=["half", "empty", "list", "null", "newer", "document", "view", "steps", "deep", "bytes"],
 )
 def test_a_damaged_session_is_set_aside(tmp_path: Path, damage: Callable[[str], str]) -> None:
-    store = Keeper(tmp_path)
-    store.save(SavedSession(history=History(fresh())))
+    store = SessionStore(tmp_path)
+    store.save(SavedSession(history=History(empty_document())))
     damaged = damage(store.path.read_text()).encode("utf-8", "surrogateescape")
     for number in (1, 2):
         store.path.write_bytes(damaged)
         saved, notice = store.load()
-        assert saved.history.document == fresh()
+        assert saved.history.document == empty_document()
         assert f"session.json.damaged-{number}" in notice
         assert (tmp_path / f"session.json.damaged-{number}").read_bytes() == damaged
         assert not store.path.exists()

@@ -20,10 +20,10 @@ from understudy.correspondence.pairs import CorrespondenceError
 from understudy.figure.kinematics import fk
 from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io import Clip
-from understudy.studio.document import fresh
-from understudy.studio.performance import Performance
+from understudy.studio.document import empty_document
+from understudy.studio.performance import RetargetResult
 from understudy.studio.scene import convex_outline, shown_frames
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 
 def quiet(_text: str, _share: float) -> None:
@@ -31,13 +31,13 @@ def quiet(_text: str, _share: float) -> None:
 
 
 def document(*actors: dict[str, Any], **tables: Any) -> dict[str, Any]:
-    empty = fresh()
+    empty = empty_document()
     return {**empty, "recipe": {**empty["recipe"], "actor": list(actors), **tables}}
 
 
-def solved(shop: Workshop, wanted: dict[str, Any], base: Path) -> Performance:
+def solved(shop: DocumentSolver, wanted: dict[str, Any], base: Path) -> RetargetResult:
     solve_result = shop.solve(wanted, base, watch=quiet)
-    assert isinstance(solve_result, Performance)
+    assert isinstance(solve_result, RetargetResult)
     return solve_result
 
 
@@ -47,12 +47,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shop(base: Path) -> Workshop:
-    return Workshop(base / "session")
+def shop(base: Path) -> DocumentSolver:
+    return DocumentSolver(base / "session")
 
 
 @pytest.fixture(scope="module")
-def walk(shop: Workshop, base: Path) -> Performance:
+def walk(shop: DocumentSolver, base: Path) -> RetargetResult:
     """A walk by a body with longer legs, with its contacts listed."""
     return solved(shop, shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base), base)
 
@@ -60,13 +60,13 @@ def walk(shop: Workshop, base: Path) -> Performance:
 # -------------------------------------------------------------------------------------------------- bodies and motions
 
 
-def test_nothing_chosen_shows_nothing(shop: Workshop, base: Path) -> None:
-    for wanted in (fresh(), document({"source": "", "target": "sample:child"})):
+def test_nothing_chosen_shows_nothing(shop: DocumentSolver, base: Path) -> None:
+    for wanted in (empty_document(), document({"source": "", "target": "sample:child"})):
         assert shop.view(wanted, base)["bodies"] == []
         assert shop.filled(wanted, base) == wanted
 
 
-def test_a_view_tells_bodies_floor_and_correspondence(shop: Workshop, base: Path) -> None:
+def test_a_view_tells_bodies_floor_and_correspondence(shop: DocumentSolver, base: Path) -> None:
     seen = shop.view(document({"source": "sample:walk", "target": "sample:child"}), base)
     source, result = seen["bodies"]
     assert (source["which"], result["which"]) == ("source", "result")
@@ -85,7 +85,7 @@ def test_a_view_tells_bodies_floor_and_correspondence(shop: Workshop, base: Path
     json.dumps(seen, allow_nan=False)
 
 
-def test_a_view_is_the_same_again_and_reads_no_file_twice(shop: Workshop, base: Path) -> None:
+def test_a_view_is_the_same_again_and_reads_no_file_twice(shop: DocumentSolver, base: Path) -> None:
     path = base / "once.bvh"
     understudy.write(samples.motion("walk").motion, path)
     wanted = document({"source": "once.bvh", "scale": 0.8})
@@ -99,7 +99,7 @@ def test_a_view_is_the_same_again_and_reads_no_file_twice(shop: Workshop, base: 
         shop.view(wanted, base)
 
 
-def test_motions_are_the_frames_of_the_solution(walk: Performance) -> None:
+def test_motions_are_the_frames_of_the_solution(walk: RetargetResult) -> None:
     sent = {header["which"]: (header, arrays) for header, arrays in walk.motions()}
     assert list(sent) == ["source", "result"]
     header, arrays = sent["result"]
@@ -114,7 +114,7 @@ def test_motions_are_the_frames_of_the_solution(walk: Performance) -> None:
     assert np.all(np.abs(arrays["mass"][:, [0, 2]] - motion.root[:, [0, 2]]) < 0.5)
 
 
-def test_no_more_than_sixty_frames_a_second_are_sent(shop: Workshop, base: Path) -> None:
+def test_no_more_than_sixty_frames_a_second_are_sent(shop: DocumentSolver, base: Path) -> None:
     moved = samples.motion("walk", fps=144.0, seconds=1.0).motion
     frames = shown_frames(moved)
     assert frames[-1] == moved.num_frames - 1
@@ -125,7 +125,7 @@ def test_no_more_than_sixty_frames_a_second_are_sent(shop: Workshop, base: Path)
     assert np.allclose(arrays["positions"][:, 0], solve_result.motions_made[0].root[frames], atol=1e-5)
 
 
-def test_supports_are_between_the_feet_that_stand(walk: Performance) -> None:
+def test_supports_are_between_the_feet_that_stand(walk: RetargetResult) -> None:
     _, arrays = walk.motions()[1]
     starts = arrays["support_from"]
     assert len(starts) == len(arrays["times"]) + 1
@@ -149,7 +149,7 @@ def test_an_outline_leaves_out_what_is_inside() -> None:
 # ------------------------------------------------------------------------------------------------------ the timeline
 
 
-def test_every_contact_and_constraint_has_a_track(shop: Workshop, base: Path) -> None:
+def test_every_contact_and_constraint_has_a_track(shop: DocumentSolver, base: Path) -> None:
     wanted = shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base)
     hand = {"kind": "place", "spot": "RightHand", "target": [0.0, 1.2, 2.0], "start": 1.5, "end": 1.8}
     far = {**hand, "target": [0.0, 9.0, 2.0], "start": 3.0, "end": 3.2, "name": "out of reach"}
@@ -179,7 +179,7 @@ def test_every_contact_and_constraint_has_a_track(shop: Workshop, base: Path) ->
     assert "out of reach" in " ".join(table["warnings"])
 
 
-def test_errors_are_shown_where_they_are(shop: Workshop, base: Path) -> None:
+def test_errors_are_shown_where_they_are(shop: DocumentSolver, base: Path) -> None:
     wanted = document({"source": "sample:walk", "scale": 1.1}, constraint=[
         {"kind": "place", "spot": "Head", "target": [0.0, 9.0, 0.0], "start": 2.0, "end": 2.5},
     ])  # fmt: skip
@@ -192,7 +192,7 @@ def test_errors_are_shown_where_they_are(shop: Workshop, base: Path) -> None:
     assert set(outside) == {None}
 
 
-def test_contacts_that_are_found_are_shown_but_are_not_the_documents(shop: Workshop, base: Path) -> None:
+def test_contacts_that_are_found_are_shown_but_are_not_the_documents(shop: DocumentSolver, base: Path) -> None:
     table = solved(shop, document({"source": "sample:walk", "scale": 0.9}), base).result()
     contact_tracks = [track for track in table["tracks"] if track["kind"] == "contact"]
     assert len(contact_tracks) > 20
@@ -203,7 +203,7 @@ def _hashable(track: dict[str, Any]) -> dict[str, Any]:
     return {**track, "path": None if track["path"] is None else tuple(track["path"])}
 
 
-def test_filling_lists_contacts_that_solve_to_the_same(shop: Workshop, base: Path) -> None:
+def test_filling_lists_contacts_that_solve_to_the_same(shop: DocumentSolver, base: Path) -> None:
     plain = document({"source": "sample:squat", "target": "sample:giant"})
     filled = shop.filled(plain, base)
     assert filled["recipe"]["options"]["contacts"] == "listed"
@@ -218,7 +218,7 @@ def test_filling_lists_contacts_that_solve_to_the_same(shop: Workshop, base: Pat
 # ------------------------------------------------------------------------------------------ actors, props, structures
 
 
-def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
+def test_several_actors_go_by_name(shop: DocumentSolver, base: Path) -> None:
     pair = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
             (("lead", 1.0), ("follow", 0.85))]  # fmt: skip
     wanted = shop.filled(document(*pair), base)
@@ -241,7 +241,7 @@ def test_several_actors_go_by_name(shop: Workshop, base: Path) -> None:
         solve_result.clip("result:folow")
 
 
-def test_several_actors_are_told_apart_by_actor_and_file(shop: Workshop, base: Path) -> None:
+def test_several_actors_are_told_apart_by_actor_and_file(shop: DocumentSolver, base: Path) -> None:
     pair = [
         {"source": "sample:squat", "name": "one"},
         {"source": "sample:squat", "target": "sample:child", "name": "two"},
@@ -262,7 +262,7 @@ def test_several_actors_are_told_apart_by_actor_and_file(shop: Workshop, base: P
     ],
 )
 def test_frames_of_a_source_are_counted_as_its_file_does(
-    shop: Workshop, base: Path, reading: dict[str, Any], first: int, at_half: int
+    shop: DocumentSolver, base: Path, reading: dict[str, Any], first: int, at_half: int
 ) -> None:
     squat = samples.motion("squat", fps=24.0, seconds=2.0).motion
     still = squat.rotations.copy()
@@ -274,7 +274,7 @@ def test_frames_of_a_source_are_counted_as_its_file_does(
     assert "file" not in result
 
 
-def test_props_stand_and_move(shop: Workshop, base: Path) -> None:
+def test_props_stand_and_move(shop: DocumentSolver, base: Path) -> None:
     ladder = shop.view(document({"source": "sample:ladder", "scale": 0.95}), base)["props"]
     assert [(prop["name"], prop["moves"]) for prop in ladder] == [("ladder", False)]
     wanted = document({"source": "sample:pick_up", "scale": 0.8}, reading={"fps": 60.0, "frames": "30:"})
@@ -290,7 +290,7 @@ def test_props_stand_and_move(shop: Workshop, base: Path) -> None:
     assert np.allclose(np.roll(arrays["props"][60, 0, 3:], 1), box.rotations[60, 0], atol=1e-5)
 
 
-def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None:
+def test_the_result_carries_what_it_picks_up(shop: DocumentSolver, base: Path) -> None:
     wanted = shop.filled(document({"source": "sample:pick_up", "scale": 0.8}), base)
     solve_result = solved(shop, wanted, base)
     (_, before), (_, after) = solve_result.motions()
@@ -307,7 +307,7 @@ def test_the_result_carries_what_it_picks_up(shop: Workshop, base: Path) -> None
     assert np.abs(np.diff(after["props"][:, 0, :3], axis=0)).max() < 0.1
 
 
-def test_props_of_a_recipe_are_shown(shop: Workshop, base: Path) -> None:
+def test_props_of_a_recipe_are_shown(shop: DocumentSolver, base: Path) -> None:
     (base / "cup.csv").write_text("time,x,y,z\n0,0,1,0\n4,4,1,0\n")
     props = [
         {"name": "table", "sizes": [[1.0, 0.1, 1.0]], "positions": [[2.0, 0.7, 0.0]]},
@@ -321,7 +321,7 @@ def test_props_of_a_recipe_are_shown(shop: Workshop, base: Path) -> None:
     assert np.allclose(arrays["props"][60, 0, :3], [2.0, 1.0, 0.0], atol=1e-5)
 
 
-def test_a_body_that_morphs_is_shown_as_it_changes(shop: Workshop, base: Path) -> None:
+def test_a_body_that_morphs_is_shown_as_it_changes(shop: DocumentSolver, base: Path) -> None:
     solve_result = solved(shop, document({"source": "sample:walk", "scale": 0.7, "morph": [1.0, 3.0]}), base)
     _, arrays = solve_result.motions()[1]
     skeleton = solve_result.motions_made[0].skeleton
@@ -330,7 +330,7 @@ def test_a_body_that_morphs_is_shown_as_it_changes(shop: Workshop, base: Path) -
     assert lengths[-1] / lengths[0] == pytest.approx(0.7, abs=1e-4)
 
 
-def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: Workshop, base: Path) -> None:
+def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: DocumentSolver, base: Path) -> None:
     wanted = document({"source": "sample:walk", "target": "sample:dog"})
     seen = shop.view(wanted, base)["correspondence"]
     assert (seen["source"], seen["target"], seen["own"]) == ("source", "result", False)
@@ -365,14 +365,14 @@ def _names(bones: str | list[str]) -> list[str]:
     ],
 )
 def test_wrong_pairs_are_told_with_their_place(
-    shop: Workshop, base: Path, pair: Any, keys: tuple[Any, ...], message: str
+    shop: DocumentSolver, base: Path, pair: Any, keys: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(FieldError, match=message) as caught:
         shop.view({**document({"source": "sample:walk", "target": "sample:dog"}), "pairs": [pair]}, base)
     assert caught.value.keys == keys
 
 
-def test_pairs_that_contradict_each_other_are_told(shop: Workshop, base: Path) -> None:
+def test_pairs_that_contradict_each_other_are_told(shop: DocumentSolver, base: Path) -> None:
     pairs = [{"source": "Hips", "target": "Hips"}, {"source": "Spine", "target": "Hips"}]
     with pytest.raises(FieldError, match="ambiguous") as caught:
         shop.solve({**document({"source": "sample:walk", "target": "sample:dog"}), "pairs": pairs}, base, watch=quiet)
@@ -386,7 +386,7 @@ def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
         raise CorrespondenceError("Nothing but the root corresponds")
 
     monkeypatch.setattr("understudy.studio.cache.assign", nothing)
-    shop, wanted = Workshop(base / "other"), document({"source": "sample:walk", "target": "sample:spider"})
+    shop, wanted = DocumentSolver(base / "other"), document({"source": "sample:walk", "target": "sample:spider"})
     seen = shop.view(wanted, base)
     assert seen["correspondence"]["pairs"] == []
     assert seen["correspondence"]["target_left"] == list(samples.character("spider").names)
@@ -398,7 +398,7 @@ def test_bodies_of_which_nothing_corresponds_can_still_be_looked_at(
 # ----------------------------------------------------------------------------------------------- figures and variants
 
 
-def test_quality_tells_where_to_look(walk: Performance) -> None:
+def test_quality_tells_where_to_look(walk: RetargetResult) -> None:
     table = walk.quality("result")
     json.dumps(table, allow_nan=False)
     by_metric = {row["metric"]: row for row in table["measurements"]}
@@ -414,7 +414,7 @@ def test_quality_tells_where_to_look(walk: Performance) -> None:
     assert table["faults"] == []
 
 
-def test_other_ways_to_solve_show_their_faults(shop: Workshop, base: Path) -> None:
+def test_other_ways_to_solve_show_their_faults(shop: DocumentSolver, base: Path) -> None:
     wanted = document({"source": "sample:walk", "scale": {"legs": 0.7}}, options={"plants": "fixed"})
     walk = solved(shop, wanted, base)
     assert walk.result()["variants"] == []
@@ -436,7 +436,7 @@ def test_other_ways_to_solve_show_their_faults(shop: Workshop, base: Path) -> No
         walk.variants(["3"], quiet)
 
 
-def test_stopping_a_solve_stops_it(shop: Workshop, base: Path) -> None:
+def test_stopping_a_solve_stops_it(shop: DocumentSolver, base: Path) -> None:
     class StopError(Exception):
         pass
 
@@ -473,7 +473,7 @@ def _skinned_clip() -> Clip:
     return Clip(skeleton=skeleton, meshes=(mesh,))
 
 
-def test_a_skin_is_sent_and_moves_with_the_joints(shop: Workshop, base: Path) -> None:
+def test_a_skin_is_sent_and_moves_with_the_joints(shop: DocumentSolver, base: Path) -> None:
     clip = _skinned_clip()
     understudy.write(clip, base / "dressed.glb")
     wanted = document({"source": "sample:walk", "target": "dressed.glb"})
@@ -509,7 +509,7 @@ def _posed(arrays: dict[str, np.ndarray], pose: Any, frame: int) -> np.ndarray:
     return out
 
 
-def test_a_skin_grows_with_the_bones(shop: Workshop, base: Path) -> None:
+def test_a_skin_grows_with_the_bones(shop: DocumentSolver, base: Path) -> None:
     understudy.write(_skinned_clip(), base / "dressed.glb")
     plain = document({"source": "sample:walk", "target": "dressed.glb"})
     long = document({"source": "sample:walk", "target": "dressed.glb", "scale": {"legs": 1.5}})
@@ -532,7 +532,9 @@ def test_a_skin_grows_with_the_bones(shop: Workshop, base: Path) -> None:
     assert heights[1] / heights[0] == pytest.approx(1.5, rel=0.05)
 
 
-def test_clips_are_written_as_their_characters_files_are(shop: Workshop, base: Path, walk: Performance) -> None:
+def test_clips_are_written_as_their_characters_files_are(
+    shop: DocumentSolver, base: Path, walk: RetargetResult
+) -> None:
     understudy.write(walk.clip("result"), base / "out.bvh")
     back = understudy.read(base / "out.bvh")
     assert back.motion is not None
@@ -542,7 +544,7 @@ def test_clips_are_written_as_their_characters_files_are(shop: Workshop, base: P
     assert np.array_equal(source.root, samples.motion("walk").motion.root)
 
 
-def test_a_function_of_the_users_takes_part(shop: Workshop, base: Path) -> None:
+def test_a_function_of_the_users_takes_part(shop: DocumentSolver, base: Path) -> None:
     (base / "mine.py").write_text("def level(points):\n    return points[:, 0, 1] - points[:, 1, 1]\n")
     constraint = {
         "kind": "function",
@@ -572,14 +574,14 @@ def test_a_function_of_the_users_takes_part(shop: Workshop, base: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
-    shop: Workshop, base: Path, tables: dict[str, Any], keys: tuple[Any, ...], message: str
+    shop: DocumentSolver, base: Path, tables: dict[str, Any], keys: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(FieldError, match=message) as caught:
         shop.solve(document({"source": "sample:walk", "scale": 0.9}, **tables), base, watch=quiet)
     assert caught.value.keys == keys
 
 
-def test_a_wrong_reference_frame_is_told_with_its_place(shop: Workshop, base: Path) -> None:
+def test_a_wrong_reference_frame_is_told_with_its_place(shop: DocumentSolver, base: Path) -> None:
     for key in ("source_reference", "target_reference"):
         wanted = document({"source": "sample:walk", "target": "sample:dog_walk", key: 99999})
         with pytest.raises(FieldError, match="no frame 99999 to take the reference pose from") as caught:
@@ -587,7 +589,7 @@ def test_a_wrong_reference_frame_is_told_with_its_place(shop: Workshop, base: Pa
         assert caught.value.keys == ("actor", 0, key)
 
 
-def test_broken_and_missing_files_are_told(shop: Workshop, base: Path) -> None:
+def test_broken_and_missing_files_are_told(shop: DocumentSolver, base: Path) -> None:
     (base / "broken.bvh").write_text("HIERARCHY\nROOT a\n{\n OFFSET 0 0\n")
     for name in ("broken.bvh", "missing.bvh"):
         for ask in (shop.view, shop.filled):

@@ -17,10 +17,10 @@ from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
-from understudy.studio.document import fresh
+from understudy.studio.document import empty_document
 from understudy.studio.live import compare, shift_in_time
-from understudy.studio.performance import Performance
-from understudy.studio.workshop import Workshop
+from understudy.studio.performance import RetargetResult
+from understudy.studio.workshop import DocumentSolver
 
 TIMES = np.arange(301) / 30.0
 
@@ -33,9 +33,9 @@ class Stage:
     """A walk of ten seconds with plants and a hand held in place, solved in full."""
 
     def __init__(self, folder: Path, fps: float = 30.0) -> None:
-        self.base, self.shop = folder, Workshop(folder / "session")
+        self.base, self.shop = folder, DocumentSolver(folder / "session")
         understudy.write(samples.motion("walk", fps=fps, seconds=10.0).motion, folder / "walk.bvh")
-        empty = fresh()
+        empty = empty_document()
         actor = {"source": "walk.bvh", "scale": {"legs": 1.2}}
         plain = self.shop.filled({**empty, "recipe": {**empty["recipe"], "actor": [actor]}}, folder)
         self.plain, self.walk = plain, self.solve(plain)
@@ -47,9 +47,9 @@ class Stage:
     def place(self, target: np.ndarray) -> dict[str, Any]:
         return {"kind": "place", "spot": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
 
-    def solve(self, document: dict[str, Any], before: Any = None) -> Performance:
+    def solve(self, document: dict[str, Any], before: Any = None) -> RetargetResult:
         solve_result = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
-        assert isinstance(solve_result, Performance)
+        assert isinstance(solve_result, RetargetResult)
         return solve_result
 
     @staticmethod
@@ -61,7 +61,7 @@ class Stage:
         table[path[-1]] = value
         return changed_document
 
-    def drag(self, start: Performance, documents: list[dict[str, Any]]) -> Performance:
+    def drag(self, start: RetargetResult, documents: list[dict[str, Any]]) -> RetargetResult:
         shown = start
         for document in documents:
             shown = self.solve(document, shown)
@@ -73,7 +73,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return Stage(tmp_path_factory.mktemp("live"))
 
 
-def apart(live: Performance, full: Performance) -> tuple[float, float]:
+def apart(live: RetargetResult, full: RetargetResult) -> tuple[float, float]:
     """Metres between the joints of two results: at worst, and the mean over all joints and frames."""
     step = round(full.motions_made[0].fps / live.motions_made[0].fps)
     one, other = fk(live.motions_made[0]).positions, fk(full.motions_made[0][::step]).positions
@@ -81,7 +81,7 @@ def apart(live: Performance, full: Performance) -> tuple[float, float]:
     return float(away.max()), float(away.mean())
 
 
-def off(solve_result: Performance, kind: str = "place") -> float:
+def off(solve_result: RetargetResult, kind: str = "place") -> float:
     return max(each.off.max() for each in solve_result.held if each.constraint.kind == kind)
 
 
@@ -129,8 +129,8 @@ def test_a_changed_leg_length_is_close_to_the_full_one(stage: Stage) -> None:
 def test_a_finished_solve_after_a_drag_is_that_of_a_fresh_workshop(stage: Stage) -> None:
     documents = hand_drag(stage, [0.1, 0.0, 0.0], 2)
     stage.drag(stage.full, documents)
-    fresh_one = Workshop(stage.base / "again").solve(documents[-1], stage.base, watch=quiet)
-    assert isinstance(fresh_one, Performance)
+    fresh_one = DocumentSolver(stage.base / "again").solve(documents[-1], stage.base, watch=quiet)
+    assert isinstance(fresh_one, RetargetResult)
     assert np.array_equal(stage.solve(documents[-1]).motions_made[0].rotations, fresh_one.motions_made[0].rotations)
 
 
@@ -228,7 +228,7 @@ def test_other_things_can_be_dragged_too(stage: Stage) -> None:
 
 
 def test_contacts_that_are_found_stay_found_while_dragging(tmp_path: Path) -> None:
-    shop, empty = Workshop(tmp_path), fresh()
+    shop, empty = DocumentSolver(tmp_path), empty_document()
     document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:squat", "scale": 0.9}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     live = shop.solve(
@@ -243,7 +243,7 @@ def test_contacts_that_are_found_stay_found_while_dragging(tmp_path: Path) -> No
 
 
 def test_two_dancers_are_dragged_together(tmp_path: Path) -> None:
-    shop, empty = Workshop(tmp_path), fresh()
+    shop, empty = DocumentSolver(tmp_path), empty_document()
     actors = [{"source": f"sample:dance/{name}", "name": name, "scale": scale} for name, scale in
               (("lead", 1.0), ("follow", 0.9))]  # fmt: skip
     document = shop.filled({**empty, "recipe": {**empty["recipe"], "actor": actors}}, tmp_path)
@@ -258,7 +258,7 @@ def test_two_dancers_are_dragged_together(tmp_path: Path) -> None:
 
 
 def test_a_driven_body_is_dragged_too(tmp_path: Path) -> None:
-    shop, empty = Workshop(tmp_path), fresh()
+    shop, empty = DocumentSolver(tmp_path), empty_document()
     document = {**empty, "recipe": {**empty["recipe"], "actor": [{"source": "sample:walk", "target": "sample:can"}]}}
     full = shop.solve(document, tmp_path, watch=quiet)
     smaller = Stage.changed(document, ["recipe", "actor", 0, "scale"], 0.8)

@@ -18,10 +18,10 @@ from understudy.constraints.base import Constraint, ConstraintInput, PointRef, R
 from understudy.figure.kinematics import fk
 from understudy.solve.solvers import solvers
 from understudy.studio.analogies import AnalogyResult
-from understudy.studio.document import fresh
+from understudy.studio.document import empty_document
 from understudy.studio.forms import form, formats, forms
 from understudy.studio.transitions import TransitionResult
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 
 def quiet(_text: str, _share: float) -> None:
@@ -34,17 +34,17 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shop(base: Path) -> Workshop:
-    return Workshop(base / "session")
+def shop(base: Path) -> DocumentSolver:
+    return DocumentSolver(base / "session")
 
 
 def passage(**choice: Any) -> dict[str, Any]:
-    empty = fresh()
+    empty = empty_document()
     return {**empty, "mode": "transition", "transition": {**empty["transition"], **choice}}
 
 
 def likeness(**choice: Any) -> dict[str, Any]:
-    empty = fresh()
+    empty = empty_document()
     clips = {"a_example": "sample:walk", "b_example": "sample:dog_walk", "a_new": "sample:march"}
     return {**empty, "mode": "analogy", "analogy": {**empty["analogy"], **clips, **choice}}
 
@@ -52,7 +52,7 @@ def likeness(**choice: Any) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------- transitions
 
 
-def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Workshop, base: Path) -> None:
+def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: DocumentSolver, base: Path) -> None:
     assert shop.view(passage(), base)["bodies"] == []
     one = shop.view(passage(second="sample:run"), base)
     assert [body["which"] for body in one["bodies"]] == ["second"]
@@ -83,7 +83,7 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Works
     assert solve_result.quality("result")["measurements"]
 
 
-def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: Workshop, base: Path) -> None:
+def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: DocumentSolver, base: Path) -> None:
     wanted = passage(first="sample:walk", second="sample:run", leave=2.0, enter=1.0, seconds=1.0)
     solve_result = shop.solve(wanted, base, watch=quiet)
     blend = solve_result.result()["blend"]
@@ -100,7 +100,7 @@ def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: Workshop, b
         assert caught.value.keys == ("transition", key)
 
 
-def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Workshop, base: Path) -> None:
+def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: DocumentSolver, base: Path) -> None:
     wanted = passage(first="sample:walk", second="sample:dog_walk")
     pairs = shop.suggest_pairs(wanted, base)
     assert shop.view({**wanted, "pairs": pairs}, base)["correspondence"]["own"]
@@ -116,7 +116,7 @@ def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: Works
 # ----------------------------------------------------------------------------------------------------------- analogies
 
 
-def test_an_analogy_shows_its_clips_and_matched_markers(shop: Workshop, base: Path) -> None:
+def test_an_analogy_shows_its_clips_and_matched_markers(shop: DocumentSolver, base: Path) -> None:
     wanted = likeness()
     solve_result = shop.solve(wanted, base, watch=quiet)
     assert isinstance(solve_result, AnalogyResult)
@@ -137,7 +137,7 @@ def test_an_analogy_shows_its_clips_and_matched_markers(shop: Workshop, base: Pa
     assert shop.solve(wanted, base, watch=quiet) is solve_result
 
 
-def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
+def test_a_pose_is_made_by_dragging_a_paw(shop: DocumentSolver, base: Path) -> None:
     plain = shop.solve(likeness(), base, watch=quiet)
     assert isinstance(plain, AnalogyResult)
     lifted = fk(plain.motion).points(["LeftForePaw"])[:, 0]
@@ -180,7 +180,7 @@ def test_a_pose_is_made_by_dragging_a_paw(shop: Workshop, base: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_an_analogy_is_told_with_its_place(
-    shop: Workshop, base: Path, choice: dict[str, Any], keys: tuple[Any, ...], message: str
+    shop: DocumentSolver, base: Path, choice: dict[str, Any], keys: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(FieldError, match=message) as caught:
         shop.solve(likeness(**choice), base, watch=quiet)

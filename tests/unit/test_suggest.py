@@ -11,7 +11,7 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import from_axis_angle, multiply, rotate
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
-from understudy.correspondence.suggest import suggest, take_apart
+from understudy.correspondence.suggest import split_body, suggest
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -209,7 +209,7 @@ BIRD = build({
 
 
 def test_human_to_bird_by_shape() -> None:
-    assert take_apart(BIRD).kind == "bird"
+    assert split_body(BIRD).kind == "bird"
     mapping = as_names(suggest(ADULT, BIRD))
     assert mapping["Hips"] == "trunk"
     assert (mapping["Neck"], mapping["Head"]) == ("c1", "c2")
@@ -258,7 +258,7 @@ def test_a_fish_whose_head_carries_its_fins() -> None:
         "Spine3": ("Spine2", 0.0, 0.1, -0.7), "Tail": ("Spine3", 0.0, 0.15, -1.4), "Face": ("Root", 0.0, 0.05, 0.8),
         "l_b": ("Face", 0.2, 0.1, 0.4),
     })  # fmt: skip
-    assert take_apart(fish).kind == "fish"
+    assert split_body(fish).kind == "fish"
     mapping = as_names(suggest(fish, ADULT))
     assert (mapping["Spine1"], mapping["Spine3"]) == ("LowerBack", "Spine1")
     assert mapping["Face"] == "Head"
@@ -266,10 +266,10 @@ def test_a_fish_whose_head_carries_its_fins() -> None:
 
 
 def test_kinds_of_bodies() -> None:
-    kinds = {one: take_apart(samples.character(one)).kind for one in ("adult", "dog", "spider", "shark")}
+    kinds = {one: split_body(samples.character(one)).kind for one in ("adult", "dog", "spider", "shark")}
     assert kinds == {"adult": "biped", "dog": "quadruped", "spider": "spider or insect", "shark": "fish"}
     for name, kind in kinds.items():
-        assert take_apart(nonsense(samples.character(name), 1.0)[0]).kind == kind
+        assert split_body(nonsense(samples.character(name), 1.0)[0]).kind == kind
 
 
 def test_limbs_that_share_a_root_on_each_side() -> None:
@@ -281,7 +281,7 @@ def test_limbs_that_share_a_root_on_each_side() -> None:
             f"l_{i}a": ("l_anchor", 0.08, 0.3, 0.2 * z), f"l_{i}b": (f"l_{i}a", 0.3, 0.45, 0.7 * z),
             f"l_{i}c": (f"l_{i}b", 0.5, 0.0, z),
         }  # fmt: skip
-    legs = take_apart(build(joints)).limbs
+    legs = split_body(build(joints)).limbs
     assert len(legs) == 4
     mapping = as_names(suggest(SPIDER, build(joints)))
     assert mapping["LeftLeg1Femur"] == "l_0a"
@@ -333,7 +333,7 @@ EQUINE = QUADRUPED | {
 
 
 def test_below_a_humerus_the_upper_leg_is_a_forearm() -> None:
-    plan = take_apart(build(EQUINE))
+    plan = split_body(build(EQUINE))
     fore = plan.limbs[-1][0]
     names = {part: [plan.skeleton.names[j] for j in joints] for part, joints in fore.parts.items()}
     assert names == {
@@ -358,7 +358,7 @@ def test_a_bone_that_carries_several_legs_is_none_of_theirs() -> None:
         joints[f"l_knee{number}"] = (f"l_hip{number}", 0.4, 0.5, z)
         joints[f"l_toe{number}"] = (f"l_knee{number}", 0.7, 0.0, 1.5 * z)
     skeleton = build(joints, "crab")
-    plan = take_apart(skeleton)
+    plan = split_body(skeleton)
     assert [skeleton.names[pair[0].bones[0]] for pair in plan.limbs] == ["l_hip3", "l_hip2", "l_hip1", "l_hip0"]
     assert skeleton.index["l_side"] not in {
         j for pair in plan.limbs for limb in pair for row in limb.parts.values() for j in row

@@ -130,7 +130,7 @@ def covered(b: Study, matches: Sequence[MarkerMatch]) -> float:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Brief:
+class AttemptInput:
     """The inputs of one attempt."""
 
     chart: JointChart
@@ -171,7 +171,7 @@ class Brief:
     """How many frames represent the motion."""
 
 
-def attempt(brief: Brief) -> Attempt:
+def attempt(brief: AttemptInput) -> Attempt:
     """Solve for B's coordinations with given matches, and measure the result."""
     chart, new = brief.chart, brief.new
     goal = make_goal(
@@ -195,7 +195,7 @@ def attempt(brief: Brief) -> Attempt:
     )
 
 
-def _task(brief: Brief, goal: MarkerObjective) -> Task:
+def _task(brief: AttemptInput, goal: MarkerObjective) -> Task:
     """The problem to solve: the objective and the conditions over sampled frames."""
     chart, course, marker_course = brief.chart, brief.new.joint.course, brief.new.marker.course
     unit = leg_length(chart.skeleton)

@@ -16,7 +16,7 @@ from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.matching import MarkerPair
 from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
 from understudy.analogy.result import Analogy
-from understudy.analogy.stepping import Stepping, Tempo, read_course, rises, step
+from understudy.analogy.stepping import Stepping, Tempo, read_course, standing_heights, step
 from understudy.analogy.study import HeadingCourse, Study
 from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
@@ -26,7 +26,7 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.solve.solvers.base import Solution, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution
 
 __all__ = ["Analogy", "AnalogyError", "MarkerAt", "MarkerPair", "PoseAt", "Settings", "Tempo", "analogy"]
 
@@ -52,7 +52,7 @@ def analogy(
     contacts: Sequence[Contact] | None = None,
     tempo: Tempo | None = None,
     settings: Settings | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Analogy:
     """Make B's version of a new motion of A, by analogy with one example of each.
 
@@ -219,7 +219,7 @@ class _Timed:
         leg = leg_length(motion.skeleton)
         ground = find_floor(contacts, leg)
         standing = list({c.point.name: c.point for c in contacts if c.on == "floor"}.values())
-        floor = ground.height - min(rises(motion, standing).values(), default=0.0)
+        floor = ground.height - min(standing_heights(motion, standing).values(), default=0.0)
         # A foot may be still in the air at the top of a step. It must not become a contact of B.
         highest = MAX_CONTACT_HEIGHT_LEGS * leg
         contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < highest]

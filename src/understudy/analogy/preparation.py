@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.analogy.attempt import AnalogyError, Attempt, Brief, attempt, covered, find_matches
+from understudy.analogy.attempt import AnalogyError, Attempt, AttemptInput, attempt, covered, find_matches
 from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.matching import (
     LIKE_SIZE,
@@ -20,7 +20,7 @@ from understudy.analogy.matching import (
     with_named,
 )
 from understudy.analogy.solving import PULL
-from understudy.analogy.stepping import rises
+from understudy.analogy.stepping import standing_heights
 from understudy.analogy.study import JointChart, Study, find_course, likeness, make_study, parts, spread_markers
 from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, angle_between
@@ -232,7 +232,7 @@ class Preparation:
     @cached
     def rises(self) -> dict[str, float]:
         """Standing height of B's points, metres, by name."""
-        return rises(self._standing, self.points)
+        return standing_heights(self._standing, self.points)
 
     @property
     def _standing(self) -> Motion:
@@ -296,7 +296,7 @@ class Preparation:
         start, near = self._start(b, components)
         keeps_orthonormal = b is not None and len(poses) <= 1
         return attempt(
-            Brief(
+            AttemptInput(
                 chart=self.chart,
                 markers=self.b_markers,
                 new=new,

@@ -137,7 +137,7 @@ def feet_of(skeleton: Skeleton, points: Sequence[Point]) -> list[list[Point]]:
     return feet
 
 
-def rises(motion: Motion, points: Sequence[Point]) -> dict[str, float]:
+def standing_heights(motion: Motion, points: Sequence[Point]) -> dict[str, float]:
     """Standing height of points in metres, by name: the lowest point, tips included, is on the ground.
 
     A toe joint stands as high as the sole is thick. Tips are used on humanoids only: animal rigs have helper joints

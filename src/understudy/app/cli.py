@@ -43,12 +43,12 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with errors_in_words(ctx):
+        with print_errors(ctx):
             return super().invoke(ctx)
 
 
 @contextmanager
-def errors_in_words(ctx: click.Context) -> Iterator[None]:
+def print_errors(ctx: click.Context) -> Iterator[None]:
     """Turn errors of a command into a message on stderr and an exit code."""
     try:
         yield

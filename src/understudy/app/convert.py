@@ -71,7 +71,7 @@ def select_frames(
     import numpy as np
 
     from understudy.base.errors import MotionError, OptionError
-    from understudy.io.guess import reference_frame
+    from understudy.io.guess import find_reference_frame
     from understudy.io.units import check_fps
 
     motion = clip.motion
@@ -82,7 +82,7 @@ def select_frames(
     notes = []
     frame_numbers = np.arange(motion.num_frames)[frames or slice(None)]
     if drop_reference:
-        reference = reference_frame(motion)
+        reference = find_reference_frame(motion)
         if reference is None:
             notes.append("no frame looks like a reference pose; none was dropped")
         elif reference in frame_numbers:

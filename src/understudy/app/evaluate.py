@@ -91,7 +91,7 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None,
     """The motion of a file or sample, the contacts of a sample, and the skin of a file."""
     from understudy.base.errors import MotionError
     from understudy.io import read
-    from understudy.io.guess import reference_frame
+    from understudy.io.guess import find_reference_frame
     from understudy.retarget.actor import SAMPLE, sample_scene
 
     if name.startswith(SAMPLE):
@@ -101,7 +101,7 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None,
     note((f"{name}: {sentence}" for sentence in clip.dropped), "left out")
     if clip.motion is None:
         raise MotionError(f"{name}: holds a character without motion; there is nothing to measure")
-    if reference_frame(clip.motion) == 0:
+    if find_reference_frame(clip.motion) == 0:
         note([f"{name}: frame 0 only shows a reference pose and is not measured"])
         return clip.motion[1:], None, clip.meshes
     return clip.motion, None, clip.meshes

@@ -91,7 +91,7 @@ def load(file: str, reading: dict[str, str | bool | None], keep_reference: bool)
     from understudy import samples
     from understudy.figure.motion import rest_motion
     from understudy.io import read
-    from understudy.io.guess import reference_frame
+    from understudy.io.guess import find_reference_frame
 
     if file.startswith(SAMPLE):
         name = file.removeprefix(SAMPLE)
@@ -102,7 +102,7 @@ def load(file: str, reading: dict[str, str | bool | None], keep_reference: bool)
     note((f"{file}: {sentence}" for sentence in clip.dropped), "left out")
     if clip.motion is None:
         return rest_motion(clip.skeleton)
-    if not keep_reference and reference_frame(clip.motion) == 0:
+    if not keep_reference and find_reference_frame(clip.motion) == 0:
         note([f"{file}: frame 0 only shows a reference pose and is not drawn (--keep-reference draws it)"])
         return clip.motion[1:]
     return clip.motion

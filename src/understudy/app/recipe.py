@@ -44,7 +44,7 @@ def recipe(**arguments: Any) -> None:
     Instead of TARGET, --scale scales SOURCE's character.
     """
     from understudy.recipe import write_recipe
-    from understudy.recipe.writing import named_from
+    from understudy.recipe.writing import relative_to_folder
     from understudy.retarget.driver import prepare
 
     if Path(arguments["output"]).suffix.lower() != ".toml":
@@ -54,7 +54,7 @@ def recipe(**arguments: Any) -> None:
     contacts = prepared.contacts
     props = draft.props or sample_props(prepared.actors)
     complete = replace(draft, contacts=contacts, props=props)
-    write_recipe(named_from(complete, Path(arguments["output"]).parent), arguments["output"])
+    write_recipe(relative_to_folder(complete, Path(arguments["output"]).parent), arguments["output"])
     note(prepared.notes)
     if arguments["as_json"]:
         counts = {"actors": len(draft.actors), "contacts": len(contacts), "props": len(props)}

@@ -91,15 +91,15 @@ def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str 
     """The session as it is kept, with the files opened if they are others than last time."""
     from understudy.studio.folders import Folders
     from understudy.studio.opening import first_document
-    from understudy.studio.session import Keeper, Session, default_folder
-    from understudy.studio.workshop import Workshop
+    from understudy.studio.session import Session, SessionStore, default_folder
+    from understudy.studio.workshop import DocumentSolver
 
-    store = Keeper(Path(session) if session is not None else default_folder(Path.cwd()))
+    store = SessionStore(Path(session) if session is not None else default_folder(Path.cwd()))
     store.claim()
     try:
         saved, notice = store.load()
         opened = Folders(folders_of(files, folders), store.folder / "uploads", saved.base)
-        new_session = Session(store, saved, opened, Workshop(store.folder), [notice])
+        new_session = Session(store, saved, opened, DocumentSolver(store.folder), [notice])
         names = [name if name.startswith(SAMPLE) else str(Path(name).absolute()) for name in files]
         stamps = [[name, _changed_at(name)] for name in names]
         if files and stamps != new_session.opened:

@@ -115,12 +115,12 @@ def _read_map(path: str | None, first: Motion, second: Motion) -> tuple[Correspo
     """
     if path is None:
         return None, ()
-    from understudy.correspondence.map_file import is_plain, read_map
+    from understudy.correspondence.map_file import pairs_only_namesakes, read_map
     from understudy.correspondence.pairs import Pair
     from understudy.transition.meta_skeleton import mergeable
 
     correspondence = read_map(path, first.skeleton, second.skeleton)
-    if is_plain(correspondence):
+    if pairs_only_namesakes(correspondence):
         return None, ()
     narrowed, notes = mergeable(correspondence)
     changed = [pair for pair in correspondence.pairs if pair not in narrowed.pairs]

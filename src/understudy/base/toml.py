@@ -50,7 +50,7 @@ def line_of(lines: dict[Place, int], place: Sequence[str | int]) -> int | None:
     return None
 
 
-WIDTH = 110
+COMMENT_COLUMNS = 110
 """Columns at which comments are wrapped."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -115,13 +115,13 @@ def same(one: Any, other: Any) -> bool:
 
 def comment(text: str, lead: str = "# ") -> list[str]:
     """A note as comment lines."""
-    return [(lead + line).rstrip() for line in textwrap.wrap(text, WIDTH - len(lead)) or [""]]
+    return [(lead + line).rstrip() for line in textwrap.wrap(text, COMMENT_COLUMNS - len(lead)) or [""]]
 
 
 def entry(key: str, value: Any, note: str = "") -> list[str]:
     """A key with its value and a note: on the same line if there is room, else above."""
     line = f"{key_text(key)} = {value_text(value)}"
-    if note and len(line) + len(note) + 4 <= WIDTH:
+    if note and len(line) + len(note) + 4 <= COMMENT_COLUMNS:
         return [f"{line}  # {note}"]
     return [*(comment(note) if note else []), line]
 
@@ -129,6 +129,6 @@ def entry(key: str, value: Any, note: str = "") -> list[str]:
 def example_entry(key: str, shown: str, note: str = "") -> list[str]:
     """An unset key as a comment, ready to be uncommented."""
     line = f"#{key_text(key)} = {shown}"
-    if note and len(line) + len(note) + 4 <= WIDTH:
+    if note and len(line) + len(note) + 4 <= COMMENT_COLUMNS:
         return [f"{line}  # {note}"]
     return [*(comment(note) if note else []), line]

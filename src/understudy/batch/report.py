@@ -23,7 +23,7 @@ from understudy.batch.journal import Index
 from understudy.batch.location import Folder, Location
 from understudy.batch.model import DONE, FAILED, Row
 from understudy.metrics import Verdict, metrics
-from understudy.metrics.base import ORDER
+from understudy.metrics.base import VERDICT_ORDER
 
 MAX_WORST_CLIPS = 10
 """Clips that the summary lists for each metric."""
@@ -103,7 +103,7 @@ class Summary:
 
     def verdict_counts(self) -> list[tuple[str, int]]:
         """The number of clips with each verdict, worst verdict first."""
-        return [(str(verdict), self.verdicts[verdict]) for verdict in reversed(ORDER) if self.verdicts[verdict]]
+        return [(str(verdict), self.verdicts[verdict]) for verdict in reversed(VERDICT_ORDER) if self.verdicts[verdict]]
 
     def data(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -84,7 +84,7 @@ class Apart(Constraint):
         if self.floor is not None:
             return Residuals(values=self.floor + self.radius - points[..., 1], d_points=repeat_frames(DOWN, view))
         ends = np.broadcast_to(self.fixed, (len(points), 2, 3)) if self.fixed is not None else points[:, 2:]
-        share, other_share = nearest(points[:, 0], points[:, 1], ends[:, 0], ends[:, 1])
+        share, other_share = closest_points(points[:, 0], points[:, 1], ends[:, 0], ends[:, 1])
         weights = np.stack([1.0 - share, share, other_share - 1.0, -other_share], -1)
         all_ends = np.concatenate([points[:, :2], ends], 1)
         gap = np.einsum("nk,nki->ni", weights, all_ends)
@@ -111,7 +111,7 @@ class Apart(Constraint):
         return cls(part=part, radius=radii[0], other=other, other_radius=radii[1])
 
 
-def nearest(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
+def closest_points(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
     """Parameters (N,) in [0, 1] of the closest points on the segments a-b and c-d, each end (N, 3).
 
     The closest points are inside both segments, or one of them is an end: the best of these five cases is taken.

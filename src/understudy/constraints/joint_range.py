@@ -32,7 +32,7 @@ from understudy.constraints.base import (
 )
 from understudy.constraints.tilt import d_three_angles, perpendicular_pair, swing, twist, two_angles
 from understudy.constraints.track import check_rotations
-from understudy.figure.angles import SQUARE
+from understudy.figure.angles import MAX_SQUARE_COSINE
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 
 MIN_SWING_RADIANS = 1e-9
@@ -251,7 +251,7 @@ def check_axes(values: Any, where: str) -> Array:
     if np.any(size < 1e-12):
         raise OptionError(f"{where}: every axis must have a direction")
     axes /= size
-    if len(axes) == 3 and max(abs(axes[1] @ axes[0]), abs(axes[1] @ axes[2])) > SQUARE:
+    if len(axes) == 3 and max(abs(axes[1] @ axes[0]), abs(axes[1] @ axes[2])) > MAX_SQUARE_COSINE:
         raise OptionError(f"{where}: of three axes the second must be at right angles to both others")
     if len(axes) == 2 and abs(axes[0] @ axes[1]) > 1.0 - 1e-6:
         raise OptionError(f"{where}: two axes must not be parallel")

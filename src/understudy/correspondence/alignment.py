@@ -43,7 +43,7 @@ HORIZONTAL = np.array([1.0, 0.0, 1.0])
 """Factor that projects a vector onto the ground."""
 
 
-def posed(skeleton: Skeleton, local: Array) -> Pose:
+def pose_skeleton(skeleton: Skeleton, local: Array) -> Pose:
     """The one-frame pose of a body with local rotations (J, 4)."""
     return fk(replace(rest_motion(skeleton), rotations=local[None]))
 
@@ -95,7 +95,7 @@ def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
     """(J, 4) a human's pose with arms hanging down and legs under the hips; the poses of other bodies unchanged."""
     if not is_humanoid(skeleton):
         return local
-    joints, pose = roles(skeleton), posed(skeleton, local)
+    joints, pose = roles(skeleton), pose_skeleton(skeleton, local)
     across = _unit(
         (pose.positions[0, joints["left_upper_leg"]] - pose.positions[0, joints["right_upper_leg"]]) * HORIZONTAL
     )
@@ -158,11 +158,11 @@ class PairTree:
     @cached
     def poses(self) -> dict[str, Pose]:
         """Poses of the source and of the target, the target rotated to face as the source does."""
-        source = posed(self.correspondence.source, self.source)
-        target = posed(self.correspondence.target, self.target)
+        source = pose_skeleton(self.correspondence.source, self.source)
+        target = pose_skeleton(self.correspondence.target, self.target)
         rotations = self.target.copy()
         rotations[0] = multiply(self._facing_turn(source, target), target.rotations[0, 0])
-        return {"source": source, "target": posed(self.correspondence.target, rotations)}
+        return {"source": source, "target": pose_skeleton(self.correspondence.target, rotations)}
 
     def _facing_turn(self, source: Pose, target: Pose) -> Array:
         """(4,) rotation of the whole target that makes it face as the source does."""
@@ -376,12 +376,12 @@ class Alignment:
     @cached
     def source_world(self) -> Array:
         """(J, 4) orientations of the source's bones in its reference pose."""
-        return posed(self.correspondence.source, self.source).rotations[0]
+        return pose_skeleton(self.correspondence.source, self.source).rotations[0]
 
     @cached
     def target_world(self) -> Array:
         """(J, 4) orientations of the target's bones in its reference pose."""
-        return posed(self.correspondence.target, self.target).rotations[0]
+        return pose_skeleton(self.correspondence.target, self.target).rotations[0]
 
 
 def align(

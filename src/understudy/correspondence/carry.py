@@ -28,7 +28,7 @@ from understudy.base.quaternion import (
 )
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
-from understudy.figure.angles import SQUARE, joint_angle_curves
+from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves
 from understudy.figure.floor import Floor, scaled_places
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
@@ -154,7 +154,10 @@ def _merge_chain(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Arra
 def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> Array | None:
     """Angles (F, N) without limits, continuous in time, starting near zero; None if the axes are not orthogonal."""
     count = len(axes)
-    if count == MAX_GROUP_AXES and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > SQUARE:
+    if (
+        count == MAX_GROUP_AXES
+        and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > MAX_SQUARE_COSINE
+    ):
         return None
     rows = np.zeros((1, MAX_GROUP_AXES, 3))
     rows[0, :count] = axes
@@ -222,7 +225,7 @@ LIMIT_MARGIN_RADIANS = np.radians(2.0)
 """Margin to the limits at the start, so that the solver can move hinges both ways."""
 
 
-def carry(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -> Motion:
+def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio: float) -> Motion:
     """Transfer a motion to the target of an alignment: the pose by pairs, the path scaled about the floor.
 
     Args:

@@ -25,7 +25,7 @@ MAX_GAP_SHARE = 0.01
 
 
 @lru_cache(maxsize=64)
-def detached(skeleton: Skeleton) -> dict[str, str]:
+def find_detached_feet(skeleton: Skeleton) -> dict[str, str]:
     """The joints that lie at the end of a bone but do not hang from it, each with that bone; usually none."""
     positions, ends = skeleton.rest_world[0], skeleton.rest_ends
     gap = MAX_GAP_SHARE * max(float(np.ptp(positions, axis=0).max()), 1e-9)
@@ -50,7 +50,7 @@ def attach(skeleton: Skeleton) -> Skeleton:
 
     The rest pose is the same. The order of joints may change, since parents come before children.
     """
-    feet = detached(skeleton)
+    feet = find_detached_feet(skeleton)
     if not feet:
         return skeleton
     parent = {name: int(skeleton.parents[j]) for j, name in enumerate(skeleton.names)}
@@ -74,9 +74,9 @@ def attach(skeleton: Skeleton) -> Skeleton:
     )  # fmt: skip
 
 
-def remark(skeleton: Skeleton) -> str:
+def describe_detached_feet(skeleton: Skeleton) -> str:
     """A note about a skeleton's detached feet; empty if it has none."""
-    feet = detached(skeleton)
+    feet = find_detached_feet(skeleton)
     if not feet:
         return ""
     names = ", ".join(f"`{foot}`" for foot in sorted(feet))
@@ -97,7 +97,7 @@ def _parents_first(parents: Sequence[int]) -> list[int]:
     return result
 
 
-def rehung(motion: Motion, skeleton: Skeleton) -> Motion:
+def change_parents(motion: Motion, skeleton: Skeleton) -> Motion:
     """The same movement on a skeleton with the same joints but other parents.
 
     World positions and rotations stay the same; positions that the rotations do not give are written as offsets, frame

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate, unrotate
-from understudy.correspondence.alignment import Alignment, PairTree, posed, stands_at_rest
+from understudy.correspondence.alignment import Alignment, PairTree, pose_skeleton, stands_at_rest
 from understudy.correspondence.carry import anchors
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, contact_points
@@ -56,7 +56,7 @@ class Soles:
         )
         still = replace(rest_motion(skeleton), rotations=local[None])
         soles = Soles(
-            pose=posed(skeleton, local),
+            pose=pose_skeleton(skeleton, local),
             forward=facing(still)[0],
             limbs={},
             tree=tree,
@@ -140,7 +140,7 @@ class Soles:
         None unless all points are ends named as parts of a sole, as a robot's are, and lie level.
         """
         skeleton = self.pose.skeleton
-        positions = posed(skeleton, skeleton.rest).points(points)[0]
+        positions = pose_skeleton(skeleton, skeleton.rest).points(points)[0]
         named = all("sole" in words(point.name) and point in skeleton.ends for point in points)
         level = float(np.ptp(positions[:, 1])) < 0.1 * leg_length(skeleton)
         return positions[:, 1] - positions[:, 1].min() if named and level and stands_at_rest(skeleton) else None
@@ -195,7 +195,9 @@ class Landing:
     notes: tuple[str, ...] = ()
 
 
-def land(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, floor: Floor) -> Landing:
+def find_landing(
+    motion: Motion, contacts: Sequence[Contact], alignment: Alignment, carried: Motion, floor: Floor
+) -> Landing:
     """Find the target's points for the contacts of a motion, given the motion transferred to the target.
 
     Contact points go to those of the partner limb, heel to heel and toe to toe, unless the map names them. If a

@@ -13,7 +13,7 @@ import numpy as np
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, convert, unknown_key
 from understudy.base.files import open_to_read, open_to_write
-from understudy.base.toml import WIDTH, Place, comment, entry, find_lines, line_of, value_text
+from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, find_lines, line_of, value_text
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
 from understudy.figure.skeleton import Skeleton
 
@@ -73,7 +73,7 @@ def _bone_list(bones: Sequence[str]) -> list[str]:
     lines = ["#  "]
     for bone in bones:
         word = f" {value_text(bone)},"
-        if len(lines[-1]) + len(word) > WIDTH:
+        if len(lines[-1]) + len(word) > COMMENT_COLUMNS:
             lines.append("#  ")
         lines[-1] += word
     return [*lines[:-1], lines[-1].rstrip(",")]
@@ -228,7 +228,7 @@ def _convert(key: str, value: Any, kind: Any) -> Any:
         raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
 
 
-def is_plain(correspondence: Correspondence) -> bool:
+def pairs_only_namesakes(correspondence: Correspondence) -> bool:
     """Whether a map only pairs every bone of two bodies of one structure with the bone of the same name."""
     if not same_structure(correspondence.source, correspondence.target) or correspondence.points:
         return False

@@ -213,7 +213,7 @@ def same_structure(source: Skeleton, target: Skeleton) -> bool:
     return source.names == target.names and np.array_equal(source.parents, target.parents)
 
 
-def same_names(source: Skeleton, target: Skeleton) -> Correspondence:
+def pair_same_names(source: Skeleton, target: Skeleton) -> Correspondence:
     """The map that pairs each joint with the joint of the same name."""
     pairs = [Pair(source=(name,), target=(name,), reason="the same joint") for name in source.names]
     return Correspondence(source=source, target=target, pairs=tuple(pairs))

@@ -350,14 +350,14 @@ def suggest(
     if source.names == target.names and np.array_equal(source.parents, target.parents):
         pairs = [Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in source.names]
     else:
-        source_plan, target_plan = take_apart(source, source_motion), take_apart(target, target_motion)
+        source_plan, target_plan = split_body(source, source_motion), split_body(target, target_motion)
         pairs = match(source_plan, target_plan)
         if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
             raise _no_match_error(source_plan, target_plan)
     return Correspondence(source=source, target=target, pairs=tuple(pairs))
 
 
-def take_apart(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
+def split_body(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
     """Find the parts of a body: by name if names identify arms and legs, else by shape."""
     pose = standing_pose(skeleton, motion)
     return plan_by_names(skeleton, pose) or plan_by_shape(skeleton, pose)

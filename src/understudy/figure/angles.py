@@ -16,7 +16,7 @@ from understudy.base.euler import to_euler, to_euler_curve
 from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, from_matrix, multiply, twist_angle
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
-SQUARE = 1e-6
+MAX_SQUARE_COSINE = 1e-6
 """Greatest cosine of two axes that count as being at right angles."""
 
 
@@ -120,7 +120,7 @@ def _find_balls(skeleton: Skeleton) -> _Balls:
     first, second, third = skeleton.axes[joints].transpose(1, 0, 2)
     across = cross(first, second)
     for other in (first, third):
-        slanted = np.flatnonzero(np.abs(np.einsum("ji,ji->j", other, second)) > SQUARE)
+        slanted = np.flatnonzero(np.abs(np.einsum("ji,ji->j", other, second)) > MAX_SQUARE_COSINE)
         if len(slanted):
             name = skeleton.names[joints[slanted[0]]]
             raise SkeletonError(

@@ -82,5 +82,5 @@ def scaled_places(places: Array, ratio: float, floor: Floor) -> Array:
     return centre + ratio * (places - centre)
 
 
-SUNK = 1e-3
+FLOOR_DEPTH_METRES = 1e-3
 """Metres that the floor constraint lies below a contact, so that it does not duplicate the contact constraint."""

@@ -13,7 +13,7 @@ from understudy.base.quaternion import Array, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
-BLOCK = 700
+BLOCK_FRAMES = 700
 """Frames processed at a time, so that intermediate results stay in the processor's cache."""
 
 
@@ -93,8 +93,8 @@ def forward(skeleton: Skeleton, root: Array, rotations: Array, offsets: Array | 
     positions, turned = np.empty((frames, joints, 3)), np.empty((frames, joints, 4))
     local, world = np.ascontiguousarray(rotations, float).view(complex), turned.view(complex)
     bones = skeleton.offsets[:, :, None] if offsets is None else offsets.transpose(1, 2, 0)
-    for start in range(0, frames, BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, frames, BLOCK_FRAMES):
+        part = slice(start, start + BLOCK_FRAMES)
         turn = local[part].transpose(1, 2, 0).copy()
         _to_world(skeleton, turn)
         world[part] = turn.transpose(2, 0, 1)

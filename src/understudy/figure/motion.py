@@ -15,7 +15,7 @@ from understudy.base.quaternion import Array, continuous, normalize, slerp
 from understudy.base.records import cached, unchecked
 from understudy.figure.skeleton import Skeleton
 
-SEEN = 100
+MAX_SAMPLED_FRAMES = 100
 """Frames sampled to see which joints a motion moves."""
 
 MAX_STILL_RADIANS = 1e-6
@@ -87,7 +87,7 @@ class Motion:
     @cached
     def still_joints(self) -> frozenset[int]:
         """Joints except the root that do not rotate while others do: they are fixed parts of the build."""
-        some = self.rotations[:: max(self.num_frames // SEEN, 1), 1:]
+        some = self.rotations[:: max(self.num_frames // MAX_SAMPLED_FRAMES, 1), 1:]
         same_way = np.copysign(1.0, np.einsum("fji,ji->fj", some, some[0]))[..., None]
         # The difference of two unit quaternions is about half the angle between them, if that is small.
         # The maximum over frames comes first, because numpy is slower over two axes at once.

@@ -113,7 +113,7 @@ class Format:
     """Endings of files that a file of this format may refer to."""
 
 
-def loaded_on_use(module: str, function: str) -> Callable[..., Any]:
+def lazy_function(module: str, function: str) -> Callable[..., Any]:
     """A function whose module is imported at the first call, so that unused formats cost nothing."""
 
     def call(*arguments: Any) -> Any:
@@ -122,7 +122,7 @@ def loaded_on_use(module: str, function: str) -> Callable[..., Any]:
     return call
 
 
-def choose_clip(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:
+def choose_clip_index(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:
     """The index of the requested animation: the first if no name is given, None if the file has none.
 
     Args:

@@ -11,7 +11,7 @@ from understudy.base.errors import FileError, OptionError, refuse_unknown_keywor
 from understudy.base.files import open_to_read, open_to_write
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip
+from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip_index
 from understudy.io.units import parse_unit, parse_up
 
 SHARED = ("clip", "child", "files", "guess", "matrices", "units")
@@ -86,7 +86,7 @@ def read(
         raise FileError(str(path), None, f"{chosen.title} files can be written, not read")
     with open_to_read(path) as stream:
         result = chosen.read(stream, str(path), options)
-    choose_clip(result.clips, clip, str(path))
+    choose_clip_index(result.clips, clip, str(path))
     return result
 
 

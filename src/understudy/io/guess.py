@@ -15,7 +15,7 @@ from understudy.base.quaternion import Array, angle_between
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.units import UNITS, UP_AXES, unit_name
+from understudy.io.units import UNITS, UP_AXES, name_unit
 
 NUM_SAMPLED_FRAMES = 64
 """How many frames of a motion are examined."""
@@ -77,7 +77,7 @@ def guess(
     """
     result = Guess(
         unit=unit or UNITS["m"],
-        unit_reason=f"{unit_name(unit or UNITS['m'])}: given",
+        unit_reason=f"{name_unit(unit or UNITS['m'])}: given",
         up=up or "Y",
         up_reason=f"{up} is up: given",
     )
@@ -238,7 +238,7 @@ def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
     return UNITS[name], f"{name}: the body measures {size:.3g} {what}, which makes {size * UNITS[name]:.3g} m"
 
 
-def reference_frame(motion: Motion) -> int | None:
+def find_reference_frame(motion: Motion) -> int | None:
     """The index of a frame that shows a reference pose and does not belong to the movement, or None.
 
     CMU's BVH files begin with one: most joints are in the rest pose, and the pose changes far more from it to the next
@@ -253,7 +253,7 @@ def reference_frame(motion: Motion) -> int | None:
     return 0 if leaps and at_rest else None
 
 
-def still_tail(motion: Motion) -> int:
+def count_still_tail(motion: Motion) -> int:
     """The number of frames at the end that are copies of the frame before them."""
     same = np.all(motion.root == motion.root[-1], axis=1)
     changed = np.flatnonzero(~same)

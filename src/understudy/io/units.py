@@ -42,7 +42,7 @@ def parse_up(text: str) -> str:
     return text.upper()
 
 
-def unit_name(unit: float) -> str:
+def name_unit(unit: float) -> str:
     """The name of a unit, or its number of metres if it has no name."""
     for name, metres in UNITS.items():
         if abs(metres - unit) < 1e-4 * metres:

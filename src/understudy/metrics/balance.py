@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.figure.kinematics import BLOCK, Pose
+from understudy.figure.kinematics import BLOCK_FRAMES, Pose
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
@@ -23,10 +23,10 @@ MAX_STANDING_SPEED_LEGS_PER_S = 0.2
 MIN_STANDING_SECONDS = 0.25
 """Time of standing that is needed to judge balance."""
 
-WORDS = ("yes", "plausible", "unlikely", "no")
+BALANCE_WORDS = ("yes", "plausible", "unlikely", "no")
 """The words of [Lommers13, sec. 7.2] for the certainty that a body is in balance."""
 
-TIERS = {"unbalanced_share": (0.05, 0.5, 1.0), "added_share": (0.0, 0.05, 0.2)}
+MAX_UNBALANCED_SHARES = {"unbalanced_share": (0.05, 0.5, 1.0), "added_share": (0.0, 0.05, 0.2)}
 """Greatest shares of unbalanced standing frames for all WORDS but the last: in total, and beyond the source's."""
 
 
@@ -39,11 +39,15 @@ class BalanceMetric(Metric):
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(
             figure="unbalanced_share",
-            noticeable=TIERS["unbalanced_share"][1],
-            bad=TIERS["unbalanced_share"][2],
+            noticeable=MAX_UNBALANCED_SHARES["unbalanced_share"][1],
+            bad=MAX_UNBALANCED_SHARES["unbalanced_share"][2],
             source=CAPTURED,
         ),
-        Grade(figure="added_share", noticeable=TIERS["added_share"][1], bad=TIERS["added_share"][2]),
+        Grade(
+            figure="added_share",
+            noticeable=MAX_UNBALANCED_SHARES["added_share"][1],
+            bad=MAX_UNBALANCED_SHARES["added_share"][2],
+        ),
     )
 
     def measure(self, case: Comparison) -> Measurement:
@@ -77,8 +81,8 @@ class BalanceMetric(Metric):
         if share is not None:
             where = "out" if least is not None and least < 0.0 else "in"
             judge = "unbalanced_share" if added is None else "added_share"
-            tier = sum((share if added is None else added) > limit for limit in TIERS[judge])
-            balance = WORDS[tier] + ("" if added is None else " (beside its source)")
+            tier = sum((share if added is None else added) > limit for limit in MAX_UNBALANCED_SHARES[judge])
+            balance = BALANCE_WORDS[tier] + ("" if added is None else " (beside its source)")
             words = (
                 f"in balance: {balance}; while it stands the centre of mass is outside the support in {percent(share)} "
                 f"of the frames, at worst {millimetres(abs(least or 0.0))} {where}side"
@@ -122,8 +126,8 @@ def margins(
     patterns, pattern_index = np.unique(planted, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         pattern_frames = np.flatnonzero(pattern_index.reshape(-1) == number)
-        for start in range(0, len(pattern_frames) if pattern.any() else 0, BLOCK):
-            frames = pattern_frames[start : start + BLOCK]
+        for start in range(0, len(pattern_frames) if pattern.any() else 0, BLOCK_FRAMES):
+            frames = pattern_frames[start : start + BLOCK_FRAMES]
             margin[frames] = inside(centre[frames], feet[frames][:, pattern]) + sole
     speed = np.linalg.norm(np.gradient(centre, axis=0), axis=-1) * fps if len(centre) > 1 else np.zeros(1)
     return margin, speed < slow

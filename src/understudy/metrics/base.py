@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from understudy.metrics.comparison import Comparison
 
 
-ADULT = 0.85
+ADULT_LEG_METRES = 0.85
 """Leg length in metres of the body that thresholds are meant for; other bodies scale them by their legs."""
 
 HOUSE_RULE = "house rule"
@@ -39,13 +39,13 @@ class Verdict(StrEnum):
     """Measured without a reference, or not measured."""
 
 
-ORDER = (Verdict.UNGRADED, Verdict.GOOD, Verdict.NOTICEABLE, Verdict.BAD)
+VERDICT_ORDER = (Verdict.UNGRADED, Verdict.GOOD, Verdict.NOTICEABLE, Verdict.BAD)
 """Verdicts from best to worst."""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The worst of some verdicts."""
-    return max(verdicts, key=ORDER.index, default=Verdict.UNGRADED)
+    return max(verdicts, key=VERDICT_ORDER.index, default=Verdict.UNGRADED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class Metric(ABC):
         **facts: Any,
     ) -> Measurement:
         """A measurement with its verdict: the worst of the grades of its (judged) figures."""
-        size = case.leg / ADULT
+        size = case.leg / ADULT_LEG_METRES
         all_figures = tuple(figures)
         values = {figure.name: figure.value for figure in all_figures}
         graded = [

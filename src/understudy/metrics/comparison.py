@@ -10,9 +10,9 @@ import numpy as np
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import cached
 from understudy.correspondence.alignment import Alignment, align
-from understudy.correspondence.carry import carry
+from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.contact_context import ContactContext
-from understudy.correspondence.landing import Landing, land, step_ratio
+from understudy.correspondence.landing import Landing, find_landing, step_ratio
 from understudy.correspondence.pairs import Correspondence
 from understudy.correspondence.suggest import suggest
 from understudy.figure.contacts import Contact, Detection, contact_points, detect_contacts
@@ -22,7 +22,7 @@ from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
-from understudy.metrics.base import ADULT
+from understudy.metrics.base import ADULT_LEG_METRES
 from understudy.solve.solvers.base import Outcome
 
 HORIZONTAL_AXES = [0, 2]
@@ -78,7 +78,7 @@ class Comparison:
     @property
     def size(self) -> float:
         """Ratio of the leg length to an adult's."""
-        return self.leg / ADULT
+        return self.leg / ADULT_LEG_METRES
 
     @cached
     def pose(self) -> Pose:
@@ -165,8 +165,8 @@ class Comparison:
         """The result's points for the source's contacts; None for the same structure."""
         if self.source is None or self.same_structure:
             return None
-        carried = carry(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
-        return land(self.source, self.fixed_contacts, self.alignment, carried, self.floor)
+        carried = transfer_motion(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
+        return find_landing(self.source, self.fixed_contacts, self.alignment, carried, self.floor)
 
     @cached
     def plants(self) -> tuple[PlantedPoint, ...]:

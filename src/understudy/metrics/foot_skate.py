@@ -34,7 +34,7 @@ class Slides:
         return np.concatenate(self.speeds) if self.speeds else np.zeros(0)
 
 
-def slides(pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]]) -> Slides:
+def measure_slides(pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]]) -> Slides:
     """Measure how points of a body slide over the floor during their planted frames (n,)."""
     paths = tracks(pose, (point for point, _ in plants))
     speeds, drifts = [], []
@@ -62,7 +62,7 @@ class FootSkate(Metric):
         plants = [plant for plant in case.plants if len(plant.frames) > 1]
         if not plants:
             return self.not_measured("nothing stands still long enough to be planted")
-        slid = slides(case.pose, case.result.fps, [(plant.point, plant.frames) for plant in plants])
+        slid = measure_slides(case.pose, case.result.fps, [(plant.point, plant.frames) for plant in plants])
         limit = MAX_PLANT_SPEED_M_PER_S * case.size
         source = self._source_slides(case)
         share = float(np.mean(slid.all > limit))
@@ -106,7 +106,9 @@ class FootSkate(Metric):
         skeleton = case.source_pose.skeleton
         plants = [plant for plant in case.plants if len(plant.frames) > 1]
         assert all(plant.contact.point.joint in skeleton.index for plant in plants)
-        return slides(case.source_pose, case.result.fps, [(plant.contact.point, plant.frames) for plant in plants])
+        return measure_slides(
+            case.source_pose, case.result.fps, [(plant.contact.point, plant.frames) for plant in plants]
+        )
 
 
 METRIC = FootSkate()

@@ -26,9 +26,9 @@ from understudy.figure.naming import side
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point
 from understudy.figure.symmetry import partners
-from understudy.metrics.base import ADULT, percent
+from understudy.metrics.base import ADULT_LEG_METRES, percent
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.joint_limit import breach, ranges_of
+from understudy.metrics.joint_limit import measure_breach, ranges_of
 
 MIN_SIDE_WIDTH_LEGS = 0.02
 """Distance between two sides above which the line between them shows left and right."""
@@ -113,7 +113,7 @@ def find_sides(source: Motion, result: Motion, correspondence: Correspondence | 
     return SidePairs(source=columns[0], result=columns[1])
 
 
-def crossed(correspondence: Correspondence) -> str:
+def describe_crossed_sides(correspondence: Correspondence) -> str:
     """Describe whether a map pairs left with right; empty if not."""
     same = across = 0
     for pair in correspondence.pairs:
@@ -142,22 +142,22 @@ def describe_mirrored(source: CheckInput, result: CheckInput, sides: SidePairs, 
         return ""
     differences = []
     for body, joints in ((source, sides.source), (result, sides.result)):
-        difference = ahead_of(body.places, joints, body.forward)[clear] / body.leg
+        difference = side_differences(body.places, joints, body.forward)[clear] / body.leg
         differences.append(difference if alike else difference - difference.mean(axis=0))
-    correlated = opposite(*differences)
+    correlated = opposite_correlation(*differences)
     # A leg that sticks out sideways swings differently from one that hangs, but rotates when its partner does.
     if correlated is None or correlation(_side_turns(source, sides.source), _side_turns(result, sides.result)) > 0.0:
         return ""
     return f"is mirrored: its left does what the source's right does (correlation of the sides {correlated:.2f})"
 
 
-def ahead_of(places: Array, pairs: np.ndarray, forward: Array) -> Array:
+def side_differences(places: Array, pairs: np.ndarray, forward: Array) -> Array:
     """(F, K, 2) metres by which the first joints of pairs (2, K) are ahead of and above the second."""
     difference = places[:, pairs[0]] - places[:, pairs[1]]
     return np.stack([np.einsum("fki,fi->fk", difference, forward), difference[..., 1]], axis=-1)
 
 
-def opposite(expected: Array, actual: Array) -> float | None:
+def opposite_correlation(expected: Array, actual: Array) -> float | None:
     """The correlation of expected and actual side differences if it is opposite; else None."""
     if min(float(np.sqrt(np.mean(np.square(values)))) for values in (expected, actual)) < MIN_SIDE_DIFFERENCE_LEGS:
         return None
@@ -188,16 +188,16 @@ def correlation(a: Array, b: Array) -> float:
 
 def describe_wrong_way(source: CheckInput, result: CheckInput) -> str:
     """Describe whether a result faces or goes another way than its source; empty if not."""
-    if angle := away_from(source.forward, result.forward, source.clear & result.clear):
+    if angle := wrong_way_degrees(source.forward, result.forward, source.clear & result.clear):
         return f"faces the other way: {angle:.0f} degrees from where the source faces"
     toes = _toes(source), _toes(result)
     if toes[0] is not None and toes[1] is not None:
         (first, clear), (second, other_clear) = toes[0], toes[1]
-        if angle := away_from(first, second, clear & other_clear):
+        if angle := wrong_way_degrees(first, second, clear & other_clear):
             return f"faces the other way: its feet point {angle:.0f} degrees from where the source's do"
     paths = [(body.places[-1, 0] - body.places[0, 0]) * HORIZONTAL / body.leg for body in (source, result)]
     if min(float(np.linalg.norm(path)) for path in paths) > 1.0 and (
-        angle := away_from(paths[0], paths[1], np.array([True]))
+        angle := wrong_way_degrees(paths[0], paths[1], np.array([True]))
     ):
         return f"goes the other way: {angle:.0f} degrees from where the source goes"
     return ""
@@ -218,7 +218,7 @@ def _toes(body: CheckInput) -> tuple[Array, np.ndarray] | None:
     return level / np.maximum(size, 1e-12)[:, None], clear
 
 
-def away_from(first: Array, second: Array, clear: np.ndarray) -> float:
+def wrong_way_degrees(first: Array, second: Array, clear: np.ndarray) -> float:
     """Median degrees between directions if more than MIN_WRONG_WAY_DEGREES, else 0."""
     if clear.mean() < MIN_CLEAR_FRAMES_SHARE:
         return 0.0
@@ -250,10 +250,10 @@ MAX_DISTANCE_RATIO = 100.0
 MIN_BROKEN_DEGREES = 45.0
 """Degrees beyond its range, and beyond the source's own excess, at which a joint is broken."""
 
-NEAR = 0.05
+MAX_PLANT_DISTANCE_METRES = 0.05
 """Metres on an adult body within which a planted point is in place."""
 
-LOST = 0.25
+MIN_KEPT_CONTACT_SHARE = 0.25
 """Share of contacts, weighted by their frames, below which a result has lost its source's contacts."""
 
 
@@ -270,7 +270,7 @@ class Stand:
     """Whether it must not move over the floor."""
 
 
-def failures(
+def find_failures(
     result: Motion,
     source: Motion | None = None,
     correspondence: Correspondence | None = None,
@@ -296,7 +296,7 @@ def failures(
     solved = list(constraints)
     if limits is None:
         limits = [limit for limit in solved if isinstance(limit, JointRange) and limit.joints()[0].actor in actors]
-    if problem := scattered(source, result):
+    if problem := describe_scatter(source, result):
         return (problem,)
     sampled = result[:: max(round(result.fps / SAMPLE_FPS), 1)]
     case = Comparison(
@@ -304,13 +304,13 @@ def failures(
     )
     if problem := _describe_rest(case):
         return (problem,)
-    stands = stands_of(solved, sampled, actors) if contacts is None else _stands_of_plants(case)
+    stands = find_stands(solved, sampled, actors) if contacts is None else _stands_of_plants(case)
     return judge(case, stands, limits, made_by=None if given else correspondence)
 
 
 def comparison_failures(case: Comparison) -> tuple[str, ...]:
     """Find why a result of any program is unusable, by its source; uncertain limits are left out."""
-    if problem := scattered(case.source, case.result) or _describe_rest(case):
+    if problem := describe_scatter(case.source, case.result) or _describe_rest(case):
         return (problem,)
     ranges, sure = ranges_of(case)
     return judge(case, _stands_of_plants(case), ranges if sure else ()) if case.source is not None else ()
@@ -321,10 +321,15 @@ def judge(
 ) -> tuple[str, ...]:
     """Find why a moving result is unusable, given its stands, its limits and the map that made it."""
     mirrored, wrong_way = compare_sides(case)
-    problems = [crossed(made_by) if made_by is not None else "", mirrored, wrong_way, off_limits(case, limits)]
+    problems = [
+        describe_crossed_sides(made_by) if made_by is not None else "",
+        mirrored,
+        wrong_way,
+        describe_limit_breach(case, limits),
+    ]
     if not mirrored:
         # In a mirror image the wrong feet stand: that would report the same defect twice.
-        problems.append(uprooted(case.pose, stands))
+        problems.append(describe_lost_contacts(case.pose, stands))
     return tuple(sentence for sentence in problems if sentence)
 
 
@@ -339,10 +344,10 @@ def _describe_rest(case: Comparison) -> str:
     joints = None
     if case.user_map is not None:
         joints = [case.source.skeleton.joint(bone) for pair in case.user_map.pairs for bone in pair.source]
-    return "stands still while the source moves" if frozen(case.resampled, case.result, joints) else ""
+    return "stands still while the source moves" if is_frozen(case.resampled, case.result, joints) else ""
 
 
-def scattered(source: Motion | None, result: Motion) -> str:
+def describe_scatter(source: Motion | None, result: Motion) -> str:
     """Describe whether a result has non-finite numbers or is far away; empty if not."""
     arrays = [result.root, result.rotations, *([] if result.offsets is None else [result.offsets])]
     if not all(np.all(np.isfinite(array)) for array in arrays):
@@ -355,7 +360,7 @@ def scattered(source: Motion | None, result: Motion) -> str:
     return ""
 
 
-def frozen(source: Motion, result: Motion, joints: Sequence[int] | None = None) -> bool:
+def is_frozen(source: Motion, result: Motion, joints: Sequence[int] | None = None) -> bool:
     """Whether a result stands still during most of its source's movement.
 
     Args:
@@ -387,7 +392,11 @@ def travel_per_step(motion: Motion) -> Array:
 def compare_sides(case: Comparison) -> tuple[str, str]:
     """Describe whether a result is mirrored, and whether it faces another way; empty if not."""
     # A user's map that crosses left and right is intended.
-    if case.source is None or case.resampled is None or (case.user_map is not None and crossed(case.user_map)):
+    if (
+        case.source is None
+        or case.resampled is None
+        or (case.user_map is not None and describe_crossed_sides(case.user_map))
+    ):
         return "", ""
     half_frame = 0.5 / case.result.fps
     count = int(np.sum(case.result.times <= case.source.duration + half_frame))
@@ -411,15 +420,15 @@ def _find_comparison_sides(case: Comparison) -> SidePairs:
     return find_sides(case.source, case.result, correspondence)
 
 
-def off_limits(case: Comparison, limits: Sequence[JointRange]) -> str:
+def describe_limit_breach(case: Comparison, limits: Sequence[JointRange]) -> str:
     """Describe a joint that is far outside its range most of the time, though the source's is not; empty if none."""
     for limit in limits:
-        excess = np.degrees(breach(limit, case.result))
+        excess = np.degrees(measure_breach(limit, case.result))
         if np.mean(excess > MIN_BROKEN_DEGREES) <= MIN_DEFECT_SHARE:
             continue
         if case.same_structure and case.resampled is not None:
             # A capture often exceeds the limits of its own file; the result may do the same.
-            excess = excess - np.degrees(breach(limit, case.resampled))
+            excess = excess - np.degrees(measure_breach(limit, case.resampled))
         if np.mean(excess > MIN_BROKEN_DEGREES) > MIN_DEFECT_SHARE:
             median = float(np.median(excess))
             joint = limit.joints()[0].point
@@ -427,7 +436,7 @@ def off_limits(case: Comparison, limits: Sequence[JointRange]) -> str:
     return ""
 
 
-def uprooted(pose: Pose, stands: Sequence[Stand]) -> str:
+def describe_lost_contacts(pose: Pose, stands: Sequence[Stand]) -> str:
     """Describe whether a result has lost most of its source's contacts; empty if not.
 
     A contact is kept if its point is near its place and at its height for half of its frames or more.
@@ -448,11 +457,11 @@ def uprooted(pose: Pose, stands: Sequence[Stand]) -> str:
     distances[:, 1] = paths[:, 1] - np.concatenate(
         [_heights(stand, counts[i], place[i, 1]) for i, stand in enumerate(held)]
     )
-    near = NEAR * leg_length(pose.skeleton) / ADULT
+    near = MAX_PLANT_DISTANCE_METRES * leg_length(pose.skeleton) / ADULT_LEG_METRES
     in_place = (np.hypot(distances[:, 0], distances[:, 2]) <= near) & (np.abs(distances[:, 1]) <= near)
     kept = np.add.reduceat(in_place.astype(float), starts) >= MIN_DEFECT_SHARE * counts
     share = float(counts[kept].sum() / counts.sum())
-    if share >= LOST:
+    if share >= MIN_KEPT_CONTACT_SHARE:
         return ""
     return f"is without its source's contacts: {percent(1.0 - share)} of what should stand does not stay there"
 
@@ -462,7 +471,7 @@ def _heights(stand: Stand, count: int, default: float) -> Array:
     return np.full(count, default if stand.height is None else stand.height)
 
 
-def stands_of(constraints: Iterable[Constraint], result: Motion, actors: Sequence[str] = ("",)) -> list[Stand]:
+def find_stands(constraints: Iterable[Constraint], result: Motion, actors: Sequence[str] = ("",)) -> list[Stand]:
     """Find the points that constraints keep in one place, or at one height, over some time.
 
     Only staying in place is checked here; the report of the solve says whether a given place is reached.

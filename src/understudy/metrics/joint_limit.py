@@ -11,7 +11,7 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
-from understudy.correspondence.carry import carry
+from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.limits import human_limits, skeleton_limits
 from understudy.figure.measures import rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
@@ -38,7 +38,7 @@ class JointLimit(Metric):
         ranges, sure = ranges_of(case)
         if not ranges:
             return self.not_measured("no limits are known for this body")
-        excess = np.stack([breach(limit, case.result) for limit in ranges], -1)
+        excess = np.stack([measure_breach(limit, case.result) for limit in ranges], -1)
         worst_excess = excess.max(axis=1)
         frame, joint = np.unravel_index(int(np.argmax(excess)), excess.shape)
         name = str(ranges[int(joint)].joints()[0].point)
@@ -47,7 +47,7 @@ class JointLimit(Metric):
         added = None
         if case.same_structure and case.resampled is not None:
             # A capture often exceeds the limits of its own file; the result may do the same.
-            source_excess = np.stack([breach(limit, case.resampled) for limit in ranges], -1)
+            source_excess = np.stack([measure_breach(limit, case.resampled) for limit in ranges], -1)
             added = float(np.degrees(np.max(excess - source_excess, initial=0.0)))
         figures = [
             Figure(name="worst_angle", value=worst, unit="degrees", about="farthest outside a range"),
@@ -87,11 +87,11 @@ def ranges_of(case: Comparison) -> tuple[Sequence[JointRange], bool]:
     if case.same_structure:
         motion: Motion = replace(case.source, skeleton=case.result.skeleton)
     else:
-        motion = carry(case.source, case.alignment, floor=case.floor, ratio=case.ratio)
+        motion = transfer_motion(case.source, case.alignment, floor=case.floor, ratio=case.ratio)
     return human_limits(motion)[0], True
 
 
-def breach(limit: JointRange, motion: Motion) -> Array:
+def measure_breach(limit: JointRange, motion: Motion) -> Array:
     """(F,) radians of a joint outside its range."""
     joint = motion.skeleton.joint(str(limit.joints()[0].point))
     state = ConstraintInput(

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.base.quaternion import Array, cross
-from understudy.constraints.apart import nearest
+from understudy.constraints.apart import closest_points
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import height, is_humanoid, rest_pose_kind
 from understudy.figure.motion import rest_motion
@@ -60,7 +60,7 @@ class Capsules:
                 a, b, c, d = (
                     line[close] for line in (starts[:, one], stops[:, one], starts[:, other], stops[:, other])
                 )
-                s, t = nearest(a, b, c, d)
+                s, t = closest_points(a, b, c, d)
                 gap = np.linalg.norm(a + s[:, None] * (b - a) - c - t[:, None] * (d - c), axis=-1)
                 depth = self.radii[one] + self.radii[other] - gap
                 pair_depth = depths.setdefault(key, np.zeros(len(apart)))
@@ -241,13 +241,15 @@ def _triangle_distances(places: Array, triangles: Array) -> Array:
     size = np.linalg.norm(normal, axis=-1)
     plane_distance = np.abs(np.einsum("...i,...i->...", places - a, normal)) / np.maximum(size, 1e-20)
     above_face = size > 1e-14
-    nearest = np.full(np.broadcast_shapes(places.shape[:-1], size.shape), np.inf)
+    closest_points = np.full(np.broadcast_shapes(places.shape[:-1], size.shape), np.inf)
     for first, second in ((a, b), (b, c), (c, a)):
         edge, offset = second - first, places - first
         above_face = above_face & (np.einsum("...i,...i->...", cross(edge, offset), normal) >= 0.0)
         along = np.einsum("...i,...i->...", offset, edge) / np.maximum(np.einsum("...i,...i->...", edge, edge), 1e-20)
-        nearest = np.minimum(nearest, np.linalg.norm(offset - np.clip(along, 0.0, 1.0)[..., None] * edge, axis=-1))
-    return np.where(above_face, plane_distance, nearest)
+        closest_points = np.minimum(
+            closest_points, np.linalg.norm(offset - np.clip(along, 0.0, 1.0)[..., None] * edge, axis=-1)
+        )
+    return np.where(above_face, plane_distance, closest_points)
 
 
 PROBES = 400
@@ -338,10 +340,10 @@ class _SkinFrame:
             self._trees[part.name] = cKDTree(self.vertices[part.corners]), normals[part.corners]
         tree, normals = self._trees[part.name]
         assert isinstance(tree, cKDTree)
-        distance, nearest = tree.query(places)
-        offsets = places - self.vertices[part.corners[nearest]]
-        along = np.einsum("pi,pi->p", offsets, normals[nearest])
-        return np.asarray(along <= MAX_BEHIND_COSINE * distance * np.linalg.norm(normals[nearest], axis=-1))
+        distance, closest_points = tree.query(places)
+        offsets = places - self.vertices[part.corners[closest_points]]
+        along = np.einsum("pi,pi->p", offsets, normals[closest_points])
+        return np.asarray(along <= MAX_BEHIND_COSINE * distance * np.linalg.norm(normals[closest_points], axis=-1))
 
 
 def _probe_depths(

@@ -17,24 +17,24 @@ from understudy.figure.motion import Motion
 from understudy.figure.naming import side
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.symmetry import partners
-from understudy.metrics.base import ADULT, percent
+from understudy.metrics.base import ADULT_LEG_METRES, percent
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import (
-    LOST,
-    NEAR,
+    MAX_PLANT_DISTANCE_METRES,
+    MIN_KEPT_CONTACT_SHARE,
     UP,
-    ahead_of,
-    away_from,
-    failures,
-    frozen,
-    off_limits,
-    opposite,
-    scattered,
-    stands_of,
-    uprooted,
+    describe_limit_breach,
+    describe_lost_contacts,
+    describe_scatter,
+    find_failures,
+    find_stands,
+    is_frozen,
+    opposite_correlation,
+    side_differences,
+    wrong_way_degrees,
 )
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import solution
+from understudy.solve.solvers.base import make_solution
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy
@@ -71,10 +71,10 @@ def transition_failures(transition: Transition, first: Motion, second: Motion) -
             result = (transition.meta.to_source, transition.meta.to_target)[body](part)
         if name == "the blend":
             # Only the start of the blend follows the first motion. The blend must move, keep the limits and not slide.
-            sentences = [scattered(source, result), "stands still" if frozen(source, result) else ""]
+            sentences = [describe_scatter(source, result), "stands still" if is_frozen(source, result) else ""]
             sentences += [] if sentences[0] else [_limit_failure(transition, part, first, second), _sliding(transition)]
         else:
-            sentences = [*failures(result, source, contacts=detect_contacts(source, contact_points(source)))]
+            sentences = [*find_failures(result, source, contacts=detect_contacts(source, contact_points(source)))]
         messages += [f"{name} {sentence}" for sentence in sentences if sentence]
     return messages
 
@@ -86,7 +86,7 @@ def _limit_failure(transition: Transition, blend: Motion, first: Motion, second:
     root = np.concatenate([first.root, second.root])
     rotations = np.concatenate([first.rotations, second.rotations])
     limits, _ = joint_limits(replace(first, root=root, rotations=rotations))
-    return off_limits(Comparison(result=blend), limits)
+    return describe_limit_breach(Comparison(result=blend), limits)
 
 
 def _sliding(transition: Transition) -> str:
@@ -96,14 +96,14 @@ def _sliding(transition: Transition) -> str:
     constraints, num_frames = transition.solution.problem.constraints, len(transition.solution.problem.times)
     end = min(transition.end + 2, transition.motion.num_frames)
     problem = Problem(actors=(Actor(motion=transition.motion[end - num_frames : end]),), constraints=constraints)
-    outcomes = solution(problem, problem.bodies, solver="", steps=0, seconds=0.0).outcomes
-    near = NEAR * transition.leg / ADULT
+    outcomes = make_solution(problem, problem.bodies, solver="", steps=0, seconds=0.0).outcomes
+    near = MAX_PLANT_DISTANCE_METRES * transition.leg / ADULT_LEG_METRES
     # A sliding point still keeps its height and stays on the floor, so constraints on those tell nothing.
     kept = [
         o.mean <= near for o in outcomes if o.constraint.kind != "region" and getattr(o.constraint, "axes", "") != "y"
     ]
     share = sum(kept) / len(kept) if kept else 1.0
-    if share >= LOST:
+    if share >= MIN_KEPT_CONTACT_SHARE:
         return ""
     return f"is without its source's contacts: {percent(1.0 - share)} of what should stand does not stay there"
 
@@ -122,15 +122,15 @@ def analogy_failures(analogy: Analogy) -> list[str]:
     B's facing is compared with that of its example, and its sides with what the matches ask of them; neither is
     compared with A. A crab may walk sideways, and the examples decide which leg of a dog steps with which leg of a man.
     """
-    fault = scattered(analogy.new.motion, analogy.motion)
+    fault = describe_scatter(analogy.new.motion, analogy.motion)
     if fault:
         return [f"the result {fault}"]
-    if frozen(analogy.new.motion, analogy.motion):
+    if is_frozen(analogy.new.motion, analogy.motion):
         return ["the result stands still while the source moves"]
     example = None if analogy.b is None else analogy.b.course.off(analogy.b.motion)
     if example is not None:
         facings = [facing(motion).mean(axis=0) for motion in (example, analogy.level)]
-        if angle := away_from(facings[0], facings[1], np.array([True])):
+        if angle := wrong_way_degrees(facings[0], facings[1], np.array([True])):
             return [f"the result faces the other way: {angle:.0f} degrees from where B's example faces as it moves"]
         mirrored = _mirrored(analogy) if analogy.motion.num_frames == len(analogy.wanted) else ""
         if mirrored:
@@ -138,7 +138,10 @@ def analogy_failures(analogy: Analogy) -> list[str]:
     constraints = () if analogy.solution is None else analogy.solution.problem.constraints
     limits = [constraint for constraint in constraints if isinstance(constraint, JointRange)]
     comparison = Comparison(result=analogy.motion)
-    sentences = off_limits(comparison, limits), uprooted(comparison.pose, stands_of(constraints, analogy.motion))
+    sentences = (
+        describe_limit_breach(comparison, limits),
+        describe_lost_contacts(comparison.pose, find_stands(constraints, analogy.motion)),
+    )
     return [f"the result {sentence}" for sentence in sentences if sentence]
 
 
@@ -154,9 +157,9 @@ def _mirrored(analogy: Analogy) -> str:
     forward = np.broadcast_to(facing(analogy.level).mean(axis=0), (len(markers), 3))
     leads = []
     for positions, forwards in ((analogy.wanted, forward), (markers, facing(analogy.motion))):
-        lead = ahead_of(positions, rows, forwards) / leg_length(skeleton)
+        lead = side_differences(positions, rows, forwards) / leg_length(skeleton)
         leads.append(lead - lead.mean(axis=0))
-    correlation = opposite(*leads)
+    correlation = opposite_correlation(*leads)
     if correlation is None:
         return ""
     return f"is mirrored: its left does what its right should do (correlation of the sides {correlation:.2f})"

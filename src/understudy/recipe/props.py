@@ -40,7 +40,7 @@ class PropPath:
         return self.positions[0] if self.times is None else None
 
 
-def load_course(prop: PropEntry, folder: Path) -> PropPath:
+def load_prop_path(prop: PropEntry, folder: Path) -> PropPath:
     """The path of a prop, from its entry or the file that the entry names."""
     label = f"Prop `{prop.name}`"
     if (prop.positions is None) == (prop.path is None):

@@ -17,7 +17,7 @@ from understudy.base.toml import Place, find_lines, line_of
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
-from understudy.recipe.props import PropPath, load_course
+from understudy.recipe.props import PropPath, load_prop_path
 from understudy.retarget.plan import Options
 from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, parse_spacing
 from understudy.solve.solvers import find_solver, solvers
@@ -81,7 +81,7 @@ class _RecipeReader:
         props = self._entries("prop", lambda table: build(PropEntry, table, folder=self.folder))
         prop_paths = {}
         for number, prop in enumerate(props):
-            prop_paths[prop.name] = self._at(("prop", number), lambda prop=prop: load_course(prop, self.folder))  # type: ignore[misc]
+            prop_paths[prop.name] = self._at(("prop", number), lambda prop=prop: load_prop_path(prop, self.folder))  # type: ignore[misc]
         options, spacing, listed = self._at(("options",), self._options)
         solver, solver_options = self._at(("solver",), self._solver)
         contacts = self._entries("contact", self._contact)

@@ -61,7 +61,7 @@ def recipe_text(recipe: Recipe) -> str:
     return "\n".join(lines) + "\n"
 
 
-def named_from(recipe: Recipe, folder: Path) -> Recipe:
+def relative_to_folder(recipe: Recipe, folder: Path) -> Recipe:
     """The same recipe with file names relative to another folder."""
 
     def rename(name: str | None) -> str | None:

@@ -11,14 +11,14 @@ import numpy as np
 
 from understudy.base.errors import FileError, MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.correspondence.detached import attach, rehung, remark
+from understudy.correspondence.detached import attach, change_parents, describe_detached_feet
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read
 from understudy.io.files import split_clip
-from understudy.io.guess import reference_frame
+from understudy.io.guess import find_reference_frame
 from understudy.retarget.spec import ActorSpec, Reading, Scale
 from understudy.samples import Prop, Scene, character, characters, motion, motions
 
@@ -148,7 +148,7 @@ class ActorData:
     def on_given_target(self, motion: Motion) -> Motion:
         """A result on the target's skeleton as it was given: feet attached for the solve are detached again."""
         given = self.clip.skeleton
-        return motion if attach(given) is given else rehung(motion, given)
+        return motion if attach(given) is given else change_parents(motion, given)
 
 
 def load(spec: ActorSpec, reading: Reading, folder: Path = Path()) -> ActorData:
@@ -228,11 +228,11 @@ def _actor(
         if spec.target != spec.source:
             notes += _remarks(written, spec.target or spec.source)
     if attach(target) is not target:
-        notes.append(f"{spec.target or spec.source}: {remark(target)}")
+        notes.append(f"{spec.target or spec.source}: {describe_detached_feet(target)}")
         target = attach(target)
-        own = own if own is None or own.skeleton is target else rehung(own, target)
+        own = own if own is None or own.skeleton is target else change_parents(own, target)
         if target_clip is None:
-            moved = rehung(moved, target)
+            moved = change_parents(moved, target)
     references = (
         _reference(clip.motion, poses[0], spec.source),
         _reference(own, poses[1], spec.target or spec.source),
@@ -353,7 +353,7 @@ def _cut(moved: Motion, reading: Reading, name: str) -> tuple[Motion, float, lis
     """The frames asked for at the rate asked for, the second they begin at, and what there is to say."""
     frames = np.arange(moved.num_frames)[reading.chosen() or slice(None)]
     notes = []
-    found = None if reading.keep_reference else reference_frame(moved)
+    found = None if reading.keep_reference else find_reference_frame(moved)
     if found is not None and found in frames:
         frames = frames[frames != found]
         notes.append(f"{name}: frame {found} only shows a reference pose and is left out (--keep-reference keeps it)")

@@ -43,7 +43,7 @@ from understudy.retarget.spec import (
 from understudy.retarget.start import check_structure
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
-from understudy.solve.solvers.base import Outcome, Solution, Solver, Watch
+from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver
 
 if TYPE_CHECKING:
     from understudy.metrics import Report
@@ -71,7 +71,7 @@ def retarget(
     source_pose: Array | int | None = None,
     target_pose: Array | int | None = None,
     target_motion: Motion | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Retargeted:
     """Make a character perform a motion.
 
@@ -139,7 +139,7 @@ def morph(
     options: Options | None = None,
     reading: Reading | None = None,
     solver: Solver | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Retargeted:
     """A motion by a body that turns from the source into the target while it moves [Gleicher98, sec. 5].
 
@@ -228,7 +228,7 @@ class Prepared:
         return min(choose_spacing(motion) for motion in moving)
 
     def solve(
-        self, spacing: float | None = None, watch: Watch | None = None, *, solver: Solver | None = None
+        self, spacing: float | None = None, watch: ProgressCallback | None = None, *, solver: Solver | None = None
     ) -> Retargeted:
         """Solve it.
 

@@ -35,7 +35,7 @@ from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import PointPair
 from understudy.figure.bands import choose_spacing, low_pass
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import SUNK, Floor, find_floor
+from understudy.figure.floor import FLOOR_DEPTH_METRES, Floor, find_floor
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import UP, extent, facing, leg_length
 from understudy.figure.motion import Motion
@@ -60,7 +60,7 @@ from understudy.retarget.features import (
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import Solution, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.least_squares import LeastSquares
 from understudy.solve.solvers.spacetime import Spacetime
 
@@ -288,7 +288,7 @@ def above_floor(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[C
     made: list[Constraint] = []
     for tip in tips(motion.skeleton):
         pauses = tuple((c.start, c.end) for c in kept if c.point.name == tip.name)
-        above = replace(_over(tip, floor, -SUNK, f"{tip.name} above the floor"), pauses=pauses)
+        above = replace(_over(tip, floor, -FLOOR_DEPTH_METRES, f"{tip.name} above the floor"), pauses=pauses)
         if len(above.frames(motion.times)):
             made.append(above)
     return made
@@ -357,7 +357,7 @@ def drive(
     *,
     contacts: Sequence[Contact] | None = None,
     options: Options | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Driven:
     """Make a body of any structure follow the features of a motion.
 
@@ -414,7 +414,7 @@ def _own(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     return tuple(replace(contact, actor="") for contact in contacts if contact.other is None)
 
 
-def _stage(watch: Watch, begin: float, end: float) -> Watch:
+def _stage(watch: ProgressCallback, begin: float, end: float) -> ProgressCallback:
     """A watch for a part of the work."""
     return lambda text, share: watch(text, begin + share * (end - begin))
 
@@ -425,7 +425,7 @@ def _adapted(
     how: Proportions,
     contacts: tuple[Contact, ...],
     options: Options,
-    watch: Watch,
+    watch: ProgressCallback,
 ) -> tuple[Motion, tuple[Feature, ...]]:
     """The motion on the intermediate body, and the features on it."""
     if not how.changes:
@@ -438,7 +438,12 @@ def _adapted(
 
 
 def _followed(
-    middle: Motion, features: tuple[Feature, ...], target: Skeleton, spacing: float, options: Options, watch: Watch
+    middle: Motion,
+    features: tuple[Feature, ...],
+    target: Skeleton,
+    spacing: float,
+    options: Options,
+    watch: ProgressCallback,
 ) -> tuple[Motion, tuple[Constraint, ...]]:
     """The target's points as near to what they follow as they come, and the limits of its joints."""
     start = fitted(middle, features, target, cutoff=0.5 / spacing)

@@ -11,7 +11,7 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.region import UP, Region
 from understudy.correspondence.contact_context import ContactContext
 from understudy.figure.contacts import Contact
-from understudy.figure.floor import SUNK
+from understudy.figure.floor import FLOOR_DEPTH_METRES
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -50,15 +50,17 @@ def floor_constraints(stage: ContactContext, contacts: Sequence[Contact]) -> lis
     for name, point in {c.point.name: c.point for c in standing}.items():
         mine = [i for i, c in enumerate(standing) if c.point.name == name]
         pauses = tuple((standing[i].start, standing[i].end) for i in mine)
-        above = _above(stage, stage.point(point), np.array(min(rises[i] for i in mine) - SUNK), pauses)
+        above = _above(stage, stage.point(point), np.array(min(rises[i] for i in mine) - FLOOR_DEPTH_METRES), pauses)
         if len(above.frames(times)):
             made.append(above)
     if stage.landing is not None:
-        made += [_above(stage, point, np.array(depth - SUNK)) for point, depth in stage.landing.soles]
+        made += [_above(stage, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in stage.landing.soles]
     if standing:
         lowest = standing[int(np.argmin(rises))]
         falling = _falling(stage, standing, lowest) if stage.landing is None else _tips(stage, standing)
-        made += [_above(stage, point, np.minimum(heights, min(rises)) - SUNK) for point, heights in falling]
+        made += [
+            _above(stage, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES) for point, heights in falling
+        ]
     return made
 
 

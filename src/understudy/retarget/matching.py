@@ -12,7 +12,7 @@ from understudy.correspondence.pairs import (
     Correspondence,
     CorrespondenceError,
     from_names,
-    same_names,
+    pair_same_names,
     same_structure,
 )
 from understudy.figure.motion import Motion
@@ -66,7 +66,7 @@ def match_actor(
     if correspondence is None and same_structure(motion.skeleton, target):
         if not chosen and rest_poses_apart(motion.skeleton, target)[0] <= MAX_REST_POSE_ANGLE_DEGREES:
             return Assignment(motion=motion, target=target, **rest)  # type: ignore[arg-type]
-        correspondence = same_names(motion.skeleton, target)
+        correspondence = pair_same_names(motion.skeleton, target)
     # A target of the same structure needs none of this.
     from understudy.correspondence.alignment import align
     from understudy.correspondence.suggest import suggest
@@ -120,13 +120,13 @@ def _correspondence(data: ActorData, given: CorrespondenceLike | None, folder: P
     """A correspondence in whatever form it is given; None for one that says no more than that names are the same."""
     if given is None:
         return None
-    from understudy.correspondence.map_file import is_plain, read_map
+    from understudy.correspondence.map_file import pairs_only_namesakes, read_map
 
     if isinstance(given, str | Path):
         given = read_map(folder / given, data.motion.skeleton, data.target)
     elif isinstance(given, Mapping):
         given = from_names(data.motion.skeleton, data.target, given)
-    return None if is_plain(given) else given
+    return None if pairs_only_namesakes(given) else given
 
 
 def _remarks(assignment: Assignment, data: ActorData) -> list[str]:

@@ -24,7 +24,7 @@ from understudy.retarget.ground import floor_constraints, giving
 from understudy.retarget.plants import PLANTS, contact_constraints
 from understudy.retarget.start import check_structure, morph_motion, pulled, start_motion
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import Solution, Solver, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.spacetime import Spacetime
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Plan:
             stiffness=giving(self.constraints, start, part.name) | dict(self.options.stiffness or {}),
         )
 
-    def solve(self, solver: Solver | None = None, watch: Watch | None = None) -> Solution:
+    def solve(self, solver: Solver | None = None, watch: ProgressCallback | None = None) -> Solution:
         """Solve it, by the spacetime solver if no other is given."""
         if solver is None:
             moving = [part.motion for part in self.assignments if part.moves] or [self.assignments[0].motion]
@@ -200,11 +200,11 @@ def _staged(part: Assignment, contacts: Sequence[Contact], floor: Floor, feet: P
     if part.share is not None:
         start = morph_motion(part.motion, part.target, part.share, floor)
     elif part.alignment is not None:
-        from understudy.correspondence.carry import carry
-        from understudy.correspondence.landing import land, step_ratio
+        from understudy.correspondence.carry import transfer_motion
+        from understudy.correspondence.landing import find_landing, step_ratio
 
-        start = carry(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
-        landing = part.landing or land(part.motion, contacts, part.alignment, start, floor)
+        start = transfer_motion(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
+        landing = part.landing or find_landing(part.motion, contacts, part.alignment, start, floor)
     else:
         start = start_motion(part.motion, part.target, floor) if part.moves else part.motion
     return ContactContext(

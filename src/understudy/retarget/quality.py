@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.figure.bands import energy_above, rms_jerk
-from understudy.metrics.guard import failures
+from understudy.metrics.guard import find_failures
 from understudy.solve.solvers import has_keys
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
     part = None if prepared.plan is None else prepared.plan.assignments[which]
     correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
     own = {id(constraint) for constraint in prepared.recipe.constraints}
-    found = failures(
+    found = find_failures(
         solution.motions[which],
         each.motion,
         correspondence,

@@ -18,10 +18,10 @@ from understudy.base.quaternion import Array, conjugate, exp, log, multiply
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
-from understudy.correspondence.carry import carry
+from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.contact_context import ContactContext
-from understudy.correspondence.detached import attach, rehung
-from understudy.correspondence.landing import Landing, land, step_ratio
+from understudy.correspondence.detached import attach, change_parents
+from understudy.correspondence.landing import Landing, find_landing, step_ratio
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.floor import Floor, find_floor
@@ -158,7 +158,7 @@ class Stream:
     def _given_out(self, motion: Motion) -> Motion:
         """A window's motion on the target as the user has it."""
         given = self.given_target
-        return motion if given is None or attach(given) is given else rehung(motion, given)
+        return motion if given is None or attach(given) is given else change_parents(motion, given)
 
     def _solve(self, count: int, end: int) -> Motion:
         """Solve the next window, up to a frame, and give out so many frames."""
@@ -267,7 +267,9 @@ class Stream:
 
 def landed(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, floor: Floor) -> Landing:
     """Where the contacts of a motion go on a target of another structure."""
-    return land(motion, contacts, alignment, carry(motion, alignment, floor=floor, ratio=step_ratio(alignment)), floor)
+    return find_landing(
+        motion, contacts, alignment, transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment)), floor
+    )
 
 
 def _height(contact: Contact) -> float:

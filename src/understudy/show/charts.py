@@ -444,7 +444,7 @@ MAX_FEET = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shown:
+class PageCharacter:
     """A character that a page shows."""
 
     label: str
@@ -470,12 +470,12 @@ class FootTrack:
     contacts: tuple[Contact, ...]
 
 
-def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None = None) -> Shown:
+def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None = None) -> PageCharacter:
     """Prepare a motion for a page; contacts are detected if not given."""
     all_contacts = detect_contacts(motion) if contacts is None else tuple(contacts)
     # File names may contain line breaks and undecodable bytes.
     label = " ".join(label.encode("utf-8", "replace").decode("utf-8").split())
-    return Shown(
+    return PageCharacter(
         label=label,
         motion=motion,
         figure=stick(motion, label),
@@ -484,7 +484,7 @@ def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | 
     )
 
 
-def feet_of(shown: Shown) -> tuple[FootTrack, ...]:
+def feet_of(shown: PageCharacter) -> tuple[FootTrack, ...]:
     """The feet of a character, in the order of its skeleton."""
     motion, skeleton = shown.motion, shown.motion.skeleton
     # Given contacts may be on other points than the default ones.
@@ -576,7 +576,7 @@ def key_to(*entries: tuple[str, str, str]) -> str:
     return f'<div class="key">{"".join(parts)}</div>'
 
 
-def pair_key(result: Shown, source: Shown | None, *more: tuple[str, str, str]) -> str:
+def pair_key(result: PageCharacter, source: PageCharacter | None, *more: tuple[str, str, str]) -> str:
     """The key for curves of source and result."""
     first = () if source is None else (("wide", SOURCE, source.label),)
     return key_to(*first, ("line", RESULT, result.label), *more)
@@ -612,7 +612,7 @@ def _measured_chart(title: str, word: str, unit: str, values: Array, fps: float)
     return replace(_time_chart(title, f"{word} [{unit}]", [curve]), least=MIN_AXIS_RANGES.get(unit, 0.0))
 
 
-def foot_section(result: Shown, source: Shown | None) -> str:
+def foot_section(result: PageCharacter, source: PageCharacter | None) -> str:
     """Height and speed of every foot, with its stances."""
     feet, source_feet = feet_of(result), () if source is None else feet_of(source)
     paired = _pair_feet(feet, source_feet)
@@ -634,7 +634,7 @@ def foot_section(result: Shown, source: Shown | None) -> str:
     return section("Feet: height and speed", charts, about=about, key=key)
 
 
-def angle_section(result: Shown, source: Shown | None) -> str:
+def angle_section(result: PageCharacter, source: PageCharacter | None) -> str:
     """Joint angles, the result's drawn over the source's."""
     pairs = compared_angles(result.motion, None if source is None else source.motion)
     if not pairs:
@@ -649,7 +649,7 @@ def angle_section(result: Shown, source: Shown | None) -> str:
     return section("Joint angles", charts, key=pair_key(result, source), height=150.0)
 
 
-def spectrum_section(result: Shown, source: Shown | None) -> str:
+def spectrum_section(result: PageCharacter, source: PageCharacter | None) -> str:
     """The power spectrum of the joint rotations: power that a solve adds at high frequencies is visible jitter."""
     curves = []
     for shown, colour, wide in ((source, SOURCE, True), (result, RESULT, False)):
@@ -670,7 +670,7 @@ def spectrum_section(result: Shown, source: Shown | None) -> str:
     return section("Spectrum", [chart], about=about, key=pair_key(result, source), width=1100.0, height=240.0)
 
 
-def trace_section(result: Shown, source: Shown | None) -> str:
+def trace_section(result: PageCharacter, source: PageCharacter | None) -> str:
     """The paths of the feet from above [Gleicher98, fig. 7], one chart per character, in the same orientation."""
     view = _top_view(source or result)
     charts = []
@@ -693,7 +693,7 @@ def trace_section(result: Shown, source: Shown | None) -> str:
     return section("Feet from above", charts, about=about, width=1100.0, height=260.0)
 
 
-def _top_view(shown: Shown) -> Viewpoint:
+def _top_view(shown: PageCharacter) -> Viewpoint:
     """A top view in which the direction of travel, or the facing direction without travel, is from left to right."""
     way = shown.motion.root[-1] - shown.motion.root[0]
     stays = float(np.hypot(way[0], way[2])) < 0.5 * shown.figure.size

@@ -21,7 +21,7 @@ FACING_WINDOW_SECONDS = 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Act:
+class PictureRow:
     """One or several characters drawn together, at the times of its poses."""
 
     title: str
@@ -88,7 +88,7 @@ def acts_of(
     count: int = 8,
     together: bool = False,
     contacts: Sequence[Contact] = (),
-) -> list[Act]:
+) -> list[PictureRow]:
     """The rows of a picture: one for each motion or scene, or a single one for all together."""
     if not things:
         raise OptionError("Expected at least one motion to draw; got none")
@@ -133,7 +133,7 @@ def _merged(scenes: Sequence[tuple[Scene, bool]]) -> tuple[Scene, bool]:
     return merged, any(has_floor for _, has_floor in scenes)
 
 
-def _act(scene_and_floor: tuple[Scene, bool], frames: slice | None, count: int) -> Act:
+def _act(scene_and_floor: tuple[Scene, bool], frames: slice | None, count: int) -> PictureRow:
     scene, has_floor = scene_and_floor
     sticks = tuple(stick(motion, name) for name, motion in scene.actors.items())
     motion = scene.motion
@@ -144,7 +144,7 @@ def _act(scene_and_floor: tuple[Scene, bool], frames: slice | None, count: int) 
     first, last = float(chosen[0] / motion.fps), float(chosen[-1] / motion.fps)
     poses = np.unique(np.rint(np.linspace(chosen[0], chosen[-1], min(count, len(chosen)))).astype(int))
     noun = "frame" if len(chosen) == 1 else "frames"
-    return Act(
+    return PictureRow(
         title=scene.name,
         about=f"{len(chosen)} {noun} at {motion.fps:.4g} fps, {last - first:.2f} s",
         sticks=sticks,
@@ -197,7 +197,7 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Field:
+class ViewBounds:
     """A view of the whole motion: the bounding rectangle of everything drawn."""
 
     view: Viewpoint
@@ -210,7 +210,7 @@ class Field:
         return self.high - self.low
 
 
-def strip_of(act: Act, view_name: str) -> Strip:
+def strip_of(act: PictureRow, view_name: str) -> Strip:
     """Measure the poses of an act for a filmstrip."""
     view = view_of(view_name, act.facing)
     boxes = []
@@ -236,7 +236,7 @@ def strip_of(act: Act, view_name: str) -> Strip:
     )
 
 
-def field_of(act: Act, view_name: str) -> Field:
+def field_of(act: PictureRow, view_name: str) -> ViewBounds:
     """Measure everything that an overlay of an act shows."""
     view = view_of(view_name, act.facing)
     places = [_outline(act, i, float(time)) for time in act.times for i in range(len(act.sticks))]
@@ -249,10 +249,12 @@ def field_of(act: Act, view_name: str) -> Field:
     low, high = _with_props(act, view, page.min(axis=0) - 0.04 * act.size, page.max(axis=0) + 0.04 * act.size, props)
     if act.floor is not None and view.upright:
         low[1], high[1] = min(low[1], act.floor), max(high[1], act.floor)
-    return Field(view=view, low=low, high=high)
+    return ViewBounds(view=view, low=low, high=high)
 
 
-def _with_props(act: Act, view: Viewpoint, low: Array, high: Array, props: Sequence[Array]) -> tuple[Array, Array]:
+def _with_props(
+    act: PictureRow, view: Viewpoint, low: Array, high: Array, props: Sequence[Array]
+) -> tuple[Array, Array]:
     """Extend a rectangle on the page to include props near it.
 
     A prop adds an arm's length at most, and the rest is clipped: a tall ladder must not make its climber small.
@@ -267,7 +269,7 @@ def _with_props(act: Act, view: Viewpoint, low: Array, high: Array, props: Seque
     return low, high
 
 
-def _outline(act: Act, actor: int, time: float) -> Array:
+def _outline(act: PictureRow, actor: int, time: float) -> Array:
     """(P, 3) points around one pose, including the width of its bones and the head's disc."""
     figure = act.sticks[actor]
     frame = frame_at(figure, time)
@@ -278,7 +280,7 @@ def _outline(act: Act, actor: int, time: float) -> Array:
     return np.concatenate(around)
 
 
-def distinct_poses(act: Act, view: Viewpoint) -> list[int]:
+def distinct_poses(act: PictureRow, view: Viewpoint) -> list[int]:
     """The poses that an overlay draws: the last, and those that differ enough from all later ones in a view.
 
     Poses that hardly differ in a view, such as those of a walk seen from the front, would only cover each other.
@@ -292,7 +294,7 @@ def distinct_poses(act: Act, view: Viewpoint) -> list[int]:
     return [i for i, _ in reversed(drawn)]
 
 
-def _page_nodes(act: Act, view: Viewpoint, pose: int) -> Array:
+def _page_nodes(act: PictureRow, view: Viewpoint, pose: int) -> Array:
     time = float(act.times[pose])
     return np.concatenate([view.project(f.nodes[frame_at(f, time), f.drawn])[:, :2] for f in act.sticks])
 
@@ -321,7 +323,7 @@ class Arrangement:
     height: float
 
 
-def arrange(fields: Sequence[Field], scale: float, in_row: bool) -> Arrangement:
+def arrange(fields: Sequence[ViewBounds], scale: float, in_row: bool) -> Arrangement:
     """Arrange views in one row, or the top view below the others, as in a technical drawing."""
     names = [field.view.name for field in fields]
     sizes = [field.extent * scale for field in fields]
@@ -345,7 +347,7 @@ def arrange(fields: Sequence[Field], scale: float, in_row: bool) -> Arrangement:
     return Arrangement(corners=tuple(placed), width=max(left - VIEW_GAP_INCHES, widest), height=below + upper)
 
 
-def overlay_scale(groups: Sequence[Sequence[Field]], acts: Sequence[Act]) -> tuple[float, bool]:
+def overlay_scale(groups: Sequence[Sequence[ViewBounds]], acts: Sequence[PictureRow]) -> tuple[float, bool]:
     """Inches per metre at which every overlay fits the page, and whether its views are in one row."""
     best = (0.0, True)
     for in_row in (True, False):

@@ -19,7 +19,7 @@ from understudy.base.errors import MissingPackageError
 from understudy.base.quaternion import Array
 from understudy.show.charts import (
     ErrorCurve,
-    Shown,
+    PageCharacter,
     angle_section,
     foot_section,
     problems,
@@ -44,7 +44,7 @@ MAX_BYTES = 900_000
 MAX_UINT16 = 65535
 
 
-def player_data(characters: Sequence[Shown]) -> dict[str, Any]:
+def player_data(characters: Sequence[PageCharacter]) -> dict[str, Any]:
     """The data of the player, for JSON.
 
     Positions are 16-bit numbers relative to the root, within the bounding box of the body's movement. The root's path
@@ -58,7 +58,7 @@ def player_data(characters: Sequence[Shown]) -> dict[str, Any]:
     }
 
 
-def _figure(shown: Shown, thin: float) -> dict[str, Any]:
+def _figure(shown: PageCharacter, thin: float) -> dict[str, Any]:
     figure, motion = shown.figure, shown.motion
     step = max(1, int(np.ceil(motion.fps / MAX_FPS * (1.0 - 1e-6))), int(np.ceil(thin)))
     kept = np.unique([*range(0, motion.num_frames, step), motion.num_frames - 1])
@@ -88,7 +88,7 @@ def _is_even(kept: np.ndarray) -> bool:
     return len(kept) < 3 or bool(np.all(np.diff(kept) == kept[1] - kept[0]))
 
 
-def _contacts(shown: Shown) -> list[list[float]]:
+def _contacts(shown: PageCharacter) -> list[list[float]]:
     """Start, end and position of each contact that has a position."""
     return [
         [round(float(value), 4) for value in (contact.start, contact.end, *contact.place)]
@@ -127,8 +127,8 @@ keys step. A click on a chart over time goes to that time. Yellow marks are cont
 
 
 def compose(
-    result: Shown,
-    source: Shown | None,
+    result: PageCharacter,
+    source: PageCharacter | None,
     report: Mapping[str, Any],
     errors: Sequence[ErrorCurve],
     *,
@@ -162,7 +162,7 @@ def compose(
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{inner}\n</body></html>\n', missing
 
 
-def _about(shown: list[Shown]) -> str:
+def _about(shown: list[PageCharacter]) -> str:
     lines = []
     for character in shown:
         motion = character.motion
@@ -178,7 +178,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _filmstrip(shown: list[Shown]) -> tuple[str, tuple[str, ...]]:
+def _filmstrip(shown: list[PageCharacter]) -> tuple[str, tuple[str, ...]]:
     """The filmstrip as an embedded picture, or a note on the missing package."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "strip.png"

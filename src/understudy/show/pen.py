@@ -15,9 +15,9 @@ from understudy.show.filmstrip import (
     INNER_WIDTH,
     MARGIN,
     PAGE_WIDTH,
-    Act,
-    Field,
+    PictureRow,
     Strip,
+    ViewBounds,
     arrange,
     distinct_poses,
     field_of,
@@ -259,7 +259,7 @@ class Key:
         return _LINE_INCHES * len(self.lines) + 0.06
 
 
-def key_of(acts: Sequence[Act], *, overlay: bool) -> Key:
+def key_of(acts: Sequence[PictureRow], *, overlay: bool) -> Key:
     """Make the key for acts."""
     lines: list[list[Entry]] = [[]]
     used = 0.0
@@ -272,7 +272,7 @@ def key_of(acts: Sequence[Act], *, overlay: bool) -> Key:
     return Key(tuple(tuple(line) for line in lines if line))
 
 
-def _side_entries(acts: Sequence[Act]) -> list[Entry]:
+def _side_entries(acts: Sequence[PictureRow]) -> list[Entry]:
     """Entries for left and right: for each character of the fullest row."""
     fullest = max(acts, key=lambda act: len(act.sticks))
     sides = {int(side) for act in acts for figure in act.sticks for side in figure.sides}
@@ -287,7 +287,7 @@ def _side_entries(acts: Sequence[Act]) -> list[Entry]:
     return entries
 
 
-def _mark_entries(acts: Sequence[Act], overlay: bool) -> list[Entry]:
+def _mark_entries(acts: Sequence[PictureRow], overlay: bool) -> list[Entry]:
     entries = []
     if any(len(act.spots()) for act in acts):
         entries.append(Entry("spot", "planted here"))
@@ -327,7 +327,7 @@ def _draw_mark(axes: Axes, entry: Entry, x: float, y: float) -> None:
 _TITLE_INCHES, _HEADING_INCHES, _CAPTION_INCHES, _FOOT_INCHES = 0.45, 0.32, 0.36, 0.32
 
 
-def compose(acts: Sequence[Act], *, views: Sequence[str], style: str, title: str) -> Figure:
+def compose(acts: Sequence[PictureRow], *, views: Sequence[str], style: str, title: str) -> Figure:
     """Draw acts one below the other. All filmstrips share one scale, and all overlays share one."""
     from matplotlib.figure import Figure
 
@@ -361,16 +361,16 @@ def compose(acts: Sequence[Act], *, views: Sequence[str], style: str, title: str
     return figure
 
 
-def _num_lines(act: Act) -> int:
+def _num_lines(act: PictureRow) -> int:
     return -(-len(act.times) // poses_in_line(len(act.times)))
 
 
-def _strip_height(act: Act, strip: Strip, scale: float) -> float:
+def _strip_height(act: PictureRow, strip: Strip, scale: float) -> float:
     return _num_lines(act) * ((strip.high - strip.low) * scale + _CAPTION_INCHES + _FOOT_INCHES)
 
 
 def _act_height(
-    act: Act, strips: Sequence[Strip], fields: Sequence[Field], small: float, large: float, in_row: bool
+    act: PictureRow, strips: Sequence[Strip], fields: Sequence[ViewBounds], small: float, large: float, in_row: bool
 ) -> float:
     height = _HEADING_INCHES + sum(_strip_height(act, strip, small) for strip in strips)
     if fields:
@@ -378,7 +378,7 @@ def _act_height(
     return height
 
 
-def _draw_heading(axes: Axes, act: Act, top: float) -> float:
+def _draw_heading(axes: Axes, act: PictureRow, top: float) -> float:
     text = axes.text(MARGIN, top, act.title, va="top", fontsize=11, fontweight="bold", color=INK)
     axes.annotate(
         f"   {act.about}", xy=(1.0, 0.0), xycoords=text, va="bottom", fontsize=8.5, color=GREY, annotation_clip=False
@@ -386,7 +386,7 @@ def _draw_heading(axes: Axes, act: Act, top: float) -> float:
     return top - _HEADING_INCHES
 
 
-def _draw_strip(axes: Axes, act: Act, strip: Strip, scale: float, top: float) -> float:
+def _draw_strip(axes: Axes, act: PictureRow, strip: Strip, scale: float, top: float) -> float:
     """Draw poses in order, evenly spaced, each above its time; return the top of the next part, inches."""
     from matplotlib.patches import Rectangle
 
@@ -418,14 +418,16 @@ def _draw_strip(axes: Axes, act: Act, strip: Strip, scale: float, top: float) ->
     return top
 
 
-def _middle_height(act: Act, strip: Strip, time: float) -> float:
+def _middle_height(act: PictureRow, strip: Strip, time: float) -> float:
     """Vertical position of the middle of a pose in a top view, metres, projected."""
     places = [strip.view.project(figure.nodes[frame_at(figure, time)][figure.drawn])[:, 1] for figure in act.sticks]
     joined = np.concatenate(places)
     return 0.5 * float(joined.min() + joined.max())
 
 
-def _draw_overlay(axes: Axes, act: Act, fields: Sequence[Field], scale: float, in_row: bool, top: float) -> float:
+def _draw_overlay(
+    axes: Axes, act: PictureRow, fields: Sequence[ViewBounds], scale: float, in_row: bool, top: float
+) -> float:
     """Draw poses at their true positions in each view; return the top of the next part, inches."""
     block = arrange(fields, scale, in_row)
     bottom = top - _CAPTION_INCHES - block.height
@@ -437,7 +439,7 @@ def _draw_overlay(axes: Axes, act: Act, fields: Sequence[Field], scale: float, i
     return top - block.height - _CAPTION_INCHES - _FOOT_INCHES
 
 
-def _draw_field(axes: Axes, act: Act, field: Field, panel: PicturePanel) -> None:
+def _draw_field(axes: Axes, act: PictureRow, field: ViewBounds, panel: PicturePanel) -> None:
     from matplotlib.patches import Rectangle
 
     x, y = panel.origin
@@ -469,7 +471,7 @@ def _strength(i: int, count: int) -> float:
     return 1.0 if count == 1 else 0.22 + 0.78 * (i / (count - 1)) ** 1.3
 
 
-def _draw_times(axes: Axes, act: Act, panel: PicturePanel, level: float) -> None:
+def _draw_times(axes: Axes, act: PictureRow, panel: PicturePanel, level: float) -> None:
     """Write times below poses from the last to the first, where there is room."""
     figure = act.sticks[0]
     taken: list[float] = []

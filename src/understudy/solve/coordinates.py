@@ -22,10 +22,10 @@ from understudy.base.quaternion import (
 )
 from understudy.base.records import cached, unchecked
 from understudy.figure.angles import joint_angles
-from understudy.figure.kinematics import BLOCK, forward, locate
+from understudy.figure.kinematics import BLOCK_FRAMES, forward, locate
 from understudy.figure.mass import masses
 from understudy.figure.measures import leg_length
-from understudy.figure.motion import SEEN, Motion, rest_motion
+from understudy.figure.motion import MAX_SAMPLED_FRAMES, Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
@@ -107,8 +107,8 @@ class Body:
             return base.root, base.rotations
         root = base.root + d[:, :3] if self.root_moves else base.root
         rotations = base.rotations.copy()
-        for start in range(0, len(d), BLOCK):
-            part = slice(start, start + BLOCK)
+        for start in range(0, len(d), BLOCK_FRAMES):
+            part = slice(start, start + BLOCK_FRAMES)
             coordinates = d[part, self.num_shifts :]
             for count, joints, first in self._groups:
                 angles = coordinates[:, first[:, None] + np.arange(count)]
@@ -253,8 +253,8 @@ class Posture:
     def points(self, joints: np.ndarray, offsets: Array) -> Array:
         """(F, P, 3) world positions of points, given by joint (P,) and local offset (P, 3) or (F, P, 3)."""
         out = np.empty((len(self.root), len(joints), 3))
-        for start in range(0, len(out), BLOCK):
-            part = slice(start, start + BLOCK)
+        for start in range(0, len(out), BLOCK_FRAMES):
+            part = slice(start, start + BLOCK_FRAMES)
             block_offsets = offsets if offsets.ndim == 2 else offsets[part]
             np.add(self.positions[part, joints], rotate(self.rotations[part, joints], block_offsets), out=out[part])
         return out
@@ -458,7 +458,7 @@ def _with_hinges(
 
 def _find_axes(motion: Motion, joints: list[int]) -> list[Array | None]:
     """For each joint, the axis (3,) if the motion rotates it about one axis only, else None."""
-    rotations = motion.rotations[:: max(motion.num_frames // SEEN, 1), joints].swapaxes(0, 1)
+    rotations = motion.rotations[:: max(motion.num_frames // MAX_SAMPLED_FRAMES, 1), joints].swapaxes(0, 1)
     vectors = log(multiply(conjugate(rotations[:, :1]), rotations))
     # The eigenvalues are the squared singular values of the rotation vectors, and cheaper.
     squares, directions = np.linalg.eigh(vectors.swapaxes(1, 2) @ vectors)

@@ -292,7 +292,7 @@ class Evaluation:
         """
         places, ensemble, count = self.sample.places, self.sample.ensemble, len(self.sample.frames)
         # Blocks have equal lengths: a short last block would take as many calls as a full one.
-        size = -(-count // max(round(count / BLOCK), 1))
+        size = -(-count // max(round(count / FRAMES_PER_BLOCK), 1))
         buffer = np.zeros((size, len(points), 3, ensemble.num_coordinates))
         point_indices = [np.flatnonzero(places.bodies[points] == body) for body in range(len(self.postures))]
         for start in range(0, count, size):
@@ -317,7 +317,7 @@ class Evaluation:
         return self._point_cache[point]
 
 
-BLOCK = 192
+FRAMES_PER_BLOCK = 192
 """The approximate number of frames per block of derivatives."""
 
 
@@ -344,7 +344,7 @@ def _read_joints(bodies: Sequence[Body], postures: Sequence[Posture], target: Ta
     return np.stack([postures[w].local[at, bodies[w].skeleton.index[name]] for w, name in target.joints], 1)
 
 
-def merged(bodies: Sequence[Body], sample: ProblemAtFrames, d: Array) -> tuple[Body, ...]:
+def displace_bodies(bodies: Sequence[Body], sample: ProblemAtFrames, d: Array) -> tuple[Body, ...]:
     """The bodies displaced by d (F, D) at all frames."""
     out = []
     for which, body in enumerate(bodies):

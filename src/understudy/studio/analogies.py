@@ -32,7 +32,7 @@ from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.spec import ActorSpec
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.bones import correspondence_table, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import CLIPS
@@ -154,7 +154,7 @@ def _marker(which: str, point: Point, pair: int, score: float) -> Table:
 def make_analogy(
     choice: Table,
     clips: tuple[ActorData, ActorData, ActorData],
-    watch: Watch,
+    watch: ProgressCallback,
     without_poses: AnalogyResult | None = None,
 ) -> AnalogyResult:
     """Make the analogy of a document; `without_poses` is its result without poses, if it is cached."""
@@ -173,7 +173,9 @@ def make_analogy(
     return replace(without_poses, analogy=result, motion=result.motion, seconds=seconds, poses=shown_poses)
 
 
-def _run_analogy(clips: Sequence[ActorData], settings: Settings, poses: Sequence[PoseAt], watch: Watch) -> Analogy:
+def _run_analogy(
+    clips: Sequence[ActorData], settings: Settings, poses: Sequence[PoseAt], watch: ProgressCallback
+) -> Analogy:
     a, b, new = clips
     try:
         return analogy(
@@ -283,20 +285,22 @@ class ClipDocumentSolver:
         """The last result, with the key of its document."""
 
     def solve(
-        self, document: Table, base: Path, *, watch: Watch, before: SolveResult | None, live: bool
+        self, document: Table, base: Path, *, watch: ProgressCallback, before: SolveResult | None, live: bool
     ) -> SolveResult:
         """Solve a document; if `live`, fast and starting from `before`."""
         if document["mode"] == "transition":
             return self._transition(document, base, watch, live=live)
         return self._analogy(document, base, watch, before if live else None)
 
-    def _transition(self, document: Table, base: Path, watch: Watch, *, live: bool) -> TransitionResult:
+    def _transition(self, document: Table, base: Path, watch: ProgressCallback, *, live: bool) -> TransitionResult:
         first, second = self._clips(document, base, ("first", "second"))
         result = make_transition(document["transition"], (first, second), document["pairs"], watch, live=live)
         self._last_result = self._last_result if live else (self._key(document), result)
         return result
 
-    def _analogy(self, document: Table, base: Path, watch: Watch, before: SolveResult | None) -> AnalogyResult:
+    def _analogy(
+        self, document: Table, base: Path, watch: ProgressCallback, before: SolveResult | None
+    ) -> AnalogyResult:
         a, b, new = self._clips(document, base, CLIPS["analogy"])
         choice = document["analogy"]
         if isinstance(before, AnalogyResult):

@@ -10,7 +10,7 @@ import numpy as np
 from understudy.base.errors import UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, convert, unknown_key
 from understudy.correspondence.map_file import PAIR_KEYS
-from understudy.correspondence.pairs import Correspondence, Pair, same_names, same_structure
+from understudy.correspondence.pairs import Correspondence, Pair, pair_same_names, same_structure
 from understudy.correspondence.suggest import suggest
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -23,7 +23,7 @@ def suggest_pairs(
 ) -> Correspondence:
     """The automatic correspondence: by equal names if the structure is the same, else suggested."""
     if same_structure(source, target):
-        return same_names(source, target)
+        return pair_same_names(source, target)
     return suggest(source, target, source_motion=source_motion, target_motion=target_motion)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.base.errors import nearest_names
 from understudy.studio import export as exporting
-from understudy.studio.document import apply_changes, fresh
+from understudy.studio.document import apply_changes, empty_document
 from understudy.studio.messages import RequestError, json_text, parse_request
 from understudy.studio.opening import open_file, stem, with_contacts
 from understudy.studio.publisher import Page, error_report
@@ -96,7 +96,7 @@ async def _open(session: Session, page: Page, arguments: Arguments) -> None:
 
 
 async def _fresh(session: Session, page: Page, arguments: Arguments) -> None:
-    await session.commit("begin afresh", fresh())
+    await session.commit("begin afresh", empty_document())
 
 
 async def _detect(session: Session, page: Page, arguments: Arguments) -> None:

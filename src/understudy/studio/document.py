@@ -28,7 +28,7 @@ MAX_NESTING_DEPTH = 24
 """Values nested deeper are refused."""
 
 
-def fresh() -> Document:
+def empty_document() -> Document:
     """An empty document."""
     return {
         "mode": "retarget",

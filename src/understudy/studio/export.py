@@ -17,7 +17,7 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.io import formats, write
 from understudy.io.files import format_of
 from understudy.recipe import recipe_from, write_recipe
-from understudy.recipe.writing import named_from
+from understudy.recipe.writing import relative_to_folder
 from understudy.studio.document import Document
 from understudy.studio.messages import RequestError
 from understudy.studio.opening import stem
@@ -150,7 +150,7 @@ def save(document: Document, base: Path, path: Path) -> None:
     """Write the document's recipe, and its bone pairs as a map file next to it."""
     if path.suffix.lower() != ".toml":
         raise OptionError(f"A recipe is written as .toml; got `{path.name}`")
-    recipe = named_from(recipe_from(document["recipe"], base), path.parent)
+    recipe = relative_to_folder(recipe_from(document["recipe"], base), path.parent)
     if document["pairs"] is not None and recipe.actors:
         map_path = path.with_name(f"{path.stem}.map.toml")
         lines = [*comment(MAP_COMMENT)]

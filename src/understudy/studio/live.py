@@ -29,14 +29,14 @@ from understudy.retarget.driver import Prepared
 from understudy.retarget.plan import Plan, shifted
 from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import ProblemAtFrames, merged
+from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_frames, worst_violation
 from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
-from understudy.studio.performance import Performance
+from understudy.studio.performance import RetargetResult
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
@@ -168,7 +168,7 @@ class WarmStart:
 def solve_quickly(
     problem: Problem,
     spacing: float,
-    watch: Watch,
+    watch: ProgressCallback,
     *,
     hold: float = -np.inf,
     until: float = np.inf,
@@ -225,7 +225,7 @@ def _solve_band_limited(
     keys_before = None if warm_start is None else _starting_keys(descent, warm_start)
     keys, reached, _ = descent.run(MAX_COLD_STEPS if keys_before is None else MAX_WARM_STEPS, keys_before)
     next_start = WarmStart(keys=keys, merit=descent.merit(reached, keys), active=active, size=size)
-    return merged(problem.bodies, sample, everywhere.values(keys)), next_start
+    return displace_bodies(problem.bodies, sample, everywhere.values(keys)), next_start
 
 
 def _solve_frames(
@@ -290,7 +290,7 @@ class DragState:
     """First frame of the last window, and one past its last."""
     warm_start: WarmStart | None = None
 
-    def begin(self, shown: Performance) -> None:
+    def begin(self, shown: RetargetResult) -> None:
         """Drop the warm start of an earlier drag if this is the first update of a new one."""
         if not shown.live:
             self.warm_start = None
@@ -349,12 +349,12 @@ def frame_step(motion: Motion, max_fps: float) -> int:
 
 def solve_window(
     baseline: DragBaseline,
-    base: Performance,
+    base: RetargetResult,
     prepared: Prepared,
-    watch: Watch,
+    watch: ProgressCallback,
     drag: DragState,
     prepare: Prepare,
-) -> Performance:
+) -> RetargetResult:
     """Solve the base again in a window around the frames that change.
 
     Args:
@@ -380,7 +380,9 @@ def solve_window(
     return _live_result(base, prepared, problem, motions, span, perf_counter() - began)
 
 
-def solve_whole(base: Performance, prepared: Prepared, spacing: float, watch: Watch, drag: DragState) -> Performance:
+def solve_whole(
+    base: RetargetResult, prepared: Prepared, spacing: float, watch: ProgressCallback, drag: DragState
+) -> RetargetResult:
     """Solve the whole motion again at a low rate, with few steps."""
     began, recipe = perf_counter(), prepared.recipe
     if prepared.plan is None:
@@ -396,13 +398,13 @@ def solve_whole(base: Performance, prepared: Prepared, spacing: float, watch: Wa
 
 
 def _live_result(
-    base: Performance,
+    base: RetargetResult,
     prepared: Prepared,
     problem: Problem,
     motions: tuple[Motion, ...],
     span: tuple[int, int] | None,
     seconds: float,
-) -> Performance:
+) -> RetargetResult:
     return replace(
         base,
         prepared=prepared,
@@ -423,7 +425,7 @@ def _window(span: tuple[int, int], motion: Motion) -> tuple[int, int]:
 
 
 def _solve_without_dragged(
-    baseline: DragBaseline, prepared: Prepared, change: Change, watch: Watch, prepare: Prepare
+    baseline: DragBaseline, prepared: Prepared, change: Change, watch: ProgressCallback, prepare: Prepare
 ) -> tuple[Motion, ...]:
     """Solve the motions without the dragged constraints."""
     assert prepared.plan is not None
@@ -441,7 +443,7 @@ def _solve_without_dragged(
 
 
 def _resolve_window(
-    baseline: DragBaseline, plan: Plan, change: Change, drag: DragState, watch: Watch
+    baseline: DragBaseline, plan: Plan, change: Change, drag: DragState, watch: ProgressCallback
 ) -> tuple[Motion, ...]:
     """The motions of the baseline with one window solved again."""
     first, last = drag.span

@@ -9,12 +9,12 @@ from typing import Any
 
 from understudy.base.errors import UnderstudyError
 from understudy.recipe import read_recipe
-from understudy.recipe.writing import named_from
+from understudy.recipe.writing import relative_to_folder
 from understudy.retarget.actor import SAMPLE, sample_scene
-from understudy.studio.document import CLIPS, Document, check, fresh, recipe_tables
+from understudy.studio.document import CLIPS, Document, check, empty_document, recipe_tables
 from understudy.studio.folders import Folders
 from understudy.studio.messages import RequestError
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 ROLES = ("source", "target", "actor", "recipe", *(clip for clips in CLIPS.values() for clip in clips))
 """The roles in which a file can be opened."""
@@ -26,7 +26,7 @@ FILE_KEYS = {
 """Keys of the actor and of the reading table that belong to the old file and are removed."""
 
 
-def open_file(document: Document, name: str, role: str, folders: Folders, document_solver: Workshop) -> Document:
+def open_file(document: Document, name: str, role: str, folders: Folders, document_solver: DocumentSolver) -> Document:
     """The document with a file or sample opened in a role; raises if it cannot be read.
 
     Args:
@@ -56,7 +56,7 @@ def open_file(document: Document, name: str, role: str, folders: Folders, docume
     return new
 
 
-def _with_file(document: Document, name: str, role: str, folders: Folders, document_solver: Workshop) -> Document:
+def _with_file(document: Document, name: str, role: str, folders: Folders, document_solver: DocumentSolver) -> Document:
     recipe = document["recipe"]
     actor, *others = recipe["actor"] or [{"source": ""}]
     actor_keys, reading_keys = FILE_KEYS[role]
@@ -86,7 +86,7 @@ def _with_all_actors(document: Document) -> Document:
     return {**document, "recipe": {**recipe, "actor": actors}}
 
 
-def _with_actor(document: Document, name: str, folders: Folders, document_solver: Workshop) -> Document:
+def _with_actor(document: Document, name: str, folders: Folders, document_solver: DocumentSolver) -> Document:
     """Add an actor; all actors get names, and the contacts of the others are kept."""
     recipe = document["recipe"]
     if not recipe["actor"]:
@@ -105,7 +105,7 @@ def _with_actor(document: Document, name: str, folders: Folders, document_solver
     return {**detected, "recipe": {**detected["recipe"], "contact": [*kept, *new_contacts]}}
 
 
-def with_contacts(document: Document, folders: Folders, document_solver: Workshop) -> Document:
+def with_contacts(document: Document, folders: Folders, document_solver: DocumentSolver) -> Document:
     """The document with its contacts detected again."""
     recipe = document["recipe"]
     if not recipe["actor"]:
@@ -117,7 +117,7 @@ def with_contacts(document: Document, folders: Folders, document_solver: Worksho
     return new
 
 
-def _with_recipe(document: Document, name: str, folders: Folders, document_solver: Workshop) -> Document:
+def _with_recipe(document: Document, name: str, folders: Folders, document_solver: DocumentSolver) -> Document:
     """Replace the recipe by a recipe file; transition and analogy are kept."""
     path = folders.source_path(name)
     if path is None:
@@ -130,7 +130,7 @@ def _with_recipe(document: Document, name: str, folders: Folders, document_solve
             reduced = replace(recipe, actors=(replace(recipe.actors[0], map=None), *recipe.actors[1:]))
     new = {
         **document, "mode": "retarget", "pairs": pairs,
-        "recipe": recipe_tables(named_from(reduced, folders.base)),
+        "recipe": recipe_tables(relative_to_folder(reduced, folders.base)),
     }  # fmt: skip
     check(new)
     folders.check(new)
@@ -162,7 +162,9 @@ def _unused_name(name: str, taken: list[str]) -> str:
     return candidate
 
 
-def first_document(document: Document, files: tuple[str, ...], folders: Folders, document_solver: Workshop) -> Document:
+def first_document(
+    document: Document, files: tuple[str, ...], folders: Folders, document_solver: DocumentSolver
+) -> Document:
     """Open the files of the command line: a recipe, or a source and optionally a target.
 
     Args:
@@ -174,5 +176,5 @@ def first_document(document: Document, files: tuple[str, ...], folders: Folders,
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".toml":
         return open_file(document, files[0], "recipe", folders, document_solver)
     for name, role in zip(files, ("source", "target")):
-        document = open_file(document if role == "target" else fresh(), name, role, folders, document_solver)
+        document = open_file(document if role == "target" else empty_document(), name, role, folders, document_solver)
     return document

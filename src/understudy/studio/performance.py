@@ -20,7 +20,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
 from understudy.metrics import Curve, Measurement, evaluate
-from understudy.recipe.props import load_course
+from understudy.recipe.props import load_prop_path
 from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
 from understudy.retarget.driver import Prepared, naive
 from understudy.retarget.plan import Plan
@@ -29,7 +29,7 @@ from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, Pr
 from understudy.samples import Prop
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
-from understudy.solve.solvers.base import Outcome, Solution, Watch, solution
+from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, make_solution
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
 from understudy.studio.tracks import Violation, bodies_of_motions, make_tracks, measure_violations, standing_points
 
@@ -78,7 +78,7 @@ def _recipe_prop(entry: PropEntry, folder: Path, frame_times: Array) -> Prop:
             positions=positions,
             rotations=np.broadcast_to(np.atleast_2d(rotations), (len(positions), 4)),
         )
-    course = load_course(entry, folder)
+    course = load_prop_path(entry, folder)
     times = np.zeros(1) if course.times is None else course.times
     rotations = np.broadcast_to(IDENTITY, (len(times), 4)) if course.rotations is None else course.rotations
     positions, resampled = resample_course(times, course.positions[:, None], rotations[:, None], frame_times)
@@ -238,7 +238,7 @@ def solve_variants(
     spacing: float,
     names: Sequence[str],
     finished: dict[str, Variant],
-    watch: Watch,
+    watch: ProgressCallback,
 ) -> tuple[Variant, ...]:
     """Solve a plan once for each variant name, except for those in `finished`."""
     allowed = (*(str(spacing_frames) for spacing_frames in SPACINGS_FRAMES), *OTHER_SOLVERS)
@@ -255,7 +255,7 @@ def solve_variants(
     return tuple(variants[name] for name in names)
 
 
-def _solve_variant(plan: Plan, problem: Problem, name: str, spacing: float, watch: Watch) -> Solution:
+def _solve_variant(plan: Plan, problem: Problem, name: str, spacing: float, watch: ProgressCallback) -> Solution:
     if name == "naive":
         copied = tuple(
             naive(assignment.motion, assignment.target)
@@ -263,7 +263,7 @@ def _solve_variant(plan: Plan, problem: Problem, name: str, spacing: float, watc
             else start
             for assignment, start in zip(plan.assignments, plan.starts, strict=True)
         )
-        solved = solution(problem, bodies_of_motions(problem, copied), solver=name, steps=0, seconds=0.0)
+        solved = make_solution(problem, bodies_of_motions(problem, copied), solver=name, steps=0, seconds=0.0)
         return replace(solved, motions=copied)
     return plan.solve(make_solver(name if name in OTHER_SOLVERS else "spacetime", {}, spacing), watch)
 
@@ -283,13 +283,13 @@ def variant_figures(data: Table) -> dict[str, float | None]:
     }
 
 
-def _sub_watch(watch: Watch, start: float, length: float) -> Watch:
+def _sub_watch(watch: ProgressCallback, start: float, length: float) -> ProgressCallback:
     """A progress callback for one part of the work."""
     return lambda text, share: watch(text, start + length * share)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Performance(SolveResult):
+class RetargetResult(SolveResult):
     """A solved retarget."""
 
     tables: Table
@@ -308,7 +308,7 @@ class Performance(SolveResult):
     skins: tuple[Clip, ...] = ()
     """Clips of the sources, for their meshes."""
     props: tuple[Prop, ...] = ()
-    base: Performance | None = None
+    base: RetargetResult | None = None
     """During a drag: the finished solve that it started from."""
     span: tuple[int, int] | None = None
     """During a drag: first frame that differs from `base`, and one past the last; None for all."""
@@ -375,9 +375,9 @@ class Performance(SolveResult):
         results = [body for body in self.shown_bodies if body.which.partition(":")[0] == "result"]
         return [body.message(part=self.part) for body in results]
 
-    def with_changed_part(self, shown: SolveResult) -> Performance:
+    def with_changed_part(self, shown: SolveResult) -> RetargetResult:
         """The same with `part` set to the frames that differ from what is shown now."""
-        if self.span is None or not isinstance(shown, Performance) or (shown.base or shown) is not self.base:
+        if self.span is None or not isinstance(shown, RetargetResult) or (shown.base or shown) is not self.base:
             return self
         if shown.live and shown.span is None:
             return self
@@ -467,7 +467,7 @@ class Performance(SolveResult):
             outcomes=outcomes,
         )
 
-    def variants(self, names: Sequence[str], watch: Watch) -> Performance:
+    def variants(self, names: Sequence[str], watch: ProgressCallback) -> RetargetResult:
         plan = self.prepared.plan
         if plan is None:
             raise OptionError("A target driven by features has no variants")
@@ -480,21 +480,21 @@ def solve_retarget(
     document: Table,
     prepared: Prepared,
     spacing: float,
-    watch: Watch,
+    watch: ProgressCallback,
     *,
     skins: tuple[Clip, ...] = (),
     props: tuple[Prop, ...] = (),
-) -> Performance:
+) -> RetargetResult:
     """Solve a prepared retarget in full."""
-    solution = prepared.solve(spacing, watch).solution
-    return Performance(
+    make_solution = prepared.solve(spacing, watch).solution
+    return RetargetResult(
         tables=document,
         prepared=prepared,
-        motions_made=solution.motions,
-        problem=solution.problem,
+        motions_made=make_solution.motions,
+        problem=make_solution.problem,
         spacing=spacing,
-        seconds=solution.seconds,
-        solution=solution,
+        seconds=make_solution.seconds,
+        solution=make_solution,
         skins=skins,
         props=props,
     )

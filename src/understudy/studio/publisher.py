@@ -17,7 +17,7 @@ from understudy.studio.document import is_ready
 from understudy.studio.messages import Arrays, error_table, json_text, pack
 from understudy.studio.scene import EMPTY_SCENE, Message, SolveResult, empty_result
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 MAX_QUEUED_BYTES = 256 << 20
 """A page with more than this in its queue is disconnected; it reconnects and loads everything again."""
@@ -93,7 +93,9 @@ class Publisher:
         on_scene_change: Called when bodies, props or notes of the document changed.
     """
 
-    def __init__(self, document_solver: Workshop, base: Path, send: Send, on_scene_change: Callable[[], None]) -> None:
+    def __init__(
+        self, document_solver: DocumentSolver, base: Path, send: Send, on_scene_change: Callable[[], None]
+    ) -> None:
         self.document_solver, self.base, self.send, self.on_scene_change = document_solver, base, send, on_scene_change
         self.solve_thread = SolveThread()
         self.scene: dict[str, Any] = EMPTY_SCENE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from understudy.base.errors import MotionError
 from understudy.base.fields import FieldError
-from understudy.correspondence.pairs import CorrespondenceError, same_names
+from understudy.correspondence.pairs import CorrespondenceError, pair_same_names
 from understudy.figure.contacts import Contact
 from understudy.figure.floor import find_floor
 from understudy.figure.measures import leg_length
@@ -20,7 +20,7 @@ from understudy.retarget.actor import SAMPLE, ActorData
 from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, prepare
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading, Recipe
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
@@ -34,7 +34,7 @@ from understudy.studio.live import (
     thin_actor,
 )
 from understudy.studio.performance import (
-    Performance,
+    RetargetResult,
     choose_spacing,
     load_props,
     result_label,
@@ -131,17 +131,23 @@ class RetargetDocumentSolver:
             bare = {"source_left": list(first.motion.skeleton.names), "target_left": list(first.target.names)}
             return {"source": source, "target": target, "pairs": [], "own": chosen, **bare}, [error.message]
         if assignment.alignment is None:
-            correspondence = same_names(first.motion.skeleton, first.target)
+            correspondence = pair_same_names(first.motion.skeleton, first.target)
         else:
             correspondence = assignment.alignment.correspondence
         return correspondence_table(correspondence, source, target, own=chosen), notes
 
     def solve(
-        self, document: Table, base: Path, *, watch: Watch, before: SolveResult | None = None, live: bool = False
+        self,
+        document: Table,
+        base: Path,
+        *,
+        watch: ProgressCallback,
+        before: SolveResult | None = None,
+        live: bool = False,
     ) -> SolveResult:
         """Solve a document; if `live`, fast and starting from `before`."""
         recipe = self._recipe(document, base, quickly=live)
-        if live and isinstance(before, Performance):
+        if live and isinstance(before, RetargetResult):
             return self._solve_dragged(document, recipe, before, watch).with_changed_part(before)
         watch("reading", 0.0)
         prepared = prepare(recipe, load=self._make_load(recipe), assign=self._make_assign(document, recipe))
@@ -156,7 +162,9 @@ class RetargetDocumentSolver:
             props=load_props(prepared.actors, recipe.props, base),
         )
 
-    def _solve_dragged(self, document: Table, recipe: Recipe, before: Performance, watch: Watch) -> Performance:
+    def _solve_dragged(
+        self, document: Table, recipe: Recipe, before: RetargetResult, watch: ProgressCallback
+    ) -> RetargetResult:
         """Solve a document that is being dragged, starting from the last finished solve."""
         base = before.base or before
         if recipe.contacts is None:
@@ -184,7 +192,7 @@ class RetargetDocumentSolver:
         prepare_shown = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
         return solve_window(baseline, base, prepared, watch, drag, prepare_shown)
 
-    def _baseline(self, base: Performance) -> tuple[DragBaseline, DragState]:
+    def _baseline(self, base: RetargetResult) -> tuple[DragBaseline, DragState]:
         """The finished solve at the displayed frame rate, and a new drag state."""
         step = frame_step(base.motions_made[0], MAX_SHOWN_FPS)
         prepared = base.prepared

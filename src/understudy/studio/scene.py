@@ -23,7 +23,7 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.io import Clip
 from understudy.samples import Prop
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 
 MAX_SHOWN_FPS = 60.0
 """Most frames per second that are sent to the page."""
@@ -292,7 +292,7 @@ class SolveResult(ABC):
     def quality(self, which: str) -> Table:
         """The measurements of a body's motion."""
 
-    def variants(self, names: Sequence[str], watch: Watch) -> SolveResult:
+    def variants(self, names: Sequence[str], watch: ProgressCallback) -> SolveResult:
         """The same result with variants solved beside it."""
         raise OptionError("Only a retarget has variants", hint="choose the mode `retarget`")
 

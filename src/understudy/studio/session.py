@@ -17,7 +17,7 @@ from typing import Any
 
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import open_to_write
-from understudy.studio.document import Document, History, apply_changes, fresh, is_ready
+from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
 from understudy.studio.forms import formats, forms
@@ -25,7 +25,7 @@ from understudy.studio.messages import RequestError, json_text
 from understudy.studio.publisher import Page, Publisher
 from understudy.studio.scene import SolveResult
 from understudy.studio.solve_thread import Request
-from understudy.studio.workshop import Workshop
+from understudy.studio.workshop import DocumentSolver
 
 SESSION_FILE = "session.json"
 
@@ -46,7 +46,7 @@ class SavedSession:
     """The folder that file names are relative to; empty for a new session."""
 
 
-class Keeper:
+class SessionStore:
     """The folder in which a session is saved.
 
     Args:
@@ -88,12 +88,12 @@ class Keeper:
         try:
             return _saved(json.loads(self.path.read_text("utf-8"))), ""
         except FileNotFoundError:
-            return SavedSession(history=History(fresh())), ""
+            return SavedSession(history=History(empty_document())), ""
         except (OSError, ValueError, LookupError, TypeError, RecursionError, UnderstudyError) as error:
             aside = self._set_aside()
             reason = error.message if isinstance(error, UnderstudyError) else f"{type(error).__name__}: {error}"
             notice = f"The saved session could not be read ({reason}); it was renamed to `{aside}`, a new one begins"
-            return SavedSession(history=History(fresh())), notice
+            return SavedSession(history=History(empty_document())), notice
 
     def _set_aside(self) -> str:
         number = 1
@@ -171,10 +171,10 @@ class Session:
 
     def __init__(
         self,
-        store: Keeper,
+        store: SessionStore,
         saved: SavedSession,
         folders: Folders,
-        document_solver: Workshop,
+        document_solver: DocumentSolver,
         notices: Iterable[str] = (),
     ) -> None:
         self.store, self.folders, self.document_solver = store, folders, document_solver

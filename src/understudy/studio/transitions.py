@@ -7,12 +7,12 @@ from time import perf_counter
 
 from understudy.base.errors import OptionError
 from understudy.base.fields import FieldError
-from understudy.correspondence.map_file import is_plain
+from understudy.correspondence.map_file import pairs_only_namesakes
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
 from understudy.recipe.guards import transition_failures
 from understudy.retarget.actor import ActorData
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.bones import read_correspondence
 from understudy.studio.live import MAX_WHOLE_MOTION_FPS, thin_actor
 from understudy.studio.performance import quality_table, title
@@ -97,7 +97,7 @@ class TransitionResult(SolveResult):
 
 
 def make_transition(
-    choice: Table, clips: tuple[ActorData, ActorData], pairs: object, watch: Watch, *, live: bool = False
+    choice: Table, clips: tuple[ActorData, ActorData], pairs: object, watch: ProgressCallback, *, live: bool = False
 ) -> TransitionResult:
     """Make the transition of a document; during a drag at a low frame rate."""
     began = perf_counter()
@@ -141,7 +141,7 @@ def fit_pairs(pairs: object, clips: tuple[ActorData, ActorData]) -> tuple[Corres
         correspondence = read_correspondence(pairs, first, second)
     except FieldError as error:
         return None, (f"the bone pairs of the document do not fit these bodies and are ignored ({error.message})",)
-    if is_plain(correspondence):
+    if pairs_only_namesakes(correspondence):
         return None, ()
     mergeable_pairs, notes = mergeable(correspondence)
     dropped = [pair for pair in correspondence.pairs if pair not in mergeable_pairs.pairs]

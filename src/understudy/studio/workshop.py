@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.solve.solvers.base import Watch
+from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.analogies import ClipDocumentSolver
 from understudy.studio.cache import Cache
 from understudy.studio.retargets import RetargetDocumentSolver
 from understudy.studio.scene import SolveResult, Table
 
 
-class Workshop:
+class DocumentSolver:
     """Solves documents; all modes share one cache.
 
     Args:
@@ -30,7 +30,13 @@ class Workshop:
         return mode_solver.view(document, base)
 
     def solve(
-        self, document: Table, base: Path, *, watch: Watch, before: SolveResult | None = None, live: bool = False
+        self,
+        document: Table,
+        base: Path,
+        *,
+        watch: ProgressCallback,
+        before: SolveResult | None = None,
+        live: bool = False,
     ) -> SolveResult:
         """Solve a document; if `live`, fast and starting from `before`."""
         mode_solver = self.retargets if document["mode"] == "retarget" else self.clips

@@ -20,10 +20,10 @@ from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, frame_offsets
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import Solution, Watch
+from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 from understudy.transition.blending import Blend, Steps, blend, blend_clocks, larger, worst_steps
-from understudy.transition.meta_skeleton import SIDES, Meta, Shared, share
+from understudy.transition.meta_skeleton import SIDES, MetaSkeleton, Shared, share
 from understudy.transition.plants import BlendPlant, Footing, constraints, plants, shift_to_plants
 from understudy.transition.timing import FrameMatch, compare, find_match, limb_name, standing_points
 
@@ -65,7 +65,7 @@ class Transition:
     """Points that stand during the blend."""
     solution: Solution | None
     """The solve that holds them; None if nothing stands."""
-    meta: Meta | None
+    meta: MetaSkeleton | None
     """The meta-skeleton of both bodies; None if both motions are of one body."""
     steps: Steps
     """The largest steps of any joint over the blend, in leg lengths of the larger body."""
@@ -113,7 +113,7 @@ def transition(
     seconds: float | None = None,
     contacts: Contacts = (None, None),
     spacing: float | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Transition:
     """Make a transition from one motion into another.
 
@@ -201,7 +201,7 @@ def _footings(both: Shared, which: int, contacts: Sequence[Contact]) -> list[Foo
     return footings
 
 
-def _solve(joined: Transition, blended: Blend, spacing: float | None, watch: Watch) -> Transition:
+def _solve(joined: Transition, blended: Blend, spacing: float | None, watch: ProgressCallback) -> Transition:
     """The transition with its plants held: of a softer and a stiffer solve, the one with the smaller steps.
 
     Stiff keys leave less for the last level to correct frame by frame; soft keys bend less to constraints that cannot
@@ -264,7 +264,7 @@ def _match_notes(match: FrameMatch) -> list[str]:
     return [f"no shared limb stands on the floor in both motions: frames are matched by {features} and turning alone"]
 
 
-def _loose_notes(meta: Meta | None) -> list[str]:
+def _loose_notes(meta: MetaSkeleton | None) -> list[str]:
     if meta is None or not meta.loose:
         return []
     named = ", ".join(f"`{name}`" for name in meta.loose[:6])

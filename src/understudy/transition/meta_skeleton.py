@@ -157,7 +157,7 @@ SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Meta:
+class MetaSkeleton:
     """The meta-skeleton of two bodies, with conversions of motions to it and back."""
 
     correspondence: Correspondence
@@ -267,7 +267,7 @@ class Meta:
         return replace(motion, skeleton=body, root=pose.positions[:, numbers[0]], rotations=local, offsets=None)
 
 
-def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> Meta:
+def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> MetaSkeleton:
     """Build the meta-skeleton of two bodies.
 
     Args:
@@ -299,7 +299,7 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> Meta:
         kinds=(JointKind.FREE, *kinds[1:]),
         name=_joint_name(correspondence),
     )
-    bare = Meta(
+    bare = MetaSkeleton(
         correspondence=correspondence,
         skeleton=skeleton,
         joints=joints,
@@ -403,7 +403,7 @@ def _joint_name(whole: Correspondence) -> str:
     return "_".join(name for name in (whole.source.name, whole.target.name) if name)
 
 
-def _bones(meta: Meta, alignment: Alignment) -> Array:
+def _bones(meta: MetaSkeleton, alignment: Alignment) -> Array:
     """(M, 3) offsets of the source in its reference pose, and of the target for joints that the source lacks."""
     whole = meta.correspondence
     poses = [
@@ -428,7 +428,7 @@ class Shared:
     """The shared skeleton of two motions."""
 
     correspondence: Correspondence
-    meta: Meta | None
+    meta: MetaSkeleton | None
     """None if both motions are of one body, whose skeleton is then shared."""
     notes: tuple[str, ...] = ()
 

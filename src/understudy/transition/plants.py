@@ -13,7 +13,7 @@ from understudy.constraints.base import Constraint, ConstraintInput, PointRef, R
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.figure.contacts import Contact
-from understudy.figure.floor import SUNK
+from understudy.figure.floor import FLOOR_DEPTH_METRES
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
 from understudy.transition.blending import Blend, BlendClocks
@@ -311,7 +311,7 @@ def _keep_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int
     for plant in standing:
         by_point.setdefault((plant.point.joint, plant.point.offset.tobytes()), []).append(plant)
     for point_plants in by_point.values():
-        lowest = float(heights_of(blended, point_plants[0].point).min()) - SUNK
+        lowest = float(heights_of(blended, point_plants[0].point).min()) - FLOOR_DEPTH_METRES
         region = Region(
             spot=PointRef(point=point_plants[0].point),
             centre=np.array([0.0, lowest, 0.0]),

@@ -28,7 +28,7 @@ from understudy.io.acclaim.text import (
     to_number,
 )
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.units import unit_name, world_from_file
+from understudy.io.units import name_unit, world_from_file
 
 DEFAULT_FPS = 120.0
 """Frame rate of an AMC file that gives none."""
@@ -83,7 +83,7 @@ def _check(clip: Clip, options: WriteOptions) -> tuple[Motion, AcclaimLayout]:
         )
     if options.unit is not None and not np.isclose(options.unit, clip.unit, rtol=1e-6):
         raise OptionError(
-            f"An AMC file has the unit of its ASF file, {unit_name(clip.unit)}; cannot write {unit_name(options.unit)}"
+            f"An AMC file has the unit of its ASF file, {name_unit(clip.unit)}; cannot write {name_unit(options.unit)}"
         )
     if options.up is not None and options.up != clip.up:
         raise OptionError(f"An AMC file has the up axis of its ASF file, {clip.up}; cannot write {options.up}")

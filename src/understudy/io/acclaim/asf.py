@@ -24,7 +24,7 @@ from understudy.io.acclaim.text import (
     split_sections,
 )
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.units import unit_name, world_from_file
+from understudy.io.units import name_unit, world_from_file
 
 MAX_RELATIVE_CHANGE = 1e-9
 """A number that differs less than this from the one that was read is written as it was read."""
@@ -243,7 +243,7 @@ def _size_notes(skeleton: Skeleton, unit: float) -> list[str]:
     size = float(np.max(np.ptp(np.concatenate([skeleton.rest_world[0], skeleton.rest_ends]), axis=0)))
     if LIKELY_SIZE_METRES[0] <= size <= LIKELY_SIZE_METRES[1]:
         return []
-    return [f"The body measures {size:.3g} m when a unit is {unit_name(unit)}: perhaps another unit is meant."]
+    return [f"The body measures {size:.3g} m when a unit is {name_unit(unit)}: perhaps another unit is meant."]
 
 
 def _read_section(section: Section, contents: _Contents, options: ReadOptions) -> None:

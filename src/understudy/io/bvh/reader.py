@@ -21,7 +21,7 @@ from understudy.base.quaternion import Array, identity, multiply, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.guess import guess, reference_frame, still_tail
+from understudy.io.guess import count_still_tail, find_reference_frame, guess
 from understudy.io.units import world_from_file
 
 BLOCK_CHARACTERS = 1 << 18
@@ -886,7 +886,7 @@ def _clip(hierarchy: Hierarchy, block: Block | None, encoding: str, title: str, 
     if block is not None:
         adds, notes = decide_adds(hierarchy, columns, block.values)
         motion = motion_of(skeleton, hierarchy, block, columns, adds)
-        reference = reference_frame(motion)
+        reference = find_reference_frame(motion)
         notes += _notes(motion, reference)
     guessed = guess(skeleton, motion, unit=options.unit, up=options.up)
     skeleton, motion = in_metres(skeleton, motion, guessed.unit, guessed.up)
@@ -923,7 +923,7 @@ def _notes(motion: Motion, reference: int | None) -> list[str]:
         notes.append(
             f"frame {reference} is a reference pose, not part of the movement: the pose leaps from it to the next"
         )
-    copies = still_tail(motion)
+    copies = count_still_tail(motion)
     if copies >= 5:
         notes.append(f"the last {copies} frames are copies of frame {motion.num_frames - 1 - copies}")
     return notes

@@ -1,12 +1,12 @@
 """FBX, binary and text, through the library `ufbx`: characters with skins, meshes and animation stacks."""
 
-from understudy.io.clip import Format, loaded_on_use
+from understudy.io.clip import Format, lazy_function
 
 FORMAT = Format(
     name="fbx",
     title="FBX",
     suffixes=(".fbx",),
-    read=loaded_on_use("understudy.io.fbx.reader", "read"),
+    read=lazy_function("understudy.io.fbx.reader", "read"),
     meshes=True,
     motions=True,
     several=True,

@@ -20,9 +20,9 @@ from understudy.figure.naming import words
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
-from understudy.io.clip import Clip, ReadOptions, choose_clip
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig, make_unique
-from understudy.io.units import unit_name, world_from_file
+from understudy.io.units import name_unit, world_from_file
 
 SCENE, NO_NODE = 0, -1
 """The scene's root node, which the library adds, and a stand-in for the node of a root that is not in the file."""
@@ -346,7 +346,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
 
 def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
     names = tuple(info["stacks"])
-    chosen = choose_clip(names, options.clip, name)
+    chosen = choose_clip_index(names, options.clip, name)
     unit, unit_reason = _unit(info["unit"], options)
     to_world, up, up_reason = _axes(info["axes"], unit, options)
     joints = _joints(info, arrays, name)
@@ -373,10 +373,10 @@ def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
 def _unit(unit: float, options: ReadOptions) -> tuple[float, str]:
     """The file's unit in metres, and the reason."""
     if options.unit is not None:
-        return options.unit, f"{unit_name(options.unit)}: given"
+        return options.unit, f"{name_unit(options.unit)}: given"
     if not MIN_UNIT_METRES <= unit <= MAX_UNIT_METRES:
         return 0.01, f"cm: as FBX is by default; the file says {unit:g} m, which is not believed"
-    return unit, f"{unit_name(unit)}: the file says so"
+    return unit, f"{name_unit(unit)}: the file says so"
 
 
 def _axes(axes: list[int], unit: float, options: ReadOptions) -> tuple[Array, str, str]:

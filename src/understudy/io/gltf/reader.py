@@ -15,7 +15,7 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip, ReadOptions, choose_clip
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index
 from understudy.io.gltf.animation import (
     VALUE_TYPES,
     check_length,
@@ -33,7 +33,7 @@ from understudy.io.gltf.character import Character, find_joints, make_skeleton, 
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, parse, read_nodes
 from understudy.io.gltf.writer import GltfLayout
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
-from understudy.io.units import unit_name
+from understudy.io.units import name_unit
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
@@ -59,7 +59,7 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     if not np.all(np.isfinite(nodes.worlds)):
         raise document.error("nodes", "their transforms multiply to numbers without end")
     names = names_of_animations(document)
-    chosen = choose_clip(names, options.clip, document.name)
+    chosen = choose_clip_index(names, options.clip, document.name)
     character = read_character(document, nodes, find_joints(document, nodes, _animated(document)), accessors)
     title = PurePath(document.name).stem
     unit, unit_reason = _unit(make_skeleton(character, nodes, 1.0, "Y", title), options)
@@ -126,7 +126,7 @@ def _animated(document: Document) -> set[int]:
 def _unit(skeleton: Skeleton, options: ReadOptions) -> tuple[float, str]:
     """The file's unit in metres, and the reason: metres, unless that makes a body of impossible size."""
     if options.unit is not None:
-        return options.unit, f"{unit_name(options.unit)}: given"
+        return options.unit, f"{name_unit(options.unit)}: given"
     positions = np.concatenate([skeleton.rest_world[0], skeleton.rest_ends])
     size = float(np.ptp(positions, axis=0).max())
     if size == 0.0 or skeleton.num_joints < MIN_BODY_JOINTS or MIN_BODY_SIZE_METRES <= size <= MAX_BODY_SIZE_METRES:

@@ -35,7 +35,7 @@ from understudy.io.gltf.document import (
     Json,
 )
 from understudy.io.matrices import MIN_DETERMINANT, compose, extract_rotations, make_affine
-from understudy.io.units import unit_name, world_from_file
+from understudy.io.units import name_unit, world_from_file
 
 MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 """A node's translation is written if it differs by more than this, in body sizes, from the one in the file."""
@@ -407,7 +407,7 @@ def _insert_motion(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tup
     """The file that the character was read from with the clip's motion; unchanged if the motion is unchanged."""
     notes = []
     if (options.unit or clip.unit) != clip.unit or (options.up or clip.up) != clip.up:
-        notes.append(f"the character's own file keeps its unit ({unit_name(clip.unit)}) and its up axis ({clip.up})")
+        notes.append(f"the character's own file keeps its unit ({name_unit(clip.unit)}) and its up axis ({clip.up})")
     notes += _missing_images(layout.document, options.path)
     motion = clip.motion
     if motion is None and layout.skeleton is not None and clip.skeleton is not layout.skeleton:

@@ -1,13 +1,13 @@
 """USD (UsdSkel), as text, binary and package: skeletons, animations and skinned meshes, through OpenUSD."""
 
-from understudy.io.clip import Format, loaded_on_use
+from understudy.io.clip import Format, lazy_function
 
 FORMAT = Format(
     name="usd",
     title="USD",
     suffixes=(".usda", ".usdc", ".usdz", ".usd"),
-    read=loaded_on_use("understudy.io.usd.reader", "read"),
-    write=loaded_on_use("understudy.io.usd.writer", "write"),
+    read=lazy_function("understudy.io.usd.reader", "read"),
+    write=lazy_function("understudy.io.usd.writer", "write"),
     meshes=True,
     motions=True,
     several=True,

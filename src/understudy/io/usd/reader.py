@@ -16,11 +16,11 @@ from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
-from understudy.io.clip import Clip, ReadOptions, choose_clip
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index
 from understudy.io.fbx.reader import pack_influences, triangulate
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
-from understudy.io.units import unit_name, world_from_file
+from understudy.io.units import name_unit, world_from_file
 
 
 def read_meshes(
@@ -149,7 +149,7 @@ def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Ar
 
 def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
     clips = tuple(info["clips"])
-    choose_clip(clips, options.clip, name)
+    choose_clip_index(clips, options.clip, name)
     order, parents, num_roots = _tree(info["joints"])
     title = PurePath(name).stem
     up = options.up or ("Z" if info["up"] == "Z" else "Y")
@@ -296,9 +296,9 @@ def _ends(
 def _unit(unscaled: Skeleton, info: dict[str, Any], options: ReadOptions, up: str) -> tuple[float, str]:
     """The file's unit in metres, and the reason. The default is centimetres, unless the body's size is impossible."""
     if options.unit is not None:
-        return options.unit, f"{unit_name(options.unit)}: given"
+        return options.unit, f"{name_unit(options.unit)}: given"
     if info["unit_given"] and np.isfinite(info["unit"]) and info["unit"] > 0.0:
-        return info["unit"], f"{unit_name(info['unit'])}: the file says so"
+        return info["unit"], f"{name_unit(info['unit'])}: the file says so"
     positions = np.concatenate([unscaled.rest_world[0], unscaled.rest_ends])
     size = float(np.ptp(positions, axis=0).max()) * DEFAULT_UNIT_METRES
     if size == 0.0 or unscaled.num_joints < MIN_BODY_JOINTS or MIN_BODY_SIZE_METRES <= size <= MAX_BODY_SIZE_METRES:

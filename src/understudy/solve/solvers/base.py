@@ -95,7 +95,7 @@ def _join_names(names: list[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-Watch = Callable[[str, float], None]
+ProgressCallback = Callable[[str, float], None]
 """A progress callback: called with a message and the share of the work that is done."""
 
 
@@ -182,17 +182,17 @@ class Solver(ABC):
     """The name in recipes and on the command line."""
 
     @abstractmethod
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         """The bodies of the problem with the solved motion, and the number of steps."""
 
-    def solve(self, problem: Problem, watch: Watch | None = None) -> Solution:
+    def solve(self, problem: Problem, watch: ProgressCallback | None = None) -> Solution:
         """Solve a problem and return the best motion found."""
         start = time.perf_counter()
         bodies, steps = self.move(problem, watch or (lambda _text, _share: None))
-        return solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - start)
+        return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - start)
 
 
-def solution(
+def make_solution(
     problem: Problem,
     bodies: tuple[Body, ...],
     *,

@@ -19,9 +19,9 @@ from understudy.base.quaternion import Array
 from understudy.base.records import cached
 from understudy.base.splines import Basis, Knots
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import MAX_STEP, Solver, Watch
+from understudy.solve.solvers.base import MAX_STEP, ProgressCallback, Solver
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, penalty, sampled_frames
 
 Product = Callable[[Array], Array]
@@ -283,7 +283,7 @@ class Descent(Solver):
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
         """The keys z (K D,) that solve a step, and the forces (A,) of its rows."""
 
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         bodies = problem.bodies
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0
@@ -306,7 +306,7 @@ class Descent(Solver):
             current, damping = trial, next_damping
             if slow == 2 or (current.error <= self.error and gained < 0.01):
                 break
-        return (merged(bodies, sample, curve.everywhere(current.keys)), steps) if steps else (bodies, 0)
+        return (displace_bodies(bodies, sample, curve.everywhere(current.keys)), steps) if steps else (bodies, 0)
 
     def _evaluate(self, sample: ProblemAtFrames, curve: KeyCurve, keys: Array) -> _Iterate:
         evaluation = sample.evaluate(curve.values(keys))

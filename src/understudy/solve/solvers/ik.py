@@ -17,9 +17,9 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import MAX_STEP, Solver, Watch
+from understudy.solve.solvers.base import MAX_STEP, ProgressCallback, Solver
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, stiffness
 
 MAX_DAMPING = 1e8
@@ -53,12 +53,12 @@ class FrameByFrame(Solver):
         if self.iterations < 1:
             raise OptionError(f"Solver `{self.name}`: expected at least one iteration, got {self.iterations}")
 
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         change, steps = solve_frames(problem, self, watch)
         if steps == 0:
             return problem.bodies, 0
         whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
-        return merged(problem.bodies, whole, self.finished(change, problem.actors[0].motion.fps)), steps
+        return displace_bodies(problem.bodies, whole, self.finished(change, problem.actors[0].motion.fps)), steps
 
     @abstractmethod
     def finished(self, change: Array, fps: float) -> Array:
@@ -75,7 +75,7 @@ class Ik(FrameByFrame):
         return change
 
 
-def solve_frames(problem: Problem, solver: FrameByFrame, watch: Watch) -> tuple[Array, int]:
+def solve_frames(problem: Problem, solver: FrameByFrame, watch: ProgressCallback) -> tuple[Array, int]:
     """The coordinates (F, D) of all frames, solved frame by frame, and the number of steps."""
     count = len(problem.times)
     change, steps = np.zeros((count, len(problem.metric))), 0

@@ -16,13 +16,13 @@ from scipy.sparse import csr_array, diags_array
 from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import Array
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import KEY_SPACING_SECONDS, Solver, Watch
+from understudy.solve.solvers.base import KEY_SPACING_SECONDS, ProgressCallback, Solver
 from understudy.solve.solvers.descent import KeyCurve, LinearizedProblem, SplineCurve
 from understudy.solve.solvers.newton import penalty, sampled_frames
 
-FARTHEST = 2.0 * np.pi
+MAX_KEY = 2.0 * np.pi
 """Metres or radians: the bound on every key, a full turn [Lommers13, sec. 7.2]."""
 
 
@@ -56,7 +56,7 @@ class Reference(Solver):
             if not getattr(self, name) > 0:
                 raise OptionError(f"Solver `reference`: expected {name} above zero, got {getattr(self, name)}")
 
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         nlopt = load_nlopt()
         bodies = problem.bodies
         if not problem.constraints or len(problem.metric) == 0:
@@ -71,7 +71,7 @@ class Reference(Solver):
         with suppress(nlopt.RoundoffLimited, nlopt.runtime_error, RuntimeError):
             optimiser.optimize(np.zeros(search.size))
         best = search.best.reshape(curve.num_keys, -1)
-        return merged(bodies, sample, curve.everywhere(best)), search.evaluations
+        return displace_bodies(bodies, sample, curve.everywhere(best)), search.evaluations
 
     def _make_optimiser(self, nlopt: Any, search: _NloptProblem) -> Any:
         inner = nlopt.opt({"lbfgs": nlopt.LD_LBFGS, "slsqp": nlopt.LD_SLSQP}[self.inner], search.size)
@@ -82,8 +82,8 @@ class Reference(Solver):
         optimiser.set_local_optimizer(inner)
         optimiser.set_maxtime(self.seconds)
         optimiser.set_maxeval(self.iterations)
-        optimiser.set_lower_bounds(-FARTHEST)
-        optimiser.set_upper_bounds(FARTHEST)
+        optimiser.set_lower_bounds(-MAX_KEY)
+        optimiser.set_upper_bounds(MAX_KEY)
         optimiser.set_min_objective(search.objective)
         equal, at_most = search.counts
         if equal:
@@ -113,7 +113,7 @@ class _NloptProblem:
     sample: ProblemAtFrames
     curve: KeyCurve
     softness: float
-    watch: Watch
+    watch: ProgressCallback
     limit: int
     evaluations: int = 0
     best: Array = field(default_factory=lambda: np.zeros(0))

@@ -22,9 +22,9 @@ from understudy.base.quaternion import Array
 from understudy.base.splines import Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, ProblemAtFrames, merged
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import Solution, Solver, Watch, solution
+from understudy.solve.solvers.base import ProgressCallback, Solution, Solver, make_solution
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
     AHEAD,
@@ -219,17 +219,17 @@ class Spacetime(Solver):
     seconds: float = np.inf
     """Seconds after which they are not tried any further."""
 
-    def move(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int]:
+    def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
         bodies, steps, _ = self._moved(problem, watch)
         return bodies, steps
 
-    def solve(self, problem: Problem, watch: Watch | None = None) -> Solution:
+    def solve(self, problem: Problem, watch: ProgressCallback | None = None) -> Solution:
         began = time.perf_counter()
         bodies, steps, seen = self._moved(problem, watch or (lambda _text, _share: None))
         taken = time.perf_counter() - began
-        return solution(problem, bodies, solver=self.name, steps=steps, seconds=taken, evaluation=seen)
+        return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=taken, evaluation=seen)
 
-    def _moved(self, problem: Problem, watch: Watch) -> tuple[tuple[Body, ...], int, Evaluation | None]:
+    def _moved(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int, Evaluation | None]:
         """The bodies moved, the steps taken, and everything measured at every frame."""
         keep_freed()
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
@@ -256,7 +256,7 @@ class Spacetime(Solver):
         bodies: tuple[Body, ...],
         watched: tuple[int, ...],
         passes: tuple[Level, ...],
-        watch: Watch,
+        watch: ProgressCallback,
         budget: Budget,
     ) -> tuple[tuple[Body, ...], tuple[int, ...], Evaluation | None]:
         """All levels, with some of the constraints looked at: the bodies moved, what was looked at in the end, and what
@@ -343,7 +343,7 @@ class Spacetime(Solver):
         seen[list(watched)] = worst_violation(now)
         if not level.spacing:
             return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen, largest=seen, evaluation=now)
-        moved = merged(bodies, sample, whole.values(keys))
+        moved = displace_bodies(bodies, sample, whole.values(keys))
         # Between the frames that a level looks at there may be more to do than at them.
         frames = self._frames(problem, level, CHECKED, watched)
         check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
