@@ -9,13 +9,11 @@ import numpy as np
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, unrotate
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.landing import step_ratio
-from understudy.figure.contacts import contact_points
-from understudy.figure.floor import find_floor, scaled_places
+from understudy.figure.contacts import contact_points, find_floor, scaled_places
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.naming import side
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point
 from understudy.io.robot.trajectory import WORLD
 from understudy.retarget.plan import Plan

@@ -8,8 +8,7 @@ from peers_measures import COLUMNS, EXPLAINED, Figures, Yardstick, row, shaken
 from retarget_cases import CAPTURES, Case, Table, best, captures, case, clock, made
 
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import contact_points, detect_contacts
-from understudy.figure.floor import find_floor
+from understudy.figure.contacts import contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import naive

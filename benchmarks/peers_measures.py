@@ -16,8 +16,7 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.limits import skeleton_limits
 from understudy.figure.bands import low_pass, rms_jerk
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import FLOOR_DEPTH_METRES
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion

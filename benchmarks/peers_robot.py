@@ -18,7 +18,7 @@ from understudy.figure.motion import Motion
 from understudy.io import read
 from understudy.io.clip import Clip
 from understudy.io.robot.trajectory import Trajectory, motion_of, trajectory_of
-from understudy.retarget.matching import match_actor
+from understudy.retarget.actor import match_actor
 from understudy.retarget.plan import Plan, plan
 from understudy.solve.solvers.ik import Ik
 

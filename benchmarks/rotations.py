@@ -19,8 +19,19 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from understudy.base.euler import from_euler, to_euler
-from understudy.base.quaternion import Array, conjugate, exp, log, multiply, normalize, rotate, slerp, to_matrix
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    exp,
+    from_euler,
+    log,
+    multiply,
+    normalize,
+    rotate,
+    slerp,
+    to_euler,
+    to_matrix,
+)
 
 IMPORTS = {
     "understudy.base.quaternion": "import understudy.base.quaternion",

@@ -18,7 +18,7 @@ from understudy import read
 from understudy.correspondence.by_name import convention
 from understudy.correspondence.pairs import Correspondence
 from understudy.correspondence.suggest import suggest
-from understudy.figure.naming import side
+from understudy.figure.roles import side
 
 HOME = Path(__file__).resolve().parents[1]
 PAGE = HOME / "docs" / "mapping.md"

@@ -21,7 +21,7 @@ from understudy.correspondence.alignment import PairTree
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion
-from understudy.retarget.matching import match_actor
+from understudy.retarget.actor import match_actor
 
 HUMANS = {
     "Rokoko, bones in a row": ("humans/rokoko_jesse_dance.bvh", 1.0),

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from understudy.io import Clip as Clip
     from understudy.io import read as read
     from understudy.io import write as write
-    from understudy.metrics import Report as Report
-    from understudy.metrics import evaluate as evaluate
+    from understudy.metrics.report import Report as Report
+    from understudy.metrics.report import evaluate as evaluate
+    from understudy.retarget.driver import Retargeted as Retargeted
     from understudy.retarget.driver import morph as morph
     from understudy.retarget.driver import retarget as retarget
     from understudy.retarget.plan import Options as Options
+    from understudy.retarget.spec import Reading as Reading
     from understudy.retarget.stream import Stream as Stream
     from understudy.show.picture import draw as picture
     from understudy.show.video import write_video as video
@@ -49,7 +51,9 @@ _EXPORTS = {
     "Options": "understudy.retarget.plan",
     "Point": "understudy.figure.skeleton",
     "Pose": "understudy.figure.kinematics",
-    "Report": "understudy.metrics",
+    "Reading": "understudy.retarget.spec",
+    "Report": "understudy.metrics.report",
+    "Retargeted": "understudy.retarget.driver",
     "Skeleton": "understudy.figure.skeleton",
     "Solution": "understudy.solve.solvers.base",
     "Stream": "understudy.retarget.stream",
@@ -58,7 +62,7 @@ _EXPORTS = {
     "batch": "understudy.batch",
     "constraints": "",
     "detect_contacts": "understudy.figure.contacts",
-    "evaluate": "understudy.metrics",
+    "evaluate": "understudy.metrics.report",
     "fk": "understudy.figure.kinematics",
     "join": "understudy.figure.motion",
     "mirror": "understudy.figure.symmetry",
@@ -82,7 +86,9 @@ __all__ = [
     "Options",
     "Point",
     "Pose",
+    "Reading",
     "Report",
+    "Retargeted",
     "Skeleton",
     "Solution",
     "Stream",

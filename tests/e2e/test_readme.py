@@ -21,7 +21,7 @@ import understudy
 from understudy import fk, retarget, samples, write
 from understudy.base.files import open_to_write
 from understudy.io.clip import Clip, Format, WriteOptions
-from understudy.metrics import Verdict
+from understudy.metrics.base import Verdict
 from understudy.metrics.comparison import Comparison
 
 HOME = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from understudy import samples
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.figure.bands import choose_spacing
-from understudy.figure.floor import find_floor
+from understudy.figure.contacts import find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion

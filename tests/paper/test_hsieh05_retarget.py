@@ -28,7 +28,7 @@ from understudy.base.quaternion import (
 from understudy.correspondence.alignment import align, pose_skeleton
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
-from understudy.figure.floor import Floor
+from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion

@@ -16,7 +16,7 @@ from understudy.base.quaternion import Array, angle, angle_between, conjugate, m
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
-from understudy.figure.floor import Floor
+from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import retarget

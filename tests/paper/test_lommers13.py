@@ -31,7 +31,7 @@ from understudy.figure.bands import rms_jerk
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.measures import leg_length
-from understudy.metrics import Verdict
+from understudy.metrics.base import Verdict
 
 NAMES = [case.name for case in CASES]
 UNSOLVED = ("01", "04", "06", "07", "12")

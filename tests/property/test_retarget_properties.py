@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from understudy import samples
 from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import leg_ratio
+from understudy.figure.contacts import Contact, leg_ratio
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, join
 from understudy.figure.skeleton import Skeleton

@@ -18,7 +18,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, read, write
 from understudy.io.acclaim import amc
-from understudy.io.units import UNITS
+from understudy.io.clip import UNITS
 
 FRAMES = {"02_01": 343, "11_01": 597, "131_03": 1102, "93_04": 506}
 

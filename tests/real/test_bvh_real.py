@@ -16,15 +16,13 @@ import numpy as np
 import pytest
 
 from understudy.base.errors import FileError
-from understudy.base.euler import from_euler, to_euler
-from understudy.base.quaternion import Array, angle_between, conjugate, multiply, rotate, unrotate
+from understudy.base.quaternion import Array, angle_between, conjugate, from_euler, multiply, rotate, to_euler, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
+from understudy.io.clip import UNITS, Clip, ReadOptions, WriteOptions, name_unit, world_from_file
 from understudy.io.guess import find_reference_frame
-from understudy.io.units import UNITS, name_unit, world_from_file
 
 RAW = ReadOptions(unit=1.0, up="Y")
 """Numbers as they stand in the file."""

@@ -19,8 +19,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
+from understudy.retarget.actor import match_actor
 from understudy.retarget.driver import retarget
-from understudy.retarget.matching import match_actor
 from understudy.solve.solvers.base import Solution
 
 # Degrees by which no bone but the feet points otherwise than the walker's, on average over the walk. Hinges of robots

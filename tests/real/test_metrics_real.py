@@ -15,7 +15,8 @@ from understudy import read, samples
 from understudy.app.cli import cli
 from understudy.base.quaternion import unrotate
 from understudy.figure.motion import Motion, rest_motion
-from understudy.metrics import Report, Verdict, evaluate
+from understudy.metrics.base import Verdict
+from understudy.metrics.report import Report, evaluate
 from understudy.metrics.surface import surface
 from understudy.retarget.driver import naive, prepare, retarget
 from understudy.retarget.quality import measure

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 
 from understudy import read
-from understudy.correspondence.contact_context import ContactContext
+from understudy.correspondence.landing import ContactContext
 from understudy.figure.bands import energy_above, rotation_curves
-from understudy.figure.contacts import contact_points, detect_contacts
-from understudy.figure.floor import Floor
+from understudy.figure.contacts import Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.metrics import evaluate
+from understudy.metrics.report import evaluate
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Options
 from understudy.solve.solvers.base import Solution

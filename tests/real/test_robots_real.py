@@ -10,7 +10,7 @@ import pytest
 
 from understudy.base.quaternion import Array, angle_between
 from understudy.constraints.same_place import SamePlace
-from understudy.figure.floor import Floor, find_floor
+from understudy.figure.contacts import Floor, find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
@@ -19,8 +19,8 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io import Clip, read, write
 from understudy.io.guess import find_reference_frame
 from understudy.io.robot.trajectory import trajectory_of
+from understudy.retarget.actor import match_actor
 from understudy.retarget.driver import retarget
-from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import plan
 from understudy.samples import motion as sample
 

@@ -24,8 +24,8 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.symmetry import partners
 from understudy.io import Clip
+from understudy.retarget.actor import match_actor
 from understudy.retarget.driver import retarget
-from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import Options
 from understudy.solve.solvers.base import Solution
 

@@ -15,8 +15,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import height, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.roles import roles
 from understudy.io import read, write
+from understudy.io.clip import world_from_file
 from understudy.io.npz.amass import KINDS, PELVIS_OFFSET, AmassLayout, bones
-from understudy.io.units import world_from_file
 from understudy.samples import character, motion
 
 WORLD = world_from_file("Z")

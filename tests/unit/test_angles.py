@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from understudy.base.errors import SkeletonError
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, normalize, to_matrix
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, from_euler, multiply, normalize, to_matrix
 from understudy.figure.angles import joint_angle_curves, joint_angles, joint_rotations
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 

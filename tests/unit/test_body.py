@@ -25,8 +25,7 @@ from understudy.figure.measures import (
     rest_pose_kind,
 )
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.naming import mirrored, side, words
-from understudy.figure.roles import roles
+from understudy.figure.roles import mirrored, roles, side, words
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.symmetry import mirror, partners
 

@@ -16,16 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.base.errors import FileError
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import angle_between, identity, multiply, normalize
+from understudy.base.quaternion import angle_between, from_euler, identity, multiply, normalize
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io.bvh.reader import BvhLayout, columns_of, read
 from understudy.io.bvh.writer import write
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
+from understudy.io.clip import Clip, ReadOptions, WriteOptions, world_from_file
 from understudy.io.guess import find_reference_frame
-from understudy.io.units import world_from_file
 
 PLAIN = """HIERARCHY
 ROOT Hips

@@ -30,7 +30,7 @@ from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import anchors, transfer_motion
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.angles import joint_angles, joint_rotations
-from understudy.figure.floor import Floor, scaled_places
+from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion, rest_motion

@@ -14,8 +14,8 @@ from understudy.correspondence.pairs import Correspondence, CorrespondenceError,
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
+from understudy.retarget.actor import MAX_REST_POSE_ANGLE_DEGREES, is_driven, match_actor, rest_poses_apart
 from understudy.retarget.driver import retarget
-from understudy.retarget.matching import MAX_REST_POSE_ANGLE_DEGREES, is_driven, match_actor, rest_poses_apart
 from understudy.retarget.plan import Assignment, Options, plan
 
 Z = np.array([0.0, 0.0, 1.0])

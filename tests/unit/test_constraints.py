@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.base.errors import OptionError
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, identity, multiply, normalize
+from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, from_euler, identity, multiply, normalize
 from understudy.constraints import Constraint, ConstraintInput, PointRef, Relation
 from understudy.constraints.apart import Apart, closest_points
 from understudy.constraints.attach import Attach

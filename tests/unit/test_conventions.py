@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from understudy.correspondence.by_name import CONVENTIONS, UNKNOWN, convention
-from understudy.figure.naming import side, words
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, side, words
 from understudy.figure.skeleton import Skeleton
 
 MAIN = (

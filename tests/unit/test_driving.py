@@ -12,8 +12,7 @@ from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
 from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import Floor
+from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton

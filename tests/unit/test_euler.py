@@ -7,8 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from understudy.base.errors import OptionError
-from understudy.base.euler import ORDERS, from_euler, to_euler, to_euler_curve, unwrap
-from understudy.base.quaternion import angle_between
+from understudy.base.quaternion import ORDERS, angle_between, from_euler, to_euler, to_euler_curve, unwrap
 
 LOCKS = {order: (0.0, np.pi) if order[0] == order[2] else (0.5 * np.pi, -0.5 * np.pi) for order in ORDERS}
 

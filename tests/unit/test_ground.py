@@ -14,15 +14,14 @@ from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.correspondence.contact_context import ContactContext
-from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import FLOOR_DEPTH_METRES, Floor
+from understudy.correspondence.landing import ContactContext
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk, pose_of
 from understudy.figure.motion import Motion
-from understudy.metrics import evaluate
+from understudy.metrics.report import evaluate
 from understudy.retarget.driver import retarget
-from understudy.retarget.ground import GIVING, floor_constraints, giving
 from understudy.retarget.plan import Assignment, Options, plan
+from understudy.retarget.plants import GIVING, floor_constraints, giving
 from understudy.samples import Scene
 
 FLAT = Floor(slope=np.zeros(2))

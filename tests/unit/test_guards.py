@@ -33,8 +33,8 @@ from understudy.metrics.guard import (
     is_frozen,
 )
 from understudy.recipe.guards import analogy_failures, transition_failures
+from understudy.retarget.actor import match_actor
 from understudy.retarget.driver import Prepared, Retargeted, prepare, retarget
-from understudy.retarget.matching import match_actor
 from understudy.retarget.plan import Options, plan
 from understudy.retarget.quality import measure
 from understudy.retarget.spec import ActorSpec, Reading, Recipe

@@ -10,8 +10,8 @@ import pytest
 from understudy.base.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.io.clip import UNITS, name_unit, world_from_file
 from understudy.io.guess import count_still_tail, find_reference_frame, guess
-from understudy.io.units import UNITS, name_unit, world_from_file
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head",

@@ -16,8 +16,7 @@ from understudy.correspondence.alignment import Alignment, align, pose_skeleton
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.landing import Landing, Soles, find_landing, step_ratio
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import Floor
+from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton

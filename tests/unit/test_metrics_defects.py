@@ -20,7 +20,8 @@ from understudy.figure.mass import centre_of_mass
 from understudy.figure.measures import height
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
-from understudy.metrics import Report, Verdict, evaluate
+from understudy.metrics.base import Verdict
+from understudy.metrics.report import Report, evaluate
 from understudy.retarget.driver import retarget
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Outcome

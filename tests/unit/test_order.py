@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.base.arrays import MAX_SORTED_VALUES, median, percentile
+from understudy.base.records import MAX_SORTED_VALUES, median, percentile
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, MAX_SORTED_VALUES, MAX_SORTED_VALUES + 1, 1000, 1001])

@@ -17,8 +17,7 @@ from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.pairs import CorrespondenceError
-from understudy.figure.contacts import Contact, Detection
-from understudy.figure.floor import Floor, leg_ratio
+from understudy.figure.contacts import Contact, Detection, Floor, leg_ratio
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton

@@ -13,9 +13,8 @@ from understudy.constraints.attach import Attach
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.contact_context import ContactContext
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import Floor
+from understudy.correspondence.landing import ContactContext
+from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
 from understudy.retarget.plants import contact_constraints

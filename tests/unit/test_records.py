@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from understudy.base.arrays import evenly
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, evenly, unchecked
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, formats, read, write
-from understudy.io.clip import ReadOptions
+from understudy.io.clip import ReadOptions, world_from_file
 from understudy.io.robot.tree import CollisionShape
-from understudy.io.units import world_from_file
 
 WORLD = world_from_file("Z")
 

@@ -9,8 +9,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import MotionError, OptionError
-from understudy.base.euler import to_euler
-from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, log, multiply, twist_angle
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, log, multiply, to_euler, twist_angle
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind

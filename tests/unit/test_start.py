@@ -11,8 +11,15 @@ import pytest
 from understudy import samples
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import from_axis_angle, multiply, rotate
-from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import Floor, find_floor, leg_ratio, scaled_places
+from understudy.figure.contacts import (
+    Contact,
+    Floor,
+    contact_points,
+    detect_contacts,
+    find_floor,
+    leg_ratio,
+    scaled_places,
+)
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion

@@ -20,8 +20,7 @@ from understudy.analogy.stepping import Stepping, Tempo, read_course, standing_h
 from understudy.analogy.study import HeadingCourse, Study
 from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
-from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import Floor, find_floor
+from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton

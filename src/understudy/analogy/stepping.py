@@ -9,8 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import leg_ratio
+from understudy.figure.contacts import Contact, leg_ratio
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion

@@ -71,8 +71,8 @@ def select_frames(
     import numpy as np
 
     from understudy.base.errors import MotionError, OptionError
+    from understudy.io.clip import check_fps
     from understudy.io.guess import find_reference_frame
-    from understudy.io.units import check_fps
 
     motion = clip.motion
     if motion is None:

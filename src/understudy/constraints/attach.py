@@ -17,15 +17,13 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
-    check_vector,
-    repeat_frames,
-)
-from understudy.constraints.track import (
     check_rotations,
     check_track_times,
     check_values,
+    check_vector,
     interpolate,
     interpolate_rotations,
+    repeat_frames,
 )
 
 

@@ -10,9 +10,20 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    cross,
+    from_axis_angle,
+    normalize,
+    rotate,
+    skew,
+    slerp,
+    to_matrix,
+)
 from understudy.figure.skeleton import Point
 
 
@@ -223,3 +234,173 @@ def check_vector(array: object, what: str) -> Array:
         raise OptionError(f"{what}: expected three finite numbers, got {np.array2string(out)}")
     out.setflags(write=False)
     return out
+
+
+def check_track_times(times: ArrayLike | None, count: int, where: str) -> Array:
+    """(T,) rising seconds for T values; a single value needs no time."""
+    if times is None and count == 1:
+        out = np.zeros(1)
+    elif times is None:
+        raise OptionError(f"{where}: {count} values over time need their times, in out; got none")
+    else:
+        out = np.array(times, float)
+    if out.shape != (count,) or not np.all(np.isfinite(out)) or np.any(np.diff(out) <= 0.0):
+        raise OptionError(f"{where}: expected {count} finite, rising times; got {np.array2string(out, threshold=6)}")
+    out.setflags(write=False)
+    return out
+
+
+def check_values(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
+    """Finite numbers of shape (T, *shape); values of shape `shape` get a time axis of length 1."""
+    out = np.array(values, float)
+    if out.shape == shape:
+        out = out[None]
+    if out.ndim != len(shape) + 1 or out.shape[1:] != shape or len(out) == 0:
+        expected = ", ".join(str(n) for n in shape)
+        raise OptionError(f"{where}: expected shape (times, {expected}) or ({expected}), got {np.shape(values)}")
+    if not np.all(np.isfinite(out)):
+        index = np.argwhere(~np.isfinite(out))[0].tolist()
+        raise OptionError(f"{where}: expected finite numbers, got {out[tuple(index)]} at {index}")
+    out.setflags(write=False)
+    return out
+
+
+def check_rotations(rotations: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
+    """Unit quaternions of shape (T, *shape, 4)."""
+    out = check_values(rotations, (*shape, 4), where)
+    worst = float(np.abs(np.sqrt(np.einsum("...i,...i->...", out, out)) - 1.0).max())
+    if worst > 1e-3:
+        raise OptionError(f"{where}: expected unit quaternions, one is off by {worst:.2g}")
+    if worst > 1e-12:
+        out = normalize(out)
+        out.setflags(write=False)
+    return out
+
+
+def interpolate(values: Array, times: Array, at: Array) -> Array:
+    """(N, ...) values (T, ...) interpolated linearly at other times (N,), constant outside the given ones."""
+    if len(values) == 1:
+        return np.broadcast_to(values, (len(at), *values.shape[1:]))
+    first, share = _locate(times, at)
+    share = share.reshape(-1, *(1,) * (values.ndim - 1))
+    return (1.0 - share) * values[first] + share * values[first + 1]
+
+
+def interpolate_rotations(rotations: Array, times: Array, at: Array) -> Array:
+    """(N, ..., 4) rotations (T, ..., 4) at other times (N,), by slerp along the shortest way."""
+    if len(rotations) == 1:
+        return np.broadcast_to(rotations, (len(at), *rotations.shape[1:]))
+    first, share = _locate(times, at)
+    return slerp(rotations[first], rotations[first + 1], share.reshape(-1, *(1,) * (rotations.ndim - 2)))
+
+
+def _locate(times: Array, at: Array) -> tuple[np.ndarray, Array]:
+    """The interval (N,) of each time, and the share (N,) of the interval that has passed."""
+    first = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 2)
+    return first, np.clip((at - times[first]) / (times[first + 1] - times[first]), 0.0, 1.0)
+
+
+MIN_SINE = 1e-4
+"""Derivatives are bounded where this sine, of the angle to gimbal lock or to the opposite direction, is smaller."""
+
+
+def perpendicular_pair(direction: Array) -> Array:
+    """(..., 2, 3) two unit vectors perpendicular to unit directions (..., 3) and to each other."""
+    helper = np.where(np.abs(direction[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = cross(direction, helper)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, cross(direction, first)], -2)
+
+
+def tilt(direction: Array, centre: Array, pair: Array) -> tuple[Array, Array]:
+    """The tilt of directions from a centre, as an angle towards each of two vectors perpendicular to it.
+
+    The norm of the two angles is the angle from the centre, up to pi. The opposite direction has no unique tilt and
+    counts as tilted towards the first vector.
+
+    Args:
+        direction: (N, 3) unit directions.
+        centre: (3,) or (N, 3) unit.
+        pair: (2, 3) or (N, 2, 3) unit vectors perpendicular to the centre and to each other.
+
+    Returns:
+        (N, 2) radians and their derivatives (N, 2, 3) by the directions.
+    """
+    pair, centre = np.broadcast_to(pair, (len(direction), 2, 3)), np.broadcast_to(centre, direction.shape)
+    parts = np.einsum("nki,ni->nk", pair, direction)
+    sine = np.sqrt(np.einsum("nk,nk->n", parts, parts))
+    cosine = np.einsum("ni,ni->n", centre, direction)
+    angle = np.arctan2(sine, cosine)
+    towards = np.where(sine[:, None] > 1e-12, parts / np.maximum(sine, 1e-12)[:, None], [1.0, 0.0])
+    away = cosine[:, None] * np.einsum("nk,nki->ni", towards, pair) - sine[:, None] * centre
+    across = np.eye(2) - towards[:, :, None] * towards[:, None]
+    ratio = np.where((sine < 1e-6) & (cosine > 0.0), 1.0, angle / np.maximum(sine, MIN_SINE * (cosine < 0.0) + 1e-12))
+    derivatives = towards[:, :, None] * away[:, None] + ratio[:, None, None] * np.einsum("nkl,nli->nki", across, pair)
+    return angle[:, None] * towards, derivatives
+
+
+def swing(rotations: Array, axis: Array, reference: Array) -> tuple[Array, Array]:
+    """The rotation vector of a joint's swing: its rotation without the twist about the bone axis.
+
+    Args:
+        rotations: (N, 4) rotations relative to zero swing and twist.
+        axis: (3,) unit bone axis, in the joint's own frame.
+        reference: (3,) unit, perpendicular to the axis: the first angle is about it, the second about axis x reference.
+
+    Returns:
+        (N, 2) radians and their derivatives (N, 2, 3) by a small rotation.
+    """
+    second = cross(axis, reference)
+    matrices = to_matrix(rotations)
+    angles, by_direction = tilt(matrices @ axis, axis, np.stack([-second, reference]))
+    return angles, by_direction @ (-matrices @ skew(axis))
+
+
+def twist_angles(rotations: Array, axis: Array) -> Array:
+    """(N,) radians: the angles of `twist`, without derivatives."""
+    return 2.0 * np.arctan2(rotations[:, 1:] @ axis, rotations[:, 0])
+
+
+def twist(rotations: Array, axis: Array) -> tuple[Array, Array]:
+    """(N,) radians, in (-2 pi, 2 pi]: the twist of rotations (N, 4) about a unit axis, and derivatives (N, 3)."""
+    angle, by = _arctangent(rotations, np.array([0.0, *axis]), np.array([1.0, 0.0, 0.0, 0.0]))
+    return 2.0 * angle, 2.0 * by
+
+
+def two_angles(rotations: Array, axes: Array) -> tuple[Array, Array]:
+    """(N, 2) angles about two axes (2, 3) of the nearest rotation about both, and derivatives (N, 2, 3).
+
+    The method is that of `angles.joint_angles`: from half sums and half differences of the angles.
+    """
+    first, second = axes
+    normal, slant = cross(first, second), float(first @ second)
+    less, by_less = _arctangent(rotations, np.array([0.0, *(first - second)]), np.array([1.0 - slant, *normal]))
+    more, by_more = _arctangent(rotations, np.array([0.0, *(first + second)]), np.array([1.0 + slant, *-normal]))
+    return np.stack([more + less, more - less], -1), np.stack([by_more + by_less, by_more - by_less], 1)
+
+
+def d_three_angles(angles: Array, axes: Array) -> Array:
+    """(N, 3, 3) derivatives of angles (N, 3) about three axes (3, 3), bounded at gimbal lock.
+
+    A small rotation is the sum of the angles' changes, each about its axis as seen after the later rotations. The
+    rows of the inverse are cross products of these axes.
+    """
+    back_third = conjugate(from_axis_angle(axes[2], angles[:, 2]))
+    back_second = conjugate(from_axis_angle(axes[1], angles[:, 1]))
+    first = rotate(back_third, rotate(back_second, axes[0]))
+    second = rotate(back_third, axes[1])
+    third = np.broadcast_to(axes[2], first.shape)
+    rows = np.stack([cross(second, third), cross(third, first), cross(first, second)], 1)
+    volume = np.einsum("ni,ni->n", first, rows[:, 0])
+    bounded = np.where(volume < 0.0, -1.0, 1.0) * np.maximum(np.abs(volume), MIN_SINE)
+    return rows / bounded[:, None, None]
+
+
+def _arctangent(rotations: Array, numerator: Array, denominator: Array) -> tuple[Array, Array]:
+    """atan2 of two linear functions of quaternions, and its derivative (N, 3) by a small rotation."""
+    high, low = rotations @ numerator, rotations @ denominator
+    size = np.maximum(high**2 + low**2, MIN_SINE**2)
+    d_quaternion = (low[:, None] * numerator - high[:, None] * denominator) / size[:, None]
+    w, v = rotations[:, :1], rotations[:, 1:]
+    d_rotation = 0.5 * (d_quaternion[:, 1:] * w - d_quaternion[:, :1] * v + cross(d_quaternion[:, 1:], v))
+    return np.arctan2(high, low), d_rotation

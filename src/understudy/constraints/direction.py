@@ -12,9 +12,20 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, as_refs
-from understudy.constraints.tilt import perpendicular_pair, tilt
-from understudy.constraints.track import check_track_times, check_values, interpolate
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    check_track_times,
+    check_values,
+    interpolate,
+    perpendicular_pair,
+    tilt,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

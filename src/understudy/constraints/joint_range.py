@@ -28,10 +28,14 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
+    check_rotations,
     check_vector,
+    d_three_angles,
+    perpendicular_pair,
+    swing,
+    twist,
+    two_angles,
 )
-from understudy.constraints.tilt import d_three_angles, perpendicular_pair, swing, twist, two_angles
-from understudy.constraints.track import check_rotations
 from understudy.figure.angles import MAX_SQUARE_COSINE
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 

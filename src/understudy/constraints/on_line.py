@@ -18,8 +18,8 @@ from understudy.constraints.base import (
     Unit,
     as_refs,
     check_vector,
+    perpendicular_pair,
 )
-from understudy.constraints.tilt import perpendicular_pair
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,8 +9,18 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, conjugate, log, multiply, normalize, right_jacobian_inverse
-from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, as_refs
-from understudy.constraints.track import check_rotations, check_track_times, interpolate_rotations
+from understudy.constraints.base import (
+    Constraint,
+    ConstraintInput,
+    PointLike,
+    PointRef,
+    Residuals,
+    Unit,
+    as_refs,
+    check_rotations,
+    check_track_times,
+    interpolate_rotations,
+)
 from understudy.figure.motion import Motion
 
 

@@ -20,10 +20,12 @@ from understudy.constraints.base import (
     Residuals,
     Unit,
     as_refs,
+    check_track_times,
+    check_values,
     check_vector,
+    interpolate,
     repeat_frames,
 )
-from understudy.constraints.track import check_track_times, check_values, interpolate
 
 UP = np.array([0.0, 1.0, 0.0])
 

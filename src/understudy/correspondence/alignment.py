@@ -29,8 +29,7 @@ from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import UP, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.naming import words
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.symmetry import partners
 

@@ -12,11 +12,18 @@ import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.correspondence.pairs import descendants
-from understudy.correspondence.parts import BodyPlan, Limb, is_helper, main_path, measure_reach, path, split_limb
-from understudy.correspondence.sides import StandingPose
+from understudy.correspondence.parts import (
+    BodyPlan,
+    Limb,
+    StandingPose,
+    is_helper,
+    main_path,
+    measure_reach,
+    path,
+    split_limb,
+)
 from understudy.figure.measures import UP, is_humanoid
-from understudy.figure.naming import side, words
-from understudy.figure.roles import label, meet, roles
+from understudy.figure.roles import label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 CONVENTION_PARTS = (

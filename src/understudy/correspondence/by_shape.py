@@ -11,11 +11,20 @@ import numpy as np
 from understudy.base.quaternion import Array, cross
 from understudy.correspondence.by_name import named_row, trunk_by_names
 from understudy.correspondence.pairs import descendants
-from understudy.correspondence.parts import BodyPlan, Limb, is_helper, main_path, measure_reach, path, split_limb
-from understudy.correspondence.sides import Sides, StandingPose, find_sides
+from understudy.correspondence.parts import (
+    BodyPlan,
+    Limb,
+    Sides,
+    StandingPose,
+    find_sides,
+    is_helper,
+    main_path,
+    measure_reach,
+    path,
+    split_limb,
+)
 from understudy.figure.measures import UP
-from understudy.figure.naming import side, words
-from understudy.figure.roles import label, meet, roles
+from understudy.figure.roles import label, meet, roles, side, words
 from understudy.figure.skeleton import Skeleton
 
 MIN_LIMB_SHARE = 0.3

@@ -29,7 +29,7 @@ from understudy.base.quaternion import (
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves
-from understudy.figure.floor import Floor, scaled_places
+from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, stem

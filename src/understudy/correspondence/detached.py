@@ -17,7 +17,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import conjugate, continuous, multiply, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.naming import side
+from understudy.figure.roles import side
 from understudy.figure.skeleton import Skeleton
 
 MAX_GAP_SHARE = 0.01

@@ -10,12 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from understudy.base import quaternion
-from understudy.base.arrays import median
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
-from understudy.base.records import cached
-from understudy.constraints.base import PointRef
+from understudy.base.records import cached, median
+from understudy.constraints.base import PointRef, twist_angles
 from understudy.constraints.joint_range import JointRange
-from understudy.constraints.tilt import twist_angles
 from understudy.figure.anatomy import BALLS, NECK, SPINE, Normal
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import feet, leg_length, rest_pose_kind

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
-from understudy.base.quaternion import Array
-from understudy.figure.naming import is_motor, words
+from understudy.base.quaternion import Array, between, rotate, unrotate
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import UP
+from understudy.figure.motion import Motion
+from understudy.figure.roles import is_motor, side, words
 from understudy.figure.skeleton import Skeleton
+from understudy.figure.symmetry import partners
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
 """Parts of a limb, outwards: collar bone, upper arm, forearm, hand, fingers; hip, thigh, shin, foot, toes."""
@@ -172,3 +177,206 @@ def _find_end(row: Sequence[int], upper: int, lower: int, heights: Array, stands
         i for i in range(lower + 1, len(row)) if heights[row[i]] <= MAX_FOOT_HEIGHT_SHARE * heights[row[upper]]
     ]
     return near_ground[0] if near_ground else max(len(row) - 1, min(lower + 1, len(row)))
+
+
+MIN_LAID_OUT_SHARE = 0.7
+"""Share of all bone length that points one way in a rest pose that no body can stand in."""
+
+MAX_SAMPLED_FRAMES = 24
+"""Frames of a motion over which the mean pose is taken."""
+
+MAX_LENGTH_DIFFERENCE = 0.08
+"""Share by which the lengths of two mirrored branches may differ."""
+
+MAX_MIRROR_DIRECTIONS, MAX_BRANCH_PAIRS = 40, 400
+"""Pairs of branches, the longest first, that give mirror directions to try, and that are compared under each."""
+
+MAX_ERROR_LENGTHS = 0.35
+"""Distance, in lengths of the branch, that a branch may lie from the mirror image of its partner."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StandingPose:
+    """Joint positions of a standing body."""
+
+    positions: Array
+    """(J, 3) metres, the joints, Y up."""
+    tips: Array
+    """(J, 3) metres, the end of each joint's bone: its farthest end point, else the joint itself."""
+    heading: Array | None = None
+    """(3,) the level direction of travel; None if no motion shows it."""
+
+    @property
+    def lowest(self) -> Array:
+        """(J,) metres above the ground, of the lower end of each joint's bone."""
+        low = np.minimum(self.positions[:, 1], self.tips[:, 1])
+        return low - low.min()
+
+    @property
+    def heights(self) -> Array:
+        """(J,) metres above the ground, the joints."""
+        return self.positions[:, 1] - min(float(self.positions[:, 1].min()), float(self.tips[:, 1].min()))
+
+
+def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingPose:
+    """The rest pose; if its bones are laid out in a row, the mean pose of the motion in the frame of the root."""
+    if motion is None or not _is_laid_out(skeleton):
+        positions, rotations = skeleton.rest_world
+        return StandingPose(positions=positions, tips=_bone_tips(skeleton, positions, rotations))
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_SAMPLED_FRAMES).astype(int))
+    pose = fk(motion[frames])
+    ends = np.stack([_bone_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
+    root_rotation, root_position = pose.rotations[:, :1], pose.positions[:, :1]
+    up = unrotate(root_rotation[:, 0], UP).mean(axis=0)
+    upright = between(up / max(float(np.linalg.norm(up)), 1e-9), UP)
+    positions = rotate(upright, unrotate(root_rotation, pose.positions - root_position).mean(axis=0))
+    path = unrotate(root_rotation[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
+    travel = rotate(upright, path) * [1.0, 0.0, 1.0]
+    distance = float(np.linalg.norm(travel))
+    return StandingPose(
+        positions=positions,
+        tips=rotate(upright, unrotate(root_rotation, ends - root_position).mean(axis=0)),
+        heading=travel / distance if distance > 0.2 * float(np.ptp(positions, axis=0).max()) else None,
+    )
+
+
+def _is_laid_out(skeleton: Skeleton) -> bool:
+    """Whether most bones point one way, as in no standing body."""
+    positions = skeleton.rest_world[0]
+    bones = positions[1:] - positions[skeleton.parents[1:]]
+    lengths = np.linalg.norm(bones, axis=-1)
+    nonzero = lengths > 1e-9
+    if not np.any(nonzero):
+        return False
+    directions = bones[nonzero] / lengths[nonzero, None]
+    same_way = (directions @ directions.T > 0.9) @ lengths[nonzero]
+    return bool(same_way.max() > MIN_LAID_OUT_SHARE * lengths.sum())
+
+
+def _bone_tips(skeleton: Skeleton, positions: Array, rotations: Array) -> Array:
+    tips, reach = positions.copy(), np.zeros(skeleton.num_joints)
+    for end in skeleton.ends:
+        joint, length = skeleton.index[end.joint], float(np.linalg.norm(end.offset))
+        if length > reach[joint]:
+            reach[joint] = length
+            tips[joint] = positions[joint] + rotate(rotations[joint], end.offset)
+    return tips
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sides:
+    """The branches of a body that mirror each other."""
+
+    across: Array
+    """(3,) the level normal of the mirror; it may point left or right."""
+    pairs: tuple[tuple[int, int], ...]
+    """Top joints of branches of one joint that mirror each other, including branches inside such branches."""
+    named: bool
+    """Whether names identify the sides."""
+
+
+def find_sides(skeleton: Skeleton, pose: StandingPose) -> Sides:
+    """Find the mirrored branches of a body: by the names of its sides, else by shape and position."""
+    partner = partners(skeleton) if _names_tell_sides(skeleton) else np.arange(skeleton.num_joints)
+    named_pairs = [
+        (int(j), int(k)) for j, k in enumerate(partner) if j < k and skeleton.parents[j] == skeleton.parents[k]
+    ]
+    centres, lengths = _measure_branches(skeleton, pose)
+    if named_pairs:
+        across = sum((centres[j] - centres[k] for j, k in named_pairs), np.zeros(3)) * [1.0, 0.0, 1.0]
+        length = float(np.linalg.norm(across))
+        normal = across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
+        return Sides(across=normal, pairs=tuple(named_pairs), named=True)
+    mirror = _Mirror(skeleton, pose, centres, lengths)
+    best = max(mirror.normals(), key=mirror.score)
+    return Sides(across=best, pairs=tuple(sorted(mirror.pairs(best))), named=False)
+
+
+def _names_tell_sides(skeleton: Skeleton) -> bool:
+    sides = {side(name) for name in skeleton.names}
+    return {"left", "right"} <= sides
+
+
+def _measure_branches(skeleton: Skeleton, pose: StandingPose) -> tuple[Array, Array]:
+    """(J, 3) the centre of each joint and its descendants, and (J,) the total length of their bones."""
+    total, weight = np.zeros((skeleton.num_joints, 3)), np.zeros(skeleton.num_joints)
+    bone_lengths = np.linalg.norm(pose.tips - pose.positions, axis=-1)
+    for joint in range(skeleton.num_joints - 1, -1, -1):
+        total[joint] += pose.positions[joint] + pose.tips[joint]
+        weight[joint] += 2.0
+        parent = skeleton.parents[joint]
+        if parent >= 0:
+            total[parent] += total[joint]
+            weight[parent] += weight[joint]
+    length = bone_lengths + skeleton.lengths
+    for joint in range(skeleton.num_joints - 1, 0, -1):
+        length[skeleton.parents[joint]] += length[joint]
+    return total / weight[:, None], length
+
+
+def _similar_branches(skeleton: Skeleton, lengths: Array) -> list[tuple[int, int]]:
+    """Find pairs of branches of one joint that have the same tree and similar lengths."""
+    shape: list[tuple[object, ...]] = [()] * skeleton.num_joints
+    for joint in range(skeleton.num_joints - 1, -1, -1):
+        shape[joint] = tuple(sorted((shape[c] for c in skeleton.children[joint]), key=repr))
+    pairs = []
+    for children in skeleton.children:
+        for j, k in combinations(children, 2):
+            close = abs(lengths[j] - lengths[k]) <= MAX_LENGTH_DIFFERENCE * max(lengths[j], lengths[k])
+            if shape[j] == shape[k] and close and lengths[j] > 1e-9:
+                pairs.append((j, k))
+    return pairs
+
+
+class _Mirror:
+    """Tries mirror planes on a body whose names do not identify its sides."""
+
+    def __init__(self, skeleton: Skeleton, pose: StandingPose, centres: Array, lengths: Array) -> None:
+        self.skeleton, self.length = skeleton, lengths
+        pairs = sorted(_similar_branches(skeleton, lengths), key=lambda pair: (-lengths[pair[0]], pair))
+        self.first, self.second = np.array(pairs[:MAX_BRANCH_PAIRS], dtype=np.intp).reshape(-1, 2).T
+        origin = pose.positions[skeleton.parents[self.first]]
+        self.from_first, self.from_second = centres[self.first] - origin, centres[self.second] - origin
+        self.offsets = centres - pose.positions[0]
+
+    def normals(self) -> list[Array]:
+        """Level normals to try: along x, along z, or from one branch to a similar one."""
+        directions = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])]
+        for across in (self.from_first - self.from_second)[:MAX_MIRROR_DIRECTIONS] * [1.0, 0.0, 1.0]:
+            length = float(np.linalg.norm(across))
+            if length > 1e-9 and all(abs(float(across @ direction)) < 0.9999 * length for direction in directions):
+                directions.append(across / length)
+        return directions
+
+    def errors(self, normal: Array) -> Array:
+        """(P,) metres between the mirror image of each first branch and its second branch."""
+        image = self.from_first - 2.0 * (self.from_first @ normal)[:, None] * normal
+        return np.linalg.norm(image - self.from_second, axis=-1)
+
+    def choose(self, normal: Array) -> list[int]:
+        """Indices of the pairs that are mirror images; each branch gets its best partner."""
+        distances, lengths = (self.errors(normal), np.maximum(self.length[self.first], self.length[self.second]))
+        widths = np.abs((self.from_first - self.from_second) @ normal)
+        candidates = np.flatnonzero((distances < MAX_ERROR_LENGTHS * lengths) & (widths > 0.02 * lengths))
+        taken: set[int] = set()
+        chosen = []
+        for i in candidates[np.argsort(distances[candidates] / lengths[candidates], kind="stable")].tolist():
+            pair = {int(self.first[i]), int(self.second[i])}
+            if not pair & taken:
+                taken |= pair
+                chosen.append(i)
+        return chosen
+
+    def pairs(self, normal: Array) -> list[tuple[int, int]]:
+        """Top joints of the branches that are mirror images."""
+        return [(int(self.first[i]), int(self.second[i])) for i in self.choose(normal)]
+
+    def score(self, normal: Array) -> float:
+        """How well a mirror explains a body: the length it mirrors, less distances from images and from its plane."""
+        chosen = self.choose(normal)
+        sided = np.zeros(self.skeleton.num_joints, bool)
+        sided[self.first[chosen]] = sided[self.second[chosen]] = True
+        for level in self.skeleton.levels:
+            sided[level] |= sided[self.skeleton.parents[level]]
+        lengths = self.length[self.first[chosen]] + self.length[self.second[chosen]] - 2.0 * self.errors(normal)[chosen]
+        return float(lengths.sum() - np.abs(self.offsets[~sided] @ normal).sum())

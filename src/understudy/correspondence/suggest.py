@@ -10,10 +10,9 @@ import numpy as np
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
 from understudy.correspondence.by_shape import plan_by_shape
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
-from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike
-from understudy.correspondence.sides import standing_pose
+from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike, standing_pose
 from understudy.figure.motion import Motion
-from understudy.figure.naming import SIDES, words
+from understudy.figure.roles import SIDES, words
 from understudy.figure.skeleton import Skeleton
 
 NAME_CONFIDENCE, MIXED_CONFIDENCE, PLACE_CONFIDENCE = 0.95, 0.8, 0.7

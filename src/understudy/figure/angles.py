@@ -12,8 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.base.errors import SkeletonError
-from understudy.base.euler import to_euler, to_euler_curve
-from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, from_matrix, multiply, twist_angle
+from understudy.base.quaternion import (
+    Array,
+    conjugate,
+    cross,
+    from_axis_angle,
+    from_matrix,
+    multiply,
+    to_euler,
+    to_euler_curve,
+    twist_angle,
+)
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 MAX_SQUARE_COSINE = 1e-6

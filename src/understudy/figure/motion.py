@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.base.arrays import read_only
 from understudy.base.errors import MotionError, OptionError, SkeletonError
 from understudy.base.quaternion import Array, continuous, normalize, slerp
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, read_only, unchecked
 from understudy.figure.skeleton import Skeleton
 
 MAX_SAMPLED_FRAMES = 100

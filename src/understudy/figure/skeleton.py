@@ -9,10 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.base.arrays import evenly, read_only
 from understudy.base.errors import SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, identity, multiply, rotate
-from understudy.base.records import cached
+from understudy.base.records import cached, evenly, read_only
 
 
 class JointKind(StrEnum):

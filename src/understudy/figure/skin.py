@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.base.arrays import read_only
 from understudy.base.errors import OptionError, SkeletonError
 from understudy.base.quaternion import Array, conjugate, rotate, to_matrix
+from understudy.base.records import read_only
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton

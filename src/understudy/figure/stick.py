@@ -14,8 +14,7 @@ from understudy.base.records import cached
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import facing, feet, hands
 from understudy.figure.motion import Motion
-from understudy.figure.naming import side
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.symmetry import partners
 

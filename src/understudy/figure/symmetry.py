@@ -11,7 +11,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, from_matrix, multiply, rotate, to_matrix
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.naming import mirrored, side, words
+from understudy.figure.roles import mirrored, side, words
 from understudy.figure.skeleton import Skeleton
 
 HALF_TURN_ABOUT_X = np.array([0.0, 1.0, 0.0, 0.0])

@@ -11,10 +11,9 @@ from understudy.base.errors import FileError, OptionError, refuse_unknown_keywor
 from understudy.base.files import open_to_read, open_to_write
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip_index
-from understudy.io.units import parse_unit, parse_up
+from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip_index, parse_unit, parse_up
 
-SHARED = ("clip", "child", "files", "guess", "matrices", "units")
+SHARED = ("clip", "child", "files", "guess", "matrices")
 """Modules of this folder that hold no format."""
 
 

@@ -15,7 +15,7 @@ from understudy.base.quaternion import Array, angle_between
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.units import UNITS, UP_AXES, name_unit
+from understudy.io.clip import UNITS, UP_AXES, name_unit
 
 NUM_SAMPLED_FRAMES = 64
 """How many frames of a motion are examined."""

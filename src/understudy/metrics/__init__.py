@@ -1,8 +1,4 @@
-"""Metrics of the quality of a motion: one file each; every module with a `METRIC` is registered by itself."""
+"""How good a motion is, measured: one file a metric; a module with a `METRIC` is found by itself.
 
-from __future__ import annotations
-
-from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, Verdict
-from understudy.metrics.report import Report, evaluate, metrics
-
-__all__ = ["Curve", "Figure", "Grade", "Measurement", "Metric", "Report", "Verdict", "evaluate", "metrics"]
+Imports `base`, `figure`, `constraints`, `solve` and `correspondence`.
+"""

@@ -11,12 +11,10 @@ from understudy.base.quaternion import Array, rotate
 from understudy.base.records import cached
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import transfer_motion
-from understudy.correspondence.contact_context import ContactContext
-from understudy.correspondence.landing import Landing, find_landing, step_ratio
+from understudy.correspondence.landing import ContactContext, Landing, find_landing, step_ratio
 from understudy.correspondence.pairs import Correspondence
 from understudy.correspondence.suggest import suggest
-from understudy.figure.contacts import Contact, Detection, contact_points, detect_contacts
-from understudy.figure.floor import Floor, find_floor, leg_ratio
+from understudy.figure.contacts import Contact, Detection, Floor, contact_points, detect_contacts, find_floor, leg_ratio
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion

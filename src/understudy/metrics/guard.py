@@ -22,8 +22,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import UP, is_humanoid, leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.naming import side
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT_LEG_METRES, percent

@@ -14,7 +14,7 @@ from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.naming import side
+from understudy.figure.roles import side
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT_LEG_METRES, percent

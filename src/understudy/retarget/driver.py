@@ -19,14 +19,23 @@ from understudy.base.records import cached
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import leg_ratio
+from understudy.figure.contacts import Contact, contact_points, detect_contacts, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip
 from understudy.io.files import write
-from understudy.retarget.actor import ActorData, Source, Target, clip_of, in_memory, label_of, load
-from understudy.retarget.matching import CorrespondenceLike, assign, is_driven
+from understudy.retarget.actor import (
+    ActorData,
+    CorrespondenceLike,
+    Source,
+    Target,
+    assign,
+    clip_of,
+    in_memory,
+    is_driven,
+    label_of,
+    load,
+)
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.spec import (
     ALL,
@@ -46,7 +55,7 @@ from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver
 
 if TYPE_CHECKING:
-    from understudy.metrics import Report
+    from understudy.metrics.report import Report
 
 MAX_LIKELY_LEG_RATIO = 4.0
 """How many times longer or shorter a target's legs are from which on a unit was probably mistaken."""
@@ -361,7 +370,7 @@ class Retargeted:
         Args:
             skin: Whether limbs that go through the body are told by the target's skin, where it has one.
         """
-        from understudy.metrics import evaluate
+        from understudy.metrics.report import evaluate
 
         data = self.prepared.actors[0]
         assignment = None if self.prepared.plan is None else self.prepared.plan.assignments[0]

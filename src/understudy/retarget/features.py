@@ -19,8 +19,7 @@ from understudy.figure.contacts import Contact, contact_points
 from understudy.figure.kinematics import Pose, locate
 from understudy.figure.measures import extent, feet, leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.naming import side, words
-from understudy.figure.roles import roles
+from understudy.figure.roles import roles, side, words
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
 
 LEFT, RIGHT, BOTTOM, CENTRE, TOP = "left", "right", "bottom", "centre", "top"

@@ -11,17 +11,15 @@ import numpy as np
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
-from understudy.correspondence.contact_context import ContactContext
+from understudy.correspondence.landing import ContactContext
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import Contact, Detection, detect_contacts, stood_on
-from understudy.figure.floor import Floor, find_floor
+from understudy.figure.contacts import Contact, Detection, Floor, detect_contacts, find_floor, stood_on
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.ground import floor_constraints, giving
-from understudy.retarget.plants import PLANTS, contact_constraints
+from understudy.retarget.plants import PLANTS, contact_constraints, floor_constraints, giving
 from understudy.retarget.start import check_structure, morph_motion, pulled, start_motion
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver

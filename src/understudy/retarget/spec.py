@@ -12,7 +12,7 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
 from understudy.figure.contacts import Contact
-from understudy.io.units import check_fps
+from understudy.io.clip import check_fps
 from understudy.retarget.plan import Options
 
 AUTO, ALL = "auto", "all"

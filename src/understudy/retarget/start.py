@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array
-from understudy.figure.floor import Floor, leg_ratio, scaled_places
+from understudy.figure.contacts import Floor, leg_ratio, scaled_places
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -79,8 +79,6 @@ def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: fl
         smooth: Seconds of the low-pass filter.
         away: Seconds from all that is asked at which nothing is shifted any more.
     """
-    from scipy.ndimage import binary_dilation, gaussian_filter1d
-
     frames = np.arange(len(wanted))
     out = np.zeros_like(wanted)
     for axis in range(3):
@@ -89,9 +87,9 @@ def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: fl
             asked = np.where(known, wanted[:, axis], 0.0)
             if np.isfinite(away):
                 # Beyond the whole motion there is nothing to go away from, however far off what is asked is.
-                known |= ~binary_dilation(known, iterations=max(round(min(away * fps, len(wanted))), 1))
+                known |= ~widened(known, max(round(min(away * fps, len(wanted))), 1))
             whole = np.interp(frames, frames[known], asked[known])
-            out[:, axis] = gaussian_filter1d(whole, smooth * fps, mode="nearest")
+            out[:, axis] = gaussian_smoothed(whole, smooth * fps)
     return out
 
 

@@ -19,22 +19,18 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import transfer_motion
-from understudy.correspondence.contact_context import ContactContext
 from understudy.correspondence.detached import attach, change_parents
-from understudy.correspondence.landing import Landing, find_landing, step_ratio
+from understudy.correspondence.landing import ContactContext, Landing, find_landing, step_ratio
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import Contact, contact_points, detect_contacts
-from understudy.figure.floor import Floor, find_floor
+from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, join, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.actor import Source, Target, in_memory, label_of
+from understudy.retarget.actor import CorrespondenceLike, Source, Target, assign, in_memory, label_of
 from understudy.retarget.driver import find_contacts
-from understudy.retarget.ground import floor_constraints
-from understudy.retarget.matching import CorrespondenceLike, assign
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import contact_name
+from understudy.retarget.plants import contact_name, floor_constraints
 from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array, from_axis_angle, multiply
+from understudy.base.quaternion import Array, from_axis_angle, from_euler, multiply
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (

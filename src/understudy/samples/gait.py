@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import Array, from_euler
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
     Foot,

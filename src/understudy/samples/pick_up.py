@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array, identity, slerp
+from understudy.base.quaternion import Array, from_euler, identity, slerp
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (

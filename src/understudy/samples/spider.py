@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array, from_axis_angle, rotate, unrotate
+from understudy.base.quaternion import Array, from_axis_angle, from_euler, rotate, unrotate
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (

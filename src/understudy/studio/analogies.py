@@ -19,8 +19,7 @@ from understudy.base.fields import FieldError, build
 from understudy.base.quaternion import Array, angle_between, conjugate, exp, log, multiply
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import find_floor
+from understudy.figure.contacts import Contact, find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion

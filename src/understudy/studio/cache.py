@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from understudy.correspondence.pairs import Correspondence
 from understudy.io.files import split_clip
-from understudy.retarget.actor import SAMPLE, ActorData, load, scaled
-from understudy.retarget.matching import assign
+from understudy.retarget.actor import SAMPLE, ActorData, assign, load, scaled
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from understudy.base.errors import MotionError
 from understudy.base.fields import FieldError
 from understudy.correspondence.pairs import CorrespondenceError, pair_same_names
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import find_floor
+from understudy.figure.contacts import Contact, find_floor
 from understudy.figure.measures import leg_length
 from understudy.io import Clip
 from understudy.io.files import format_of

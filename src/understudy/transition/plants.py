@@ -12,8 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
-from understudy.figure.contacts import Contact
-from understudy.figure.floor import FLOOR_DEPTH_METRES
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
 from understudy.transition.blending import Blend, BlendClocks

@@ -27,8 +27,7 @@ from understudy.io.acclaim.text import (
     read_lines,
     to_number,
 )
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.units import name_unit, world_from_file
+from understudy.io.clip import Clip, ReadOptions, WriteOptions, name_unit, world_from_file
 
 DEFAULT_FPS = 120.0
 """Frame rate of an AMC file that gives none."""

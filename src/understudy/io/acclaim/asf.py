@@ -23,8 +23,7 @@ from understudy.io.acclaim.text import (
     read_lines,
     split_sections,
 )
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.units import name_unit, world_from_file
+from understudy.io.clip import Clip, ReadOptions, WriteOptions, name_unit, world_from_file
 
 MAX_RELATIVE_CHANGE = 1e-9
 """A number that differs less than this from the one that was read is written as it was read."""

@@ -26,10 +26,9 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 
 from understudy.base.errors import FileError
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array, conjugate, multiply, rotate
+from understudy.base.quaternion import Array, conjugate, from_euler, multiply, rotate
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.io.units import world_from_file
+from understudy.io.clip import world_from_file
 
 AXIS_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 

@@ -16,13 +16,11 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError, MotionError, SkeletonError, nearest_names
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import Array, identity, multiply, rotate
+from understudy.base.quaternion import Array, from_euler, identity, multiply, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.io.clip import Clip, ReadOptions
+from understudy.io.clip import Clip, ReadOptions, world_from_file
 from understudy.io.guess import count_still_tail, find_reference_frame, guess
-from understudy.io.units import world_from_file
 
 BLOCK_CHARACTERS = 1 << 18
 """Characters parsed at a time, so that the intermediate arrays stay in the processor's cache."""

@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from understudy.base.euler import to_euler, to_euler_curve
-from understudy.base.quaternion import IDENTITY, Array, conjugate, multiply, rotate
+from understudy.base.quaternion import IDENTITY, Array, conjugate, multiply, rotate, to_euler, to_euler_curve
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.bvh.reader import (
@@ -24,8 +23,7 @@ from understudy.io.bvh.reader import (
     columns_of,
     decide_adds,
 )
-from understudy.io.clip import Clip, WriteOptions
-from understudy.io.units import UNITS, world_from_file
+from understudy.io.clip import UNITS, Clip, WriteOptions, world_from_file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

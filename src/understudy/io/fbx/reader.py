@@ -16,13 +16,12 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.motion import Motion
-from understudy.figure.naming import words
+from understudy.figure.roles import words
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig, make_unique
-from understudy.io.units import name_unit, world_from_file
 
 SCENE, NO_NODE = 0, -1
 """The scene's root node, which the library adds, and a stand-in for the node of a root that is not in the file."""

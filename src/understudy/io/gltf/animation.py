@@ -10,10 +10,10 @@ import numpy as np
 from understudy.base.quaternion import Array, conjugate, multiply, normalize, rotate, slerp, unrotate
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
+from understudy.io.clip import world_from_file
 from understudy.io.gltf.character import NO_NODE, Character, world_rotation
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, Json
 from understudy.io.matrices import MAX_ROUNDING_PER_BODY_SIZE, compose, make_unique
-from understudy.io.units import world_from_file
 
 VALUE_TYPES = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 """The animated properties that move a node, and the accessor type of their values."""

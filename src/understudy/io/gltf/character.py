@@ -16,6 +16,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_matrix, unrotate
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
+from understudy.io.clip import world_from_file
 from understudy.io.gltf.document import MAX_NUMBER, Accessors, Document, GltfNodes, Json
 from understudy.io.matrices import (
     MAX_BIND_SIZE_RATIO,
@@ -27,7 +28,6 @@ from understudy.io.matrices import (
     polar_decompose,
     scale_problems,
 )
-from understudy.io.units import world_from_file
 
 NO_NODE = -1
 """Stands for the node of a root joint that is not in the file."""

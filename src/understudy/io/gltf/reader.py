@@ -15,7 +15,7 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit
 from understudy.io.gltf.animation import (
     VALUE_TYPES,
     check_length,
@@ -33,7 +33,6 @@ from understudy.io.gltf.character import Character, find_joints, make_skeleton, 
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, parse, read_nodes
 from understudy.io.gltf.writer import GltfLayout
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
-from understudy.io.units import name_unit
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:

@@ -18,7 +18,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.io.clip import Clip, WriteOptions
+from understudy.io.clip import Clip, WriteOptions, name_unit, world_from_file
 from understudy.io.gltf.animation import frames_per_block, names_of_animations
 from understudy.io.gltf.character import NO_NODE, Character
 from understudy.io.gltf.document import (
@@ -35,7 +35,6 @@ from understudy.io.gltf.document import (
     Json,
 )
 from understudy.io.matrices import MIN_DETERMINANT, compose, extract_rotations, make_affine
-from understudy.io.units import name_unit, world_from_file
 
 MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 """A node's translation is written if it differs by more than this, in body sizes, from the one in the file."""

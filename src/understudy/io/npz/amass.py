@@ -19,9 +19,8 @@ from understudy.base.quaternion import Array, conjugate, continuous, exp, log, m
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.io.clip import Clip, ReadOptions
+from understudy.io.clip import Clip, ReadOptions, world_from_file
 from understudy.io.npz.archive import Archive, save
-from understudy.io.units import world_from_file
 
 BODY = (
     ("pelvis", "", (0.0, 0.0, 0.0)),

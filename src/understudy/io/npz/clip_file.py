@@ -15,12 +15,11 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
+from understudy.io.clip import UP_AXES, Clip, ReadOptions, WriteOptions
 from understudy.io.npz import amass
 from understudy.io.npz.archive import Archive, row, save
 from understudy.io.robot.trajectory import Trajectory, checked, clip_of, lost, trajectory_of
 from understudy.io.robot.tree import RobotLayout
-from understudy.io.units import UP_AXES
 
 VERSION = 1
 """Version of our own clips. Readers refuse newer versions and read all older ones."""

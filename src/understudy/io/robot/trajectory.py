@@ -28,9 +28,8 @@ from understudy.base.quaternion import (
 from understudy.figure.angles import joint_angle_curves
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.io.clip import Clip, ReadOptions, WriteOptions
+from understudy.io.clip import Clip, ReadOptions, WriteOptions, world_from_file
 from understudy.io.robot.tree import RobotLayout
-from understudy.io.units import world_from_file
 
 WORLD = world_from_file("Z")
 """(4,) from the robot's world to ours."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from understudy.base.quaternion import IDENTITY, Array, from_axis_angle, multiply, rotate, unrotate
-from understudy.figure.naming import words
+from understudy.figure.roles import words
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
-from understudy.io.units import world_from_file
+from understudy.io.clip import world_from_file
 
 MIN_SHAPE_SIZE_METRES = 0.004
 """A smaller shape only marks a point."""

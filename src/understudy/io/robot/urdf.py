@@ -13,8 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError, SkeletonError
-from understudy.base.euler import from_euler
-from understudy.base.quaternion import IDENTITY, Array
+from understudy.base.quaternion import IDENTITY, Array, from_euler
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, Robot, RobotJoint, assemble, with_ends

@@ -16,11 +16,10 @@ from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
 from understudy.io.fbx.reader import pack_influences, triangulate
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
-from understudy.io.units import name_unit, world_from_file
 
 
 def read_meshes(

@@ -14,10 +14,9 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io.child import need
-from understudy.io.clip import Clip, WriteOptions
+from understudy.io.clip import Clip, WriteOptions, world_from_file
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.matrices import make_affine
-from understudy.io.units import world_from_file
 
 ENDINGS = (".usda", ".usdc", ".usdz")
 
