@@ -12,6 +12,7 @@ import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array
+from understudy.base.records import gaussian_smoothed, widened
 from understudy.figure.contacts import Floor, leg_ratio, scaled_places
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
