@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from understudy import read
-from understudy.correspondence.landing import ContactContext
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.bands import energy_above, rotation_curves
 from understudy.figure.contacts import Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk

@@ -14,7 +14,7 @@ from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.correspondence.landing import ContactContext
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk, pose_of
 from understudy.figure.motion import Motion

@@ -13,7 +13,7 @@ from understudy.constraints.attach import Attach
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.landing import ContactContext
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point

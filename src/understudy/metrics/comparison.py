@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import cached
-from understudy.correspondence.alignment import Alignment, align
-from understudy.correspondence.carry import transfer_motion
-from understudy.correspondence.landing import ContactContext, Landing, find_landing, step_ratio
-from understudy.correspondence.pairs import Correspondence
-from understudy.correspondence.suggest import suggest
+from understudy.correspondence.pairs import ContactContext, Correspondence
 from understudy.figure.contacts import Contact, Detection, Floor, contact_points, detect_contacts, find_floor, leg_ratio
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import facing, leg_length
@@ -22,6 +19,10 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import ADULT_LEG_METRES
 from understudy.solve.solvers.base import Outcome
+
+if TYPE_CHECKING:
+    from understudy.correspondence.alignment import Alignment
+    from understudy.correspondence.landing import Landing
 
 HORIZONTAL_AXES = [0, 2]
 
@@ -111,6 +112,8 @@ class Comparison:
             return 1.0
         if self.same_structure:
             return leg_ratio(self.source.skeleton, self.result.skeleton)
+        from understudy.correspondence.landing import step_ratio
+
         return step_ratio(self.alignment)
 
     @cached
@@ -125,11 +128,15 @@ class Comparison:
         source, target = self.source.skeleton, self.result.skeleton
         if self.user_map is not None:
             return Correspondence(source=source, target=target, pairs=self.user_map.pairs, points=self.user_map.points)
+        from understudy.correspondence.suggest import suggest
+
         return suggest(source, target, source_motion=self.source, target_motion=self.result)
 
     @cached
     def alignment(self) -> Alignment:
         """The reference poses of source and result."""
+        from understudy.correspondence.alignment import align
+
         return align(self.correspondence, source_motion=self.source, target_motion=self.result)
 
     @cached
@@ -163,6 +170,9 @@ class Comparison:
         """The result's points for the source's contacts; None for the same structure."""
         if self.source is None or self.same_structure:
             return None
+        from understudy.correspondence.carry import transfer_motion
+        from understudy.correspondence.landing import find_landing
+
         carried = transfer_motion(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
         return find_landing(self.source, self.fixed_contacts, self.alignment, carried, self.floor)
 

@@ -11,7 +11,6 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
-from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.limits import human_limits, skeleton_limits
 from understudy.figure.measures import rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
@@ -87,6 +86,8 @@ def ranges_of(case: Comparison) -> tuple[Sequence[JointRange], bool]:
     if case.same_structure:
         motion: Motion = replace(case.source, skeleton=case.result.skeleton)
     else:
+        from understudy.correspondence.carry import transfer_motion
+
         motion = transfer_motion(case.source, case.alignment, floor=case.floor, ratio=case.ratio)
     return human_limits(motion)[0], True
 

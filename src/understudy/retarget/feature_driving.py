@@ -30,9 +30,8 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.landing import ContactContext
 from understudy.correspondence.limits import joint_limits
-from understudy.correspondence.pairs import PointPair
+from understudy.correspondence.pairs import ContactContext, PointPair
 from understudy.figure.bands import choose_spacing, low_pass
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.kinematics import Pose, fk

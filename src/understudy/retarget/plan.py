@@ -11,8 +11,8 @@ import numpy as np
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
-from understudy.correspondence.landing import ContactContext
 from understudy.correspondence.limits import joint_limits
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, Detection, Floor, detect_contacts, find_floor, stood_on
 from understudy.figure.kinematics import Pose

@@ -15,7 +15,7 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.landing import ContactContext
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, scaled_places
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length

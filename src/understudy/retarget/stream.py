@@ -20,7 +20,8 @@ from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.detached import attach, change_parents
-from understudy.correspondence.landing import ContactContext, Landing, find_landing, step_ratio
+from understudy.correspondence.landing import Landing, find_landing, step_ratio
+from understudy.correspondence.pairs import ContactContext
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.kinematics import fk
