@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from scipy.linalg.blas import dsbmv
-from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
 from understudy.base.splines import Basis
+from understudy.solve.lapack import dpbtrf, dpbtrs, dsbmv
 
 BLOCK = 2**15
 """Numbers worked on at a time, so that what is being computed stays in the processor's cache."""
