@@ -1,4 +1,4 @@
 """The base of all other rooms: errors, records, safe files, rotations, splines, derivatives.
 
-Imports no other room.
+Imports no other room; every room may import it.
 """

@@ -1,4 +1,7 @@
-"""Batches: retarget a whole motion library to one character, unattended, with a row of measurements for each clip."""
+"""Batches: retarget a whole motion library to one character, unattended, with a row of measurements for each clip.
+
+Imports `recipe` and what is below it. Only `app` imports it.
+"""
 
 from __future__ import annotations
 

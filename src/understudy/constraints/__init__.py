@@ -1,6 +1,6 @@
 """Kinds of constraints, one file each; a module with a `CONSTRAINT` is found by itself.
 
-Imports `base` and `figure`.
+Imports `base` and `figure`. The rooms from `solve` up may import it.
 """
 
 from __future__ import annotations

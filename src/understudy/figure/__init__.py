@@ -1,1 +1,4 @@
-"""Skeletons, motions, and measures of both. Imports only `base`."""
+"""Figures: skeletons, their motions, and what can be measured on both.
+
+Imports `base` alone; every room but `base` may import it.
+"""

@@ -1,6 +1,6 @@
 """Recipes: all options of a retarget, in a TOML file to be read and edited.
 
-Imports `retarget` and what is below it.
+Imports `retarget`, `transition`, `analogy` and what is below them. `batch`, `studio` and `app` import it.
 """
 
 from understudy.recipe.reading import read_recipe, recipe_from

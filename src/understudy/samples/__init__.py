@@ -1,6 +1,8 @@
 """Sample characters and motions, computed by formula with exactly known contacts: nothing has to be downloaded.
 
 A folder scan finds every module with `CHARACTERS = (...)` or `MOTIONS = (...)`.
+
+Imports `base` and `figure`. The rooms from `retarget` up import it.
 """
 
 from __future__ import annotations

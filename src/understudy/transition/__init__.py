@@ -1,4 +1,7 @@
-"""Transitions: one motion goes over into another, of the same body or of any other [Hsieh05, sec. 4]."""
+"""Transitions: one motion goes over into another, of the same body or of any other [Hsieh05, sec. 4].
+
+Imports what is below `metrics`. `recipe`, `studio` and `app` import it.
+"""
 
 from __future__ import annotations
 
