@@ -20,7 +20,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    as_refs,
     repeat_frames,
 )
 
@@ -77,7 +76,7 @@ class Apart(Constraint):
         return Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(*self.part, *(self.other or ()))
+        return self.refs(*self.part, *(self.other or ()))
 
     def rows(self, view: ConstraintInput) -> Residuals:
         points = view.points

@@ -16,7 +16,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    as_refs,
     check_rotations,
     check_track_times,
     check_values,
@@ -65,7 +64,7 @@ class Attach(Constraint):
             object.__setattr__(self, key, value)
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot) if self.to is None else as_refs(self.spot, self.to)
+        return self.refs(self.spot) if self.to is None else self.refs(self.spot, self.to)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         position = view.points[:, 0]

@@ -11,16 +11,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Relation,
-    Residuals,
-    Unit,
-    as_refs,
-)
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 from understudy.figure.mass import masses
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -102,7 +93,7 @@ class Balance(Constraint):
         return self.name or self.kind
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(*self.masses, *self.feet)
+        return self.refs(*self.masses, *self.feet)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         horizontal = view.points[..., HORIZONTAL_AXES]

@@ -67,11 +67,6 @@ PointLike = PointRef | str
 """A point of an actor, or the name of a joint or end of the first actor."""
 
 
-def as_refs(*points: PointLike) -> tuple[PointRef, ...]:
-    """Convert names to points of the first actor; keep point references as they are."""
-    return tuple(PointRef(point=point) if isinstance(point, str) else point for point in points)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConstraintInput:
     """The input of a constraint: the times of its frames, its points and the local rotations of its joints."""
@@ -151,6 +146,11 @@ class Constraint(ABC):
     def relation(self) -> Relation:
         """Whether the residuals must be zero or at most zero."""
         return Relation.EQUAL
+
+    @staticmethod
+    def refs(*points: PointLike) -> tuple[PointRef, ...]:
+        """Points with their actors; a name means a point of the first actor."""
+        return tuple(PointRef(point=point) if isinstance(point, str) else point for point in points)
 
     @abstractmethod
     def point_refs(self) -> tuple[PointRef, ...]:

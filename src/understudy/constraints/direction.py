@@ -19,7 +19,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    as_refs,
     check_track_times,
     check_values,
     interpolate,
@@ -68,7 +67,7 @@ class Direction(Constraint):
             )
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.tail, self.head)
+        return self.refs(self.tail, self.head)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         vector = view.points[:, 1] - view.points[:, 0]

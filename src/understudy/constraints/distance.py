@@ -8,16 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Relation,
-    Residuals,
-    Unit,
-    as_refs,
-)
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 
 BOUNDS = ("equal", "at_least", "at_most")
 
@@ -50,7 +41,7 @@ class Distance(Constraint):
         return Relation.EQUAL if self.bound == "equal" else Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.first, self.second)
+        return self.refs(self.first, self.second)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         difference = view.points[:, 0] - view.points[:, 1]

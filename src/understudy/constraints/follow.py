@@ -17,7 +17,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    as_refs,
     check_track_times,
     check_values,
     check_vector,
@@ -76,7 +75,7 @@ class Follow(Constraint):
         return Relation.EQUAL if self.within is None else Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot) if self.target is None else as_refs(self.spot, self.target)
+        return self.refs(self.spot) if self.target is None else self.refs(self.spot, self.target)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         axes = ["xyz".index(axis) for axis in self.axes]

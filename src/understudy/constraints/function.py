@@ -10,16 +10,7 @@ import numpy as np
 
 from understudy.base.autodiff import derive
 from understudy.base.errors import OptionError
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Relation,
-    Residuals,
-    Unit,
-    as_refs,
-)
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,7 +51,7 @@ class Function(Constraint):
         return Relation(self.bound)
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(*self.points)
+        return self.refs(*self.points)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         try:

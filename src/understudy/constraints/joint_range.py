@@ -27,7 +27,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    as_refs,
     check_rotations,
     check_vector,
     d_three_angles,
@@ -391,7 +390,7 @@ class JointRange(Constraint):
         return ()
 
     def joints(self) -> tuple[PointRef, ...]:
-        return as_refs(self.joint)
+        return self.refs(self.joint)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         if self.axes is not None and self.ranges is not None:

@@ -16,7 +16,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    as_refs,
     check_vector,
     perpendicular_pair,
 )
@@ -49,7 +48,7 @@ class OnLine(Constraint):
             raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single position")
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot)
+        return self.refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         away = view.points[:, 0] - self.first

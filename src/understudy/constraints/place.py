@@ -16,7 +16,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    as_refs,
     check_vector,
     repeat_frames,
 )
@@ -41,7 +40,7 @@ class Place(Constraint):
             raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot)
+        return self.refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         return replace(self.measure(view), d_points=repeat_frames(self.constant(), view))

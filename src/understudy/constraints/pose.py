@@ -16,7 +16,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    as_refs,
     check_rotations,
     check_track_times,
     interpolate_rotations,
@@ -59,7 +58,7 @@ class FixedPose(Constraint):
         return ()
 
     def joints(self) -> tuple[PointRef, ...]:
-        return as_refs(*self.posed)
+        return self.refs(*self.posed)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         goal = interpolate_rotations(self.rotations, np.zeros(1) if self.times is None else self.times, view.times)

@@ -19,7 +19,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    as_refs,
     check_track_times,
     check_values,
     check_vector,
@@ -82,7 +81,7 @@ class Region(Constraint):
         return Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot)
+        return self.refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         d_points = self.constant()

@@ -12,16 +12,7 @@ import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Residuals,
-    Unit,
-    as_refs,
-    repeat_frames,
-)
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, repeat_frames
 
 POINT_DERIVATIVES = np.eye(3)[:, None]
 """(3, 1, 3) derivatives of a point's coordinates by the point."""
@@ -41,7 +32,7 @@ class SamePlace(Constraint):
     """Metres: the height to keep. None: any height, as long as it stays the same."""
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return as_refs(self.spot)
+        return self.refs(self.spot)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         return replace(self.measure(view), d_points=repeat_frames(POINT_DERIVATIVES, view))
