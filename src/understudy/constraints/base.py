@@ -120,8 +120,6 @@ class Constraint(ABC):
     """Each level weighs ten times as much as the level below."""
     tolerance: float = 1e-3
     """Metres or radians: the largest violation that counts as met."""
-    slack: float = 0.0
-    """Metres or radians of fast shaking that may stay in each residual."""
     name: str = ""
     """The name that reports use."""
 

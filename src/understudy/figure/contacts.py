@@ -62,9 +62,6 @@ LOW_PERCENTILE = 5.0
 FAST_PERCENTILE = 95.0
 """Percentile of the speeds of a point that is taken as its fast movement."""
 
-NOISE_PERCENT = 90.0
-"""Percent of the frames of a rest within whose distance from the place a point shakes."""
-
 NUM_CANDIDATE_PLACES = 32
 """Number of places on the path of a point that are tried as the place it stays in."""
 
@@ -88,10 +85,6 @@ class Detection:
     """Seconds over which speed is measured."""
     shortest: float = 0.06
     """Least duration of a contact, seconds."""
-    least: float = 0.004
-    """Distance from its place at which a point that does not shake has left it, leg lengths."""
-    long: float = 0.15
-    """Duration of a rest after which a place counts that is less than a step from another, seconds."""
     gap: float = 0.12
     """Least time between two contacts of a point, seconds; closer ones are joined or shortened."""
 
@@ -244,33 +237,9 @@ def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: 
         resting = a + np.flatnonzero(speed[a : b + 1] < rest)
         if len(resting):
             rests.append((int(resting[0]), int(resting[-1])))
-    shortest, long = max(round(how.shortest * fps), 2), max(round(how.long * fps), 2)
-    cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest, long)]
-    apart = _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
-    return _to_their_ends(path, apart, max(round(how.gap * fps), 1), how.least * leg, how.radius * leg)
-
-
-def _to_their_ends(
-    path: Array, intervals: list[tuple[int, int]], gap: int, least: float, most: float
-) -> list[tuple[int, int]]:
-    """Intervals of rest extended to where the point leaves its place.
-
-    A point has left when it is farther from its place than it ever shakes while it rests, and farther than `least`;
-    `most` bounds that distance. A gap is kept before the next interval.
-    """
-    out: list[tuple[int, int]] = []
-    for number, (first, last) in enumerate(intervals):
-        place = median(path[first : last + 1])
-        shaking = 1.5 * float(percentile(_length(path[first : last + 1] - place), NOISE_PERCENT))
-        away = _length(path - place) > min(max(least, shaking), most)
-        earliest = out[-1][1] + gap if out else 0
-        latest = intervals[number + 1][0] - gap if number + 1 < len(intervals) else len(path) - 1
-        while first > earliest and not away[first - 1]:
-            first -= 1
-        while last < latest and not away[last + 1]:
-            last += 1
-        out.append((first, last))
-    return out
+    shortest = max(round(how.shortest * fps), 2)
+    cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
+    return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
 
 
 def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
@@ -280,12 +249,11 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
     return [(a, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _settled(path: Array, first: int, last: int, radius: float, shortest: int, long: int) -> list[tuple[int, int]]:
+def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -> list[tuple[int, int]]:
     """The parts of an interval in which a path stays within a radius of one place.
 
     The place where it spends most time comes first; the remaining frames are then searched again. Another place counts
-    if it is a step away, or if the point rests there for long, so that a slowly creeping point stays in one place as
-    long as possible and then moves.
+    only if it is a step away, so that a slowly creeping point stays in one place as long as possible and then moves.
     """
     pending, intervals = [(first, last)], []
     places = np.empty((0, 3))
@@ -299,9 +267,7 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int, l
             near = _within(part, np.concatenate([some, centre[None]]), radius)
             centre = median(part[near[:, np.count_nonzero(near, axis=0).argmax()]])
             settled = _length(part - centre) <= radius
-        if _length(places - centre).min(initial=np.inf) < MIN_STEP_RADII * radius and not _rests(
-            part[settled], long, radius
-        ):
+        if _length(places - centre).min(initial=np.inf) < MIN_STEP_RADII * radius:
             continue
         places = np.concatenate([places, centre[None]])
         if settled.all():
@@ -310,12 +276,6 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int, l
         intervals += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
         pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
     return intervals
-
-
-def _rests(part: Array, long: int, radius: float) -> bool:
-    """Whether a path (n, 3) stays where it is for long, and does not creep."""
-    third = len(part) // 3
-    return len(part) >= long and float(_length(part[-third:].mean(axis=0) - part[:third].mean(axis=0))) < 0.5 * radius
 
 
 def _apart(

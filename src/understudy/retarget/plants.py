@@ -16,7 +16,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.pairs import ContactContext
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Detection, scaled_places
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, scaled_places
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -54,10 +54,6 @@ def contact_constraints(
     return made + _carried(stage, carried)
 
 
-MAX_PLANT_SLACK_METRES = 5e-4
-"""Largest distance along each axis by which a planted point may shake."""
-
-
 class _When(TypedDict):
     start: float
     end: float
@@ -87,23 +83,11 @@ def _planted(stage: ContactContext, contact: Contact, *, anchor: bool, fixed: bo
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, stage.ratio, stage.floor)
     height = float(stage.floor.heights(place)) + stage.rise(contact)
-    slack = _slack(stage, contact)
     if stage.share is not None and not anchor:
-        lifted = np.array([0.0, height, 0.0])
-        return Place(spot=_spot(stage, contact), target=lifted, axes="y", slack=slack, **_when(contact))
+        return Place(spot=_spot(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))
     if anchor and fixed:
-        pinned = np.array([place[0], height, place[2]])
-        return Place(spot=_spot(stage, contact), target=pinned, slack=slack, **_when(contact))
-    return SamePlace(spot=_spot(stage, contact), height=height, slack=slack, **_when(contact))
-
-
-def _slack(stage: ContactContext, contact: Contact) -> float:
-    """Metres that a planted point may shake: no more than the source's does, and never so much that it is seen.
-
-    A foot that is held more closely than it was captured passes its shaking on to a straight knee, many times as large.
-    """
-    strays = 2.0 * (1.0 - contact.confidence) * Detection().radius * leg_length(stage.source.skeleton)
-    return min(strays, MAX_PLANT_SLACK_METRES)
+        return Place(spot=_spot(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
+    return SamePlace(spot=_spot(stage, contact), height=height, **_when(contact))
 
 
 def _attached(stage: ContactContext, contact: Contact, stages: Sequence[ContactContext]) -> Constraint:

@@ -94,8 +94,6 @@ class ProblemAtFrames:
     """(N,) the evaluated frames, rising."""
     only: tuple[int, ...] | None = None
     """The indices of the evaluated constraints; None for all."""
-    slack: Array | None = None
-    """(T,) the part of each residual that counts as met; none if not given."""
 
     @cached
     def targets(self) -> tuple[Target, ...]:
@@ -234,8 +232,7 @@ class Evaluation:
     @cached
     def values(self) -> Array:
         """(T,) all residuals, in the order of the index."""
-        values = np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
-        return values if self.sample.slack is None else values - self.sample.slack
+        return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
 
     @cached
     def off(self) -> Array:
@@ -243,16 +240,11 @@ class Evaluation:
 
         The violation of a linked residual is its distance from the mean of its row.
         """
-        return np.where(self.register.one_sided, np.maximum(self.signed, 0.0), np.abs(self.signed))
-
-    @cached
-    def signed(self) -> Array:
-        """(T,) residuals, linked ones measured from their own mean."""
         register, values = self.register, self.values
         if register.same_as_previous.any():
             means = np.add.reduceat(values, register.starts) / register.sizes
             values = values - np.repeat(np.where(register.same_as_previous, means, 0.0), register.sizes)
-        return values
+        return np.where(register.one_sided, np.maximum(values, 0.0), np.abs(values))
 
     @cached
     def violation(self) -> tuple[Array, ...]:

@@ -232,7 +232,7 @@ def _solve_frames(
     problem: Problem, bodies: tuple[Body, ...], only: tuple[int, ...], ends: tuple[float, float]
 ) -> tuple[Body, ...]:
     """Solve the level with a key at every frame, for the constraints `only`."""
-    level = levels(1.0, problem.actors[0].motion.fps)[-1]
+    level = levels(1.0, problem.actors[0].motion.fps)[1]
     sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=only)
     descent = GaussNewton(
         sample=sample,

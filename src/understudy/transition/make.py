@@ -237,9 +237,9 @@ def passes(spacing: float, fps: float) -> tuple[tuple[tuple[Level, ...], ...], .
     The keys of the last level are the frames. It changes abruptly where plants begin and end, so little should be left
     to it.
     """
-    soft, *fine = levels(spacing, fps)
+    soft, last = levels(spacing, fps)
     stiff = replace(soft, stiffness=STIFFNESS, rate=min(4.0 / spacing, fps), gain=0.02)
-    return ((soft, *fine),), ((soft,), (stiff, *fine))
+    return ((soft, last),), ((soft,), (stiff, last))
 
 
 def _splice(blended: Blend, solution: Solution) -> Motion:

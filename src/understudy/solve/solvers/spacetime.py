@@ -1,14 +1,10 @@
-"""The whole-motion solver: damped Gauss-Newton steps in the space of the constraints' forces, in three levels.
+"""The whole-motion solver: damped Gauss-Newton steps in the space of the constraints' forces, in two levels.
 
-The first level solves for a band-limited displacement of the whole body, softly, so that everything that slow changes
-can meet is met. The second moves limbs only, with denser keys: it takes up what the first leaves at the contacts. The
-third has a key at every frame and moves limbs only: it makes contacts exact. Neither of the last two moves the trunk,
-so that hips and head never jump where a contact begins or ends. What the third level does in a limb fades out over a
-tenth of a second before and after the frames that need it.
-
-A step that does not lower the sum of change and violation is damped until it does. Where constraints cannot all hold,
-the fewest give way: the first level is solved again with the broken ones weighing less, and the later levels leave them
-as they are, so that they never throw the rest of the motion away.
+The first level solves for a band-limited displacement, softly, so that everything that can be met by slow changes is.
+The second, with a key at every frame, removes what is left, exactly. A step that does not lower the sum of change and
+violation is damped until it does. Where constraints cannot all hold, the fewest give way: the first level is solved
+again with the broken ones weighing less, and the second leaves them as they are, so that they never throw the rest of
+the motion away.
 """
 
 from __future__ import annotations
@@ -24,10 +20,7 @@ import numpy as np
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.splines import Knots, every_frame
-from understudy.constraints.base import Constraint, PointRef, Relation
-from understudy.constraints.follow import Follow
-from understudy.figure.kinematics import fk
-from understudy.figure.limbs import limb_joints
+from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
@@ -52,26 +45,8 @@ STEPS = 12
 ROUGHLY = 0.15
 """Gain at which the first level hands over to the next, which finishes what is left."""
 
-FINISH = 2e4
+FINISH = 1e6
 """Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
-
-LIMB_STIFFNESS = 1e4
-"""Stiffness of the level that moves limbs with dense keys."""
-
-LIMB_KEY_SECONDS = 2 / 30
-"""Seconds between the keys of that level."""
-
-LIMB_RATE_HZ = 30.0
-"""Frames a second at which it looks at constraints."""
-
-TRUNK_COST = 1e4
-"""How many times dearer than usual root and trunk are to move in the levels that move limbs."""
-
-FADE_SECONDS = 0.1
-"""Seconds over which contacts take hold before they begin, and let go after they end."""
-
-EASED_WEIGHT = 1e-2
-"""Weight of a point that is about to be held or was held just before, beside points that are held."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,29 +63,18 @@ class Level:
     """Steps at most."""
     gain: float = 0.02
     """Share of what is left below which a step is the last."""
-    trunk_cost: float = 1.0
-    """How many times dearer than usual it is to move root and trunk."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
-    """A band-limited level at a spacing in seconds, one of limbs with denser keys, and one with a key at every frame.
+    """A band-limited level at a spacing in seconds, then one with a key at every frame.
 
     The band-limited level carries the change of the motion: coarser ones before it only make feet swing wider than
     they need to [Gleicher98, fig. 7]. The last level removes what is left: fractions of a millimetre in clean
     motion, and in captured motion the shaking of planted feet.
     """
-    limb_spacing = min(spacing, LIMB_KEY_SECONDS)
     return (
         Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=STEPS, gain=ROUGHLY),
-        Level(
-            spacing=limb_spacing,
-            rate=min(LIMB_RATE_HZ, fps),
-            stiffness=LIMB_STIFFNESS,
-            steps=4,
-            gain=0.05,
-            trunk_cost=TRUNK_COST,
-        ),
-        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4, trunk_cost=TRUNK_COST),
+        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
     )
 
 
@@ -301,15 +265,13 @@ class Spacetime(Solver):
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
-            if level.spacing and level.trunk_cost == 1.0:
+            if level.spacing:
                 bodies, watched, ease = self._band_limited(problem, bodies, watched, level, budget)
                 last = None
             else:
                 # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
                 holding = tuple(i for i in watched if ease[i] > HOLDING)
                 found = self._level(problem, bodies, holding, level, np.ones(len(ease)), budget)
-                if not level.spacing:
-                    found = self._let_go(problem, bodies, holding, level, found, budget)
                 bodies, last = found.bodies, found.evaluation
         return bodies, watched, last
 
@@ -365,8 +327,6 @@ class Spacetime(Solver):
         """One level, with constraints weighing less than usual (C,); `begun`: what the same level reached before."""
         frames = self._frames(problem, level, level.rate, watched)
         sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, only=watched)
-        if not level.spacing and any(target.constraint.slack for target in sample.targets):
-            sample = replace(sample, slack=slack(sample))
         curves, whole = self._curves(problem, sample, level)
         descent = GaussNewton(
             sample=sample,
@@ -389,25 +349,6 @@ class Spacetime(Solver):
         check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
         worst, largest = worst_violation(check), largest_residual(check)
         return Reached(bodies=moved, keys=keys, seen=seen, worst=worst, largest=largest)
-
-    def _let_go(
-        self,
-        problem: Problem,
-        bodies: tuple[Body, ...],
-        holding: tuple[int, ...],
-        level: Level,
-        exact: Reached,
-        budget: Budget,
-    ) -> Reached:
-        """The last level again, with contacts that take hold and let go gradually."""
-        eased = eased_contacts(problem, bodies, exact.bodies, holding)
-        if not eased:
-            return exact
-        whole = problem.extended(eased)
-        count = len(problem.constraints)
-        watched = (*holding, *range(count, len(whole.constraints)))
-        found = self._level(whole, bodies, watched, level, np.ones(len(whole.constraints)), budget, exact)
-        return replace(found, evaluation=None)
 
     def _frames(self, problem: Problem, level: Level, rate: float, watched: tuple[int, ...]) -> np.ndarray:
         """The frames that a level looks at, or is looked at by."""
@@ -442,13 +383,10 @@ class Spacetime(Solver):
             spacings = [level.spacing * factor for factor in factors if level.spacing]
             knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
         bases = tuple(k.basis(problem.times, self.hold, self.until) for k in knots)
-        cost = problem.metric
-        if level.trunk_cost != 1.0:
-            cost = np.where(limb_coordinates(problem), cost, level.trunk_cost * cost)
         whole = Curves(
             bases=bases or (every_frame(problem.times, self.hold, self.until),),
             groups=groups if knots else (np.arange(len(problem.metric)),),
-            cost=cost,
+            cost=problem.metric,
         )
         return whole.at(sample.frames), whole
 
@@ -456,95 +394,6 @@ class Spacetime(Solver):
 def _factors(body: Body, slower: dict[str, float]) -> Array:
     """(d,) how many times further apart the keys of each of a body's coordinates are."""
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
-
-
-def eased_contacts(
-    problem: Problem, before: tuple[Body, ...], after: tuple[Body, ...], holding: tuple[int, ...]
-) -> list[Constraint]:
-    """Constraints by which contacts take hold and let go gradually.
-
-    Beside the frames at which a point is held, the point follows its own path with a share of the displacement that it
-    has where it is held, which falls to zero over a few frames.
-
-    Args:
-        problem: What is solved.
-        before: The bodies before contacts were made exact.
-        after: The bodies with exact contacts.
-        holding: The constraints that hold.
-    """
-    times = problem.times
-    frames = max(round(FADE_SECONDS * problem.actors[0].motion.fps), 1)
-    held: dict[int, np.ndarray] = {}
-    for number in holding:
-        constraint = problem.constraints[number]
-        if constraint.relation is Relation.EQUAL and not constraint.instants:
-            for point in problem.targets[number].points.tolist():
-                held.setdefault(point, np.zeros(len(times), bool))[problem.held[number]] = True
-    found: list[Constraint] = []
-    poses = [(fk(one.motion), fk(other.motion)) for one, other in zip(before, after, strict=True)]
-    for point, active in held.items():
-        which, place = problem.points[point]
-        path, moved = (pose.points([place])[:, 0] for pose in poses[which])
-        share, displacement = faded(moved - path, active, frames)
-        beside = (share > 0.0) & ~active
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], beside, [False]])))
-        for first, last in zip(edges[::2], edges[1::2], strict=True):
-            span = slice(first, last)
-            found.append(
-                Follow(
-                    spot=PointRef(point=place, actor=problem.actors[which].name),
-                    path=(path + displacement)[span],
-                    times=times[span] if last - first > 1 else None,
-                    start=float(times[first]) - 1e-6,
-                    end=float(times[last - 1]) + 1e-6,
-                    weight=EASED_WEIGHT,
-                )
-            )
-    return found
-
-
-def faded(change: Array, active: np.ndarray, frames: int) -> tuple[Array, Array]:
-    """How much (F,) of the change at active frames is felt beside them, and the change (F, d) with that share."""
-    places = np.flatnonzero(active)
-    every = np.arange(len(change))
-    after = np.searchsorted(places, every)
-    before = np.maximum(np.searchsorted(places, every, side="right") - 1, 0)
-    later, earlier = places[np.minimum(after, len(places) - 1)], places[before]
-    weights = [_ease(np.abs(every - earlier) / frames), _ease(np.abs(later - every) / frames)]
-    # Before the first stretch and after the last there is one neighbour only.
-    weights[0] = np.where(every < places[0], 0.0, weights[0])
-    weights[1] = np.where(every > places[-1], 0.0, weights[1])
-    total = weights[0] + weights[1]
-    scale = np.maximum(total, 1.0)
-    out = (weights[0] / scale)[:, None] * change[earlier] + (weights[1] / scale)[:, None] * change[later]
-    out[active] = change[active]
-    return np.minimum(total, 1.0), out
-
-
-def _ease(share: Array) -> Array:
-    """1 at 0 and 0 from 1 on, level at both ends."""
-    share = np.minimum(share, 1.0)
-    return 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
-
-
-def slack(sample: ProblemAtFrames) -> Array:
-    """(T,) the part of each residual that may stay: the shaking of a planted foot, as far as its constraint allows."""
-    now = sample.measure()
-    register = now.register
-    allowed_slack = np.array([target.constraint.slack for target in sample.targets])
-    most = np.where(register.one_sided, 0.0, allowed_slack[register.constraint])
-    return np.clip(now.signed, -most, most)
-
-
-def limb_coordinates(problem: Problem) -> np.ndarray:
-    """(D,) True for coordinates that turn joints of limbs, False for those that move root or trunk."""
-    parts = []
-    for actor, body in zip(problem.actors, problem.bodies, strict=True):
-        skeleton = actor.motion.skeleton
-        whole = [skeleton.index[name] for name in body.skeleton.names]
-        limbs = limb_joints(skeleton)[whole][body.joint_of]
-        parts.append(np.concatenate([np.zeros(body.num_shifts, bool), limbs]))
-    return np.concatenate(parts)
 
 
 def allowed(problem: Problem, most: tuple[float, float]) -> Array:
