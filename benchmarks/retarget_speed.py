@@ -24,7 +24,7 @@ PARTS = {
     "factor": (("dual.py", "factor"), ("dual.py", "solve_factored")),
     "forces to keys": (("dual.py", "keys_of_forces"),),
     "layout of rows": (("newton.py", "from_evaluation"), ("newton.py", "active_rows")),
-    "motion from keys": (("evaluation.py", "merged"),),
+    "motion from keys": (("evaluation.py", "displace_bodies"),),
     "costs of the body": (("problem.py", "metric"),),
 }
 """By what is shown: the functions whose time it is, by file and name; none of them calls another."""

@@ -112,16 +112,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name when it is first used, so that `import understudy` costs next to nothing."""
-    if name not in _EXPORTS:
-        raise AttributeError(f"module `understudy` has no attribute `{name}`")
-    if not _EXPORTS[name]:
-        return import_module(f"understudy.{name}")
-    module, _, defined = _EXPORTS[name].partition(":")
-    value = getattr(import_module(module), defined or name)
-    globals()[name] = value
-    return value
+# Only at run time: a type checker knows the names above, and no others.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Load a name when it is first used, so that `import understudy` costs next to nothing."""
+        if name not in _EXPORTS:
+            raise AttributeError(f"module `understudy` has no attribute `{name}`")
+        if not _EXPORTS[name]:
+            return import_module(f"understudy.{name}")
+        module, _, defined = _EXPORTS[name].partition(":")
+        value = getattr(import_module(module), defined or name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -74,8 +74,11 @@ def kinds() -> dict[str, type[Constraint]]:
     return {constraint.kind: constraint for _, constraint in scan(__name__, "CONSTRAINT")}
 
 
-def __getattr__(name: str) -> Any:
-    """Load a kind when it is first used."""
-    if name not in _KINDS:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    return getattr(import_module(f"{__name__}.{_KINDS[name]}"), name)
+# Only at run time: a type checker knows the names above, and no others.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Load a kind when it is first used."""
+        if name not in _KINDS:
+            raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+        return getattr(import_module(f"{__name__}.{_KINDS[name]}"), name)
