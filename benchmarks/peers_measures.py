@@ -179,7 +179,7 @@ class Yardstick:
 
 
 def _point(constraint: SamePlace | Region, motion: Motion) -> Point:
-    place = constraint.spot.point
+    place = constraint.point_refs()[0].point
     return motion.skeleton.point(place) if isinstance(place, str) else place
 
 

@@ -61,7 +61,7 @@ def drags(walk: RetargetResult, document: Document) -> dict[str, list[Document]]
 
     def place(share: float) -> Document:
         target = (hand + share * np.array([0.2, 0.15, 0.05])).tolist()
-        asked = {"kind": "place", "spot": "RightHand", "target": target, "start": 4.7, "end": 5.3}
+        asked = {"kind": "place", "point": "RightHand", "target": target, "start": 4.7, "end": 5.3}
         return changed(document, ["recipe", "constraint"], [asked])
 
     contacts = document["recipe"]["contact"]

@@ -103,7 +103,7 @@ def inspector(page: Page) -> None:
     go_to(page, 1.2)
     page.get_by_test_id("section-add").locator("summary").click()
     page.get_by_test_id("new-kind").select_option("place")
-    page.get_by_test_id("new-spot").select_option("LeftHand")
+    page.get_by_test_id("new-point").select_option("LeftHand")
     for axis, value in zip("xyz", beside(page, "LeftHand", (0.08, 0.2, 0.1)), strict=True):
         page.get_by_test_id(f"new-target-{axis}").fill(f"{value:.3f}")
         page.get_by_test_id(f"new-target-{axis}").press("Enter")

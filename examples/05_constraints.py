@@ -27,11 +27,11 @@ motion = scene.motion
 
 # Every planted point stays in one place on the floor; where on the floor is left to the solver.
 constraints: list[Constraint] = [
-    SamePlace(spot=PointRef(point=contact.point), start=contact.start, end=contact.end, height=scene.floor)
+    SamePlace(point=PointRef(point=contact.point), start=contact.start, end=contact.end, height=scene.floor)
     for contact in scene.contacts
 ]
 dog = fk(motion).points(["RightUpLeg"])[75, 0] + np.array([-0.35, -0.2, 0.3])
-constraints.append(Place(spot=PointRef(point="RightFingertips"), target=dog, instants=(2.5,), name="pat the dog"))
+constraints.append(Place(point=PointRef(point="RightFingertips"), target=dog, instants=(2.5,), name="pat the dog"))
 
 solution = Spacetime().solve(Problem(actors=(Actor(motion=motion),), constraints=tuple(constraints)))
 print(solution.result)

@@ -55,11 +55,11 @@ class Climb:
         for contact in (c for c in self.contacts if c.on == "ladder"):
             assert contact.place is not None
             along = np.array([0.0, 0.3, 0.0]) if "Hand" in contact.point.name else np.array([0.3, 0.0, 0.0])
-            spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
+            ref, start, end = PointRef(point=contact.point.name), contact.start, contact.end
             first, last = contact.place - along, contact.place + along
             constraints += [
-                OnLine(spot=spot, first=first, last=last, start=start, end=end),
-                SamePlace(spot=spot, start=start, end=end),
+                OnLine(point=ref, first=first, last=last, start=start, end=end),
+                SamePlace(point=ref, start=start, end=end),
             ]
         return constraints
 
@@ -195,13 +195,13 @@ def box(data: Path, name: str) -> Box:
     grasp, start, end = BOXES[name]
     places, frame = fk(motion).points(HANDS), round(grasp * motion.fps)
     gap = np.linalg.norm(places[:, 0] - places[:, 1], axis=-1)[round(start * motion.fps) : round(end * motion.fps)]
-    spots = [PointRef(point=hand) for hand in HANDS]
+    refs = [PointRef(point=hand) for hand in HANDS]
     constraints: list[Constraint] = [
-        Place(spot=spot, target=places[frame, i], instants=(grasp,), name=f"{HANDS[i]} at the box")
-        for i, spot in enumerate(spots)
+        Place(point=ref, target=places[frame, i], instants=(grasp,), name=f"{HANDS[i]} at the box")
+        for i, ref in enumerate(refs)
     ]
     width = float(np.median(gap))
-    constraints.append(Distance(first=spots[0], second=spots[1], length=width, start=start, end=end, name="carried"))
+    constraints.append(Distance(first=refs[0], second=refs[1], length=width, start=start, end=end, name="carried"))
     return Box(motion=motion, frame=frame, gap=gap, constraints=tuple(constraints))
 
 

@@ -228,13 +228,13 @@ def sliding(given: Scene) -> list[Constraint]:
     constraints: list[Constraint] = []
     for contact in (c for c in given.contacts if c.on == "ladder"):
         assert contact.place is not None
-        spot, start, end = PointRef(point=contact.point.name), contact.start, contact.end
+        ref, start, end = PointRef(point=contact.point.name), contact.start, contact.end
         hand = "Palm" in contact.point.name
         aside, up = np.array([half, 0.0, 0.0]), np.array([0.0, 0.4, 0.0])
         middle = contact.place if hand else contact.place * [0.0, 1.0, 1.0]
         along = up if hand else aside
-        constraints.append(OnLine(spot=spot, first=middle - along, last=middle + along, start=start, end=end))
-        constraints.append(SamePlace(spot=spot, start=start, end=end))
+        constraints.append(OnLine(point=ref, first=middle - along, last=middle + along, start=start, end=end))
+        constraints.append(SamePlace(point=ref, start=start, end=end))
     return constraints
 
 

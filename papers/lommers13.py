@@ -147,7 +147,7 @@ def pass_through(motion: Motion, clear: Sequence[Constraint]) -> bool:
 def residuals(motion: Motion, constraint: Constraint) -> Array:
     """(n, R) residuals of a position constraint at its frames: zero where an inequality holds."""
     frames = constraint.frames(motion.times)
-    points = fk(motion[frames]).points([spot.point for spot in constraint.point_refs()])
+    points = fk(motion[frames]).points([ref.point for ref in constraint.point_refs()])
     turns = np.empty((len(frames), 0, 4))
     values = constraint.rows(ConstraintInput(times=motion.times[frames], points=points, local_rotations=turns)).values
     return np.asarray(values if constraint.relation == "equal" else np.maximum(values, 0.0))
@@ -269,7 +269,7 @@ def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution
         constraints.append(Balance.of(target, feet=parts_below(target, ANKLES), name="balance"))
         hands = [name for name in parts_below(target, WRISTS) if name not in WRISTS]
         constraints += [
-            Region(spot=PointRef(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
+            Region(point=PointRef(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
         ]
     laid_out = plan(
         [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),

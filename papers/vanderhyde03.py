@@ -45,7 +45,7 @@ class Handhold:
 
     @property
     def constraint(self) -> Place:
-        return Place(spot=PointRef(point=self.hand), target=self.place, name="handhold")
+        return Place(point=PointRef(point=self.hand), target=self.place, name="handhold")
 
     @property
     def limits(self) -> list[JointRange]:

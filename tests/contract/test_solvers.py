@@ -139,7 +139,7 @@ def test_reach_at_an_instant(solver: Solver, expected: Expectation) -> None:
     motion, frame, target = waving(), 30, np.array([0.9, 1.1, 0.0])
     problem = Problem(
         actors=(actor(motion),),
-        constraints=(Place(spot=PointRef(point="tip"), target=target, axes="xy", instants=(1.0,)),),
+        constraints=(Place(point=PointRef(point="tip"), target=target, axes="xy", instants=(1.0,)),),
     )
     solution = solver.solve(problem)
     assert_finite(solution)
@@ -168,7 +168,7 @@ def test_least_change_of_one_frame(solver: Solver) -> None:
     motion, target = swing(np.array([[0.2, 0.5, 0.4]]), skeleton=skeleton), np.array([0.6, 1.2, 0.0])
     problem = Problem(
         actors=(actor(motion),),
-        constraints=(Place(spot=PointRef(point="tip"), target=target, axes="xy", tolerance=1e-4),),
+        constraints=(Place(point=PointRef(point="tip"), target=target, axes="xy", tolerance=1e-4),),
     )
     cost, start = problem.metric, hinge_angles(motion)[0]
 
@@ -194,7 +194,9 @@ def test_least_change_of_one_frame(solver: Solver) -> None:
 
 def test_held_at_a_place(solver: Solver, expected: Expectation) -> None:
     motion, target = waving(), np.array([0.8, 1.0, 0.0])
-    hold = Place(spot=PointRef(point="tip"), target=target, axes="xy", start=0.6, end=1.4, tolerance=expected.tolerance)
+    hold = Place(
+        point=PointRef(point="tip"), target=target, axes="xy", start=0.6, end=1.4, tolerance=expected.tolerance
+    )
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=(hold,)))
     assert_finite(solution)
     off = np.linalg.norm(tip(solution)[18:43] - target, axis=1)
@@ -210,7 +212,7 @@ def test_held_at_a_place(solver: Solver, expected: Expectation) -> None:
 
 def test_free_plant_stays_in_one_place(solver: Solver, expected: Expectation) -> None:
     motion = waving()
-    plant = SamePlace(spot=PointRef(point="tip"), start=0.6, end=1.4, tolerance=expected.tolerance)
+    plant = SamePlace(point=PointRef(point="tip"), start=0.6, end=1.4, tolerance=expected.tolerance)
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=(plant,)))
     held, before = tip(solution)[18:43], fk(motion).points(["tip"])[18:43, 0]
     spread = np.abs(held - held.mean(axis=0)).max()
@@ -227,7 +229,7 @@ def test_free_plant_stays_in_one_place(solver: Solver, expected: Expectation) ->
 def test_above_a_floor(solver: Solver, expected: Expectation) -> None:
     motion = waving()
     height = float(np.quantile(fk(motion).points(["tip"])[:, 0, 1], 0.3))
-    floor = Region(spot=PointRef(point="tip"), centre=np.array([0.0, height, 0.0]), tolerance=2.0 * expected.tolerance)
+    floor = Region(point=PointRef(point="tip"), centre=np.array([0.0, height, 0.0]), tolerance=2.0 * expected.tolerance)
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=(floor,)))
     assert_finite(solution)
     start, end = fk(motion).points(["tip"])[:, 0, 1], tip(solution)[:, 1]
@@ -271,7 +273,7 @@ def test_two_actors_at_a_distance(solver: Solver, expected: Expectation) -> None
 def test_unreachable(solver: Solver, expected: Expectation) -> None:
     """The arm points straight at a target that it cannot reach, and nothing diverges."""
     motion, target = waving(), np.array([1.5, 2.0, 0.0])
-    far = Place(spot=PointRef(point="tip"), target=target, axes="xy", start=0.8, end=1.2, name="too far")
+    far = Place(point=PointRef(point="tip"), target=target, axes="xy", start=0.8, end=1.2, name="too far")
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=(far,)))
     assert_finite(solution)
     assert [o.constraint.label for o in solution.unmet] == ["too far"]
@@ -287,7 +289,7 @@ def test_contradictory(solver: Solver, expected: Expectation) -> None:
     """Two places at once: either the point goes half way and both are unmet, or one is met and the other is not."""
     motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
     both = tuple(
-        Place(spot=PointRef(point="tip"), target=t, axes="xy", instants=(1.0,), name=n)
+        Place(point=PointRef(point="tip"), target=t, axes="xy", instants=(1.0,), name=n)
         for t, n in ((a, "one"), (b, "two"))
     )
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=both))
@@ -307,8 +309,8 @@ def test_contradictory(solver: Solver, expected: Expectation) -> None:
 def test_heavier_constraint_wins(solver: Solver, expected: Expectation) -> None:
     """Least squares distribute the error by weight; other solvers may leave all of it to the lighter constraint."""
     motion, a, b = waving(), np.array([0.7, 1.0, 0.0]), np.array([0.9, 1.1, 0.0])
-    light = Place(spot=PointRef(point="tip"), target=a, axes="xy", instants=(1.0,), name="light")
-    heavy = Place(spot=PointRef(point="tip"), target=b, axes="xy", instants=(1.0,), name="heavy", weight=3.0)
+    light = Place(point=PointRef(point="tip"), target=a, axes="xy", instants=(1.0,), name="light")
+    heavy = Place(point=PointRef(point="tip"), target=b, axes="xy", instants=(1.0,), name="heavy", weight=3.0)
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=(light, heavy)))
     if expected.smooths:
         return
@@ -324,8 +326,8 @@ def test_satisfied_already(solver: Solver) -> None:
     motion = waving()
     place = fk(motion).points(["tip"])[30, 0]
     constraints = (
-        Place(spot=PointRef(point="tip"), target=place, axes="xy", instants=(1.0,)),
-        Region(spot=PointRef(point="tip"), centre=np.array([0.0, -3.0, 0.0])),
+        Place(point=PointRef(point="tip"), target=place, axes="xy", instants=(1.0,)),
+        Region(point=PointRef(point="tip"), centre=np.array([0.0, -3.0, 0.0])),
     )
     solution = solver.solve(Problem(actors=(actor(motion),), constraints=constraints))
     np.testing.assert_array_equal(solution.motion.rotations, motion.rotations)
@@ -345,7 +347,7 @@ def test_nothing_may_move(solver: Solver) -> None:
     motion = waving()
     still = Actor(motion=motion, moves=False)
     solution = solver.solve(
-        Problem(actors=(still,), constraints=(Place(spot=PointRef(point="tip"), target=np.array([0.0, 1.0, 0.0])),))
+        Problem(actors=(still,), constraints=(Place(point=PointRef(point="tip"), target=np.array([0.0, 1.0, 0.0])),))
     )
     np.testing.assert_array_equal(solution.motion.rotations, motion.rotations)
     assert len(solution.unmet) == 1

@@ -49,11 +49,13 @@ def test_never_a_number_that_is_none(solver: Solver, seed: int, make_skeleton, m
     motion = make_motion(skeleton, rng, num_frames=int(rng.integers(2, 14)), morph=seed % 2 == 1)
     joints = [str(rng.choice(skeleton.names[1:])) for _ in range(4)]
     constraints = (
-        Place(spot=PointRef(point="tip"), target=10.0 ** rng.uniform(-1, 1.5) * rng.normal(size=3)),
-        Place(spot=PointRef(point=joints[0]), target=rng.normal(size=3), instants=(0.0,), weight=1e3),
-        SamePlace(spot=PointRef(point=joints[1]), height=float(rng.normal())),
-        SamePlace(spot=PointRef(point="tip"), end=0.5 * motion.duration),
-        Region(spot=PointRef(point=joints[2]), shape="outside_sphere", centre=rng.normal(size=3), size=np.full(3, 2.0)),
+        Place(point=PointRef(point="tip"), target=10.0 ** rng.uniform(-1, 1.5) * rng.normal(size=3)),
+        Place(point=PointRef(point=joints[0]), target=rng.normal(size=3), instants=(0.0,), weight=1e3),
+        SamePlace(point=PointRef(point=joints[1]), height=float(rng.normal())),
+        SamePlace(point=PointRef(point="tip"), end=0.5 * motion.duration),
+        Region(
+            point=PointRef(point=joints[2]), shape="outside_sphere", centre=rng.normal(size=3), size=np.full(3, 2.0)
+        ),
         Distance(first=PointRef(point="tip"), second=PointRef(point=joints[3]), length=0.5, bound="at_most"),
     )
     found = solver.solve(Problem(actors=(Actor(motion=motion),), constraints=constraints))

@@ -21,7 +21,7 @@ reveal_type(u.batch("clips", "hero.glb", "out"))  # R: list[
 reveal_type(u.write(motion, "out.bvh"))  # R: tuple[
 reveal_type(u.mirror(motion))  # R: understudy.figure.motion.Motion
 u.picture(motion, "walk.png")
-u.retarget(clip, clip, constraints=[u.constraints.Place(spot="LeftHand", target=np.zeros(3))])
+u.retarget(clip, clip, constraints=[u.constraints.Place(point="LeftHand", target=np.zeros(3))])
 u.retarg("walk.bvh", "sample:child")  # E: Module has no attribute "retarg"
 u.retarget("walk.bvh", "sample:child", plant="fixed")  # E: Unexpected keyword argument "plant"
 u.retarget(3, "sample:child")  # E: Argument 1 to "retarget" has incompatible type "int"

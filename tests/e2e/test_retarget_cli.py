@@ -332,7 +332,7 @@ def test_a_sample_box_moves_with_its_path(tmp_path: Path) -> None:
     done("recipe", "sample:pick_up", "--scale", 0.9, "-o", tmp_path / "box.toml")
     text = (tmp_path / "box.toml").read_text()
     assert 'path = "sample:pick_up"' in text
-    attach = '\n[[constraint]]\nkind = "attach"\nspot = "LeftHand"\nprop = "box"\nstart = 6.0\nname = "on it"\n'
+    attach = '\n[[constraint]]\nkind = "attach"\npoint = "LeftHand"\nprop = "box"\nstart = 6.0\nname = "on it"\n'
     (tmp_path / "box.toml").write_text(text + attach)
     result = done("retarget", "--recipe", tmp_path / "box.toml", "-o", tmp_path / "a.bvh", "--json")
     assert json.loads(result.stdout)["asked"]["count"] == 1
@@ -486,15 +486,15 @@ def with_recipe(tmp_path: Path) -> Callable[..., Result]:
     ("text", "message"),
     [
         (
-            '[[constraint]]\nkind = "place"\nspot = "LeftHnd"\ntarget = [0, 1, 0]\n',
+            '[[constraint]]\nkind = "place"\npoint = "LeftHnd"\ntarget = [0, 1, 0]\n',
             "`LeftHnd` is neither a joint nor an end",
         ),
         (
-            '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, nan, 0]\n',
+            '[[constraint]]\nkind = "place"\npoint = "Head"\ntarget = [0, nan, 0]\n',
             "r.toml:8: constraint 1, target: expected",
         ),
         (
-            '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, 1, 0]\nstart = 60.0\n',
+            '[[constraint]]\nkind = "place"\npoint = "Head"\ntarget = [0, 1, 0]\nstart = 60.0\n',
             "Constraint `place Head` holds at no frame: it spans 60 to inf s, the motion 0 to 1.96667 s",
         ),
         ("[optoins]\n", "r.toml:5: optoins: there is no key `optoins`; nearest: `options`"),
@@ -510,7 +510,7 @@ def test_wrong_recipes(text: str, message: str, with_recipe: Callable[..., Resul
 def test_contradictory_targets_give_the_best_with_the_reason(
     with_recipe: Callable[..., Result], tmp_path: Path
 ) -> None:
-    head = '[[constraint]]\nkind = "place"\nspot = "LeftHand"\ninstants = [1.0]\n'
+    head = '[[constraint]]\nkind = "place"\npoint = "LeftHand"\ninstants = [1.0]\n'
     text = f"{head}target = [0.3, 1.0, 0.6]\nname = 'here'\n{head}target = [0.5, 1.0, 0.6]\nname = 'there'\n"
     result = with_recipe(text)
     assert result.exit_code == 0, result.stderr
@@ -528,7 +528,7 @@ def test_contradictory_targets_give_the_best_with_the_reason(
 def test_an_unreachable_target_gives_the_best_with_the_reason(
     with_recipe: Callable[..., Result], tmp_path: Path
 ) -> None:
-    result = with_recipe('[[constraint]]\nkind = "place"\nspot = "LeftHand"\ntarget = [0, 9, 0]\ninstants = [1.0]\n')
+    result = with_recipe('[[constraint]]\nkind = "place"\npoint = "LeftHand"\ntarget = [0, 9, 0]\ninstants = [1.0]\n')
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
     assert "place LeftHand" in {outcome["name"] for outcome in data["unmet"]}

@@ -140,14 +140,14 @@ def sliding(given: Scene, contacts: Sequence[Contact]) -> list[Constraint]:
     half = 0.5 * given.props[0].sizes[0, 0]
     made: list[Constraint] = []
     for contact in contacts:
-        spot, when = PointRef(point=contact.point.name), {"start": contact.start, "end": contact.end}
+        ref, when = PointRef(point=contact.point.name), {"start": contact.start, "end": contact.end}
         assert contact.place is not None
         if "Palm" in contact.point.name:
             ends = [contact.place + np.array([0.0, reach, 0.0]) for reach in (-0.4, 0.4)]
         else:
             ends = [np.array([x, *contact.place[1:]]) for x in (-half, half)]
-        made.append(OnLine(spot=spot, first=ends[0], last=ends[1], name=f"{contact.point.name} slides", **when))
-        made.append(SamePlace(spot=spot, name=f"{contact.point.name} stays", **when))
+        made.append(OnLine(point=ref, first=ends[0], last=ends[1], name=f"{contact.point.name} slides", **when))
+        made.append(SamePlace(point=ref, name=f"{contact.point.name} stays", **when))
     return made
 
 

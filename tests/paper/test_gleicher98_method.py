@@ -72,7 +72,7 @@ def test_heel_and_toe_where_they_were_cannot_both_be_met():
     given = scene("walk")
     target = given.motion.skeleton.scaled(SMALL)
     both = [
-        Place(spot=PointRef(point=c.point.name), target=c.place, start=c.start, end=c.end, name=f"{c.point.name} {i}")
+        Place(point=PointRef(point=c.point.name), target=c.place, start=c.start, end=c.end, name=f"{c.point.name} {i}")
         for i, c in enumerate(given.contacts)
     ]
     options = Options(plants="none")

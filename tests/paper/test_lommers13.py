@@ -129,7 +129,7 @@ def test_six_is_impossible_and_the_proof_is_right():
 def test_what_misses_its_reach_still_keeps_the_rest():
     """06 in our own statement: feet, floor, balance and limits hold, and only the two hands are named as not met."""
     found = row("06").solutions[1]
-    named = {spot.point for outcome in found.unmet for spot in outcome.constraint.point_refs()}
+    named = {ref.point for outcome in found.unmet for ref in outcome.constraint.point_refs()}
     assert named == set(WRISTS)
 
 

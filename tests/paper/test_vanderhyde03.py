@@ -42,7 +42,7 @@ def railing() -> Array:
 
 
 def handhold() -> Place:
-    return Place(spot=PointRef(point=HAND), target=railing(), name="handhold")
+    return Place(point=PointRef(point=HAND), target=railing(), name="handhold")
 
 
 @cache

@@ -164,7 +164,7 @@ def planted(clip: Clip, source: Motion, moved: Motion) -> None:
     plants = [constraint for constraint in whole.constraints if isinstance(constraint, SamePlace)]
     assert len(plants) >= 10
     for plant in plants:
-        path = pose.points([plant.spot.point])[plant.frames(source.times), 0]
+        path = pose.points([plant.point_refs()[0].point])[plant.frames(source.times), 0]
         assert np.linalg.norm(path - path.mean(axis=0), axis=-1).max() < 0.002, plant
 
 

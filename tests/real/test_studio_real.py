@@ -72,7 +72,7 @@ def test_a_captured_walk_is_dragged(data: Path, tmp_path: Path) -> None:
     motion = full.motions_made[0]
     hand = fk(motion).points(["RightHand"])[motion.num_frames // 2, 0]
     middle = motion.duration / 2
-    asked = {"kind": "place", "spot": "RightHand", "start": middle - 0.1, "end": middle + 0.1}
+    asked = {"kind": "place", "point": "RightHand", "start": middle - 0.1, "end": middle + 0.1}
 
     def placed(share: float) -> dict[str, Any]:
         target = (hand + share * np.array([0.1, 0.1, 0.0])).tolist()

@@ -251,7 +251,7 @@ def test_a_dog_and_a_human_play_each_other(data: Path, back: bool, mode: str) ->
     assert not found.unmet, found.result
     assert worst(found, "same_place") < PLANT
     body = found.motion.skeleton
-    stood = {o.constraint.spot.point.joint for o in found.outcomes if o.constraint.kind == "same_place"}
+    stood = {o.constraint.point_refs()[0].point.joint for o in found.outcomes if o.constraint.kind == "same_place"}
     assert {body.names[partners(body)[body.index[name]]] for name in stood} == stood, "left and right stand alike"
     legs = {
         m.skeleton.names: ends for m, ends in ((dog, ("b_{}LegUpper", "b_{}Ankle")), (march, ("{}UpLeg", "{}Foot")))

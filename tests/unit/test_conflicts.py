@@ -36,11 +36,11 @@ def solve(*constraints: Constraint, root_moves: bool = True) -> Solution:
 
 
 def hand(name: str, shift: tuple[float, float, float], **options: object) -> Place:
-    return Place(spot=PointRef(point="LeftHand"), target=at("LeftHand") + shift, instants=(1.0,), name=name, **options)  # type: ignore[arg-type]
+    return Place(point=PointRef(point="LeftHand"), target=at("LeftHand") + shift, instants=(1.0,), name=name, **options)  # type: ignore[arg-type]
 
 
 def test_two_places_for_one_hand_name_only_each_other() -> None:
-    other = Place(spot=PointRef(point="RightFoot"), target=at("RightFoot"), instants=(1.0,), name="bystander")
+    other = Place(point=PointRef(point="RightFoot"), target=at("RightFoot"), instants=(1.0,), name="bystander")
     solution = solve(hand("here", (0.1, 0.0, 0.0)), hand("there", (-0.1, 0.0, 0.0)), other)
     assert sorted(solution.conflicts) == [
         "`here` cannot hold at 1.00 s while `there` does.",
@@ -58,10 +58,10 @@ def test_a_target_out_of_reach_without_other_constraints_is_reported_as_such() -
 def test_constraints_that_hold_the_body_back_are_named() -> None:
     """The feet are fixed and the hand is too high: the feet are named, a constraint at another time is not."""
     feet = tuple(
-        Place(spot=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=f"{side} foot")
+        Place(point=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=f"{side} foot")
         for side in ("Left", "Right")
     )
-    elsewhere = Place(spot=PointRef(point="RightHand"), target=at("RightHand", 3), instants=(0.1,), name="earlier")
+    elsewhere = Place(point=PointRef(point="RightHand"), target=at("RightHand", 3), instants=(0.1,), name="earlier")
     solution = solve(hand("moon", (0.0, 3.0, 0.0)), *feet, elsewhere)
     assert [o.constraint.label for o in solution.unmet] == ["moon"]
     assert len(solution.conflicts) == 1
@@ -74,10 +74,10 @@ def test_a_near_wall_is_named_and_a_distant_one_is_not() -> None:
     """A hand is pushed into a ceiling: the ceiling is named, a floor two metres below is not."""
     top = float(at("LeftHand")[1])
     ceiling = Region(
-        spot=PointRef(point="LeftHand"), shape="half_space", centre=np.array([0.0, top + 0.05, 0.0]),
+        point=PointRef(point="LeftHand"), shape="half_space", centre=np.array([0.0, top + 0.05, 0.0]),
         normal=np.array([0.0, -1.0, 0.0]), name="ceiling", weight=1e3,
     )  # fmt: skip
-    floor = Region(spot=PointRef(point="LeftHand"), centre=np.array([0.0, top - 2.0, 0.0]), name="floor")
+    floor = Region(point=PointRef(point="LeftHand"), centre=np.array([0.0, top - 2.0, 0.0]), name="floor")
     solution = solve(hand("up", (0.0, 0.3, 0.0)), ceiling, floor)
     sentence = next(c for c in solution.conflicts if c.startswith("`up`"))
     assert sentence == "`up` cannot hold at 1.00 s while `ceiling` does."
@@ -87,7 +87,7 @@ def test_only_the_violated_side_of_a_box_counts() -> None:
     """The hand is below a wide box but within its width: constraints along its width are not named."""
     middle = at("LeftHand") + np.array([1.0, 0.4, 0.0])
     box = Region(
-        spot=PointRef(point="LeftHand"), shape="box", centre=middle, size=np.array([4.0, 0.2, 4.0]), name="box",
+        point=PointRef(point="LeftHand"), shape="box", centre=middle, size=np.array([4.0, 0.2, 4.0]), name="box",
         instants=(1.0,),
     )  # fmt: skip
     lid, side = (hand(name, (0.0, 0.0, 0.0), axes=axis, weight=1e3) for name, axis in (("lid", "y"), ("side", "x")))
@@ -99,11 +99,11 @@ def test_only_the_violated_side_of_a_box_counts() -> None:
 def test_an_unmet_plant_names_the_constraint_that_drags_it() -> None:
     start, end = (
         Place(
-            spot=PointRef(point="LeftFoot"), target=np.array([0.2, 0.1, z]), instants=(t,), name=f"at {t}", weight=1e4
+            point=PointRef(point="LeftFoot"), target=np.array([0.2, 0.1, z]), instants=(t,), name=f"at {t}", weight=1e4
         )
         for t, z in ((0.5, 0.0), (1.0, 0.5))
     )
-    plant = SamePlace(spot=PointRef(point="LeftFoot"), start=0.5, end=1.0, name="plant")
+    plant = SamePlace(point=PointRef(point="LeftFoot"), start=0.5, end=1.0, name="plant")
     solution = solve(start, end, plant)
     sentence = next(c for c in solution.conflicts if c.startswith("`plant`"))
     assert "`at 0.5`" in sentence or "`at 1.0`" in sentence
@@ -119,7 +119,7 @@ def test_several_equally_strong_constraints_are_listed() -> None:
         for side in ("Left", "Right")
     )  # fmt: skip
     feet = tuple(
-        Place(spot=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=side, weight=100.0)
+        Place(point=PointRef(point=f"{side}Foot"), target=at(f"{side}Foot"), instants=(1.0,), name=side, weight=100.0)
         for side in ("Left", "Right")
     )
     solution = solve(hand("up", (0.0, 0.4, 0.0)), *ropes, *feet)

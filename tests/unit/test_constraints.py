@@ -140,17 +140,17 @@ class TestJointRange:
 
 class TestFollow:
     def test_path_between_its_times(self) -> None:
-        path = Follow(spot=TIP, path=[[0, 0, 0], [1, 0, 0], [1, 2, 0]], times=[0.0, 1.0, 2.0], offset=[0, 0, 1])
+        path = Follow(point=TIP, path=[[0, 0, 0], [1, 0, 0], [1, 2, 0]], times=[0.0, 1.0, 2.0], offset=[0, 0, 1])
         values = residuals(path, [0, 0, 1], times=[-1.0, 0.5, 1.5, 9.0])
         np.testing.assert_allclose(values, [[0, 0, 0], [-0.5, 0, 0], [-1, -1, 0], [-1, -2, 0]])
         assert path.relation is Relation.EQUAL
 
     def test_another_point(self) -> None:
-        follow = Follow(spot=TIP, target=PointRef(point="tip", actor="second"), axes="xz")
+        follow = Follow(point=TIP, target=PointRef(point="tip", actor="second"), axes="xz")
         np.testing.assert_allclose(residuals(follow, [1, 2, 3], [0.5, 9, 5]), [[0.5, -2.0]])
 
     def test_within_a_distance_that_shrinks(self) -> None:
-        near = Follow(spot=TIP, path=[0, 0, 0], times=[0.0, 2.0], within=[0.5, 0.0])
+        near = Follow(point=TIP, path=[0, 0, 0], times=[0.0, 2.0], within=[0.5, 0.0])
         assert near.relation is Relation.AT_MOST
         values = residuals(near, [0.3, 0.0, 0.0], times=[0.0, 1.0, 2.0])
         np.testing.assert_allclose(values, [[-0.2], [0.05], [0.3]])
@@ -188,7 +188,7 @@ class TestPoints:
 
     def test_attached_to_a_prop_that_turns(self) -> None:
         prop = Attach(
-            spot=TIP, path=[[0, 0, 0], [2, 0, 0]], rotations=[IDENTITY, from_axis_angle(Y, np.pi / 2)],
+            point=TIP, path=[[0, 0, 0], [2, 0, 0]], rotations=[IDENTITY, from_axis_angle(Y, np.pi / 2)],
             times=[0.0, 1.0], grip=[0, 0, 1],
         )  # fmt: skip
         values = residuals(prop, [0, 0, 0], times=[0.0, 0.5, 1.0])
@@ -196,14 +196,14 @@ class TestPoints:
         np.testing.assert_allclose(values, [[0, 0, -1], [-1 - half, 0, -half], [-3, 0, 0]], atol=1e-12)
 
     def test_attached_to_another_actor(self) -> None:
-        hands = Attach(spot=TIP, to=PointRef(point="tip", actor="second"))
+        hands = Attach(point=TIP, to=PointRef(point="tip", actor="second"))
         np.testing.assert_allclose(residuals(hands, [1, 2, 3], [1, 1, 1]), [[0, 1, 2]])
 
     def test_on_line(self) -> None:
-        rung = OnLine(spot=TIP, first=[0, 1, 0], last=[2, 1, 0])
+        rung = OnLine(point=TIP, first=[0, 1, 0], last=[2, 1, 0])
         sizes = [np.linalg.norm(residuals(rung, p)) for p in ([0.5, 1, 0], [1.5, 1, 0.3], [2.5, 1, 0], [-3, 5, 0])]
         np.testing.assert_allclose(sizes, [0.0, 0.3, 0.5, 5.0], atol=1e-12)
-        assert residuals(OnLine(spot=TIP, first=[0, 1, 0], last=[2, 1, 0], endless=True), [9, 1, 0]).max() < 1e-12
+        assert residuals(OnLine(point=TIP, first=[0, 1, 0], last=[2, 1, 0], endless=True), [9, 1, 0]).max() < 1e-12
 
     def test_pose_is_the_rotation_left_over(self) -> None:
         goal = normalize([[0.3, 0.2, -0.5, 0.7]])
@@ -364,16 +364,16 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "range: nothing": (lambda: JointRange(joint=UPPER, axis=X), "of swing, of twist or of both"),
     "range: swing": (lambda: JointRange(joint=UPPER, axis=X, swing=[0.5, -0.1]), "to both sides of zero"),
     "range: rest": (lambda: JointRange(joint=UPPER, rest=2 * IDENTITY, axis=X, swing=1.0), "unit quaternions"),
-    "follow: nothing": (lambda: Follow(spot=TIP), "either a target point or a path"),
-    "follow: nan": (lambda: Follow(spot=TIP, path=[NAN]), "path: expected finite numbers, got nan"),
-    "follow: no times": (lambda: Follow(spot=TIP, path=np.zeros((3, 3))), "3 values over time need their times"),
-    "follow: falling": (lambda: Follow(spot=TIP, path=np.zeros((2, 3)), times=[1, 0]), "2 finite, rising times"),
-    "follow: axes": (lambda: Follow(spot=TIP, path=X, axes="q"), "axes out of `xyz`, got `q`"),
-    "follow: within": (lambda: Follow(spot=TIP, path=X, within=-0.1), "zero or more, got -0.1 m"),
+    "follow: nothing": (lambda: Follow(point=TIP), "either a target point or a path"),
+    "follow: nan": (lambda: Follow(point=TIP, path=[NAN]), "path: expected finite numbers, got nan"),
+    "follow: no times": (lambda: Follow(point=TIP, path=np.zeros((3, 3))), "3 values over time need their times"),
+    "follow: falling": (lambda: Follow(point=TIP, path=np.zeros((2, 3)), times=[1, 0]), "2 finite, rising times"),
+    "follow: axes": (lambda: Follow(point=TIP, path=X, axes="q"), "axes out of `xyz`, got `q`"),
+    "follow: within": (lambda: Follow(point=TIP, path=X, within=-0.1), "zero or more, got -0.1 m"),
     "follow: lengths": (
-        lambda: Follow(spot=TIP, path=np.zeros((2, 3)), within=[1, 2, 3], times=[0, 1, 2]), "cannot have 3 distances",
+        lambda: Follow(point=TIP, path=np.zeros((2, 3)), within=[1, 2, 3], times=[0, 1, 2]), "cannot have 3 distances",
     ),
-    "follow: shape": (lambda: Follow(spot=TIP, path=np.zeros((2, 2))), r"expected shape \(times, 3\) or \(3\), got"),
+    "follow: shape": (lambda: Follow(point=TIP, path=np.zeros((2, 2))), r"expected shape \(times, 3\) or \(3\), got"),
     "distance: negative": (lambda: Distance(first=TIP, second=ROOT, length=-1.0), "zero or more, got -1.0 m"),
     "distance: nan": (lambda: Distance(first=TIP, second=ROOT, length=np.nan), "zero or more, got nan m"),
     "distance: bound": (lambda: Distance(first=TIP, second=ROOT, length=1.0, bound="x"), "one of equal, at_least"),
@@ -381,13 +381,13 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "direction: zero": (lambda: Direction(tail=ROOT, head=TIP, direction=0 * X), "must not be zero"),
     "direction: turn": (lambda: Direction(tail=ROOT, head=TIP, direction=[X, -X], times=[0, 1]), "nearly opposite"),
     "direction: angle": (lambda: Direction(tail=ROOT, head=TIP, direction=X, angle=4.0), "half a turn, got 4.0"),
-    "attach: nothing": (lambda: Attach(spot=TIP), "a point to attach to or the path of a prop"),
-    "attach: both": (lambda: Attach(spot=TIP, to=ROOT, grip=X), "describe a prop, which needs a `path`"),
+    "attach: nothing": (lambda: Attach(point=TIP), "a point to attach to or the path of a prop"),
+    "attach: both": (lambda: Attach(point=TIP, to=ROOT, grip=X), "describe a prop, which needs a `path`"),
     "attach: count": (
-        lambda: Attach(spot=TIP, path=np.zeros((2, 3)), rotations=identity(3), times=[0, 1, 2]), "have 3 rotations",
+        lambda: Attach(point=TIP, path=np.zeros((2, 3)), rotations=identity(3), times=[0, 1, 2]), "have 3 rotations",
     ),
-    "line: one place": (lambda: OnLine(spot=TIP, first=X, last=X), "must differ\n\nhint: use `place`"),
-    "line: nan": (lambda: OnLine(spot=TIP, first=NAN, last=X), "first end: expected three finite"),
+    "line: one place": (lambda: OnLine(point=TIP, first=X, last=X), "must differ\n\nhint: use `place`"),
+    "line: nan": (lambda: OnLine(point=TIP, first=NAN, last=X), "first end: expected three finite"),
     "pose: none": (lambda: FixedPose(posed=(), rotations=np.empty((0, 4))), "at least one joint"),
     "pose: shape": (lambda: FixedPose(posed=(UPPER,), rotations=IDENTITY), "expected shape"),
     "balance: shares": (lambda: Balance(masses=(TIP,), shares=[0.5], support=X), "sum to one, got 0.5"),

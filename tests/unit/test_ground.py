@@ -200,7 +200,7 @@ def test_toes_give_way_to_the_floor_unless_something_else_is_asked_of_them() -> 
     motion = scene("walk").motion
     drawn = plan([Assignment(motion=motion, target=motion.skeleton.scaled(HALF))])
     assert drawn.problem().actors[0].stiffness == {"LeftToeBase": GIVING, "RightToeBase": GIVING}
-    touch = Place(spot=PointRef(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
+    touch = Place(point=PointRef(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
     assert set(giving([*drawn.constraints, touch], motion)) == {"RightToeBase"}
     turned = JointRange(joint=PointRef(point="RightToeBase"), axes=np.eye(3)[:1], ranges=np.array([[-1.0, 1.0]]))
     assert set(giving([*drawn.constraints, turned], motion)) == {"LeftToeBase", "RightToeBase"}

@@ -42,15 +42,15 @@ def constraints() -> tuple[Constraint, ...]:
     """Kinds whose derivatives never change and kinds whose do, on one actor, on the other, and on both."""
     tilted = np.array([0.1, 1.0, -0.05])
     return (
-        SamePlace(spot=PointRef(point="LeftToeBase"), height=0.02, start=0.5, end=1.2),
-        SamePlace(spot=PointRef(point="RightToeBase", actor="b"), start=0.4, end=0.9),
-        Place(spot=PointRef(point="LeftHand"), target=np.array([0.3, 1.2, 0.5]), axes="xz", start=1.0, end=2.0),
+        SamePlace(point=PointRef(point="LeftToeBase"), height=0.02, start=0.5, end=1.2),
+        SamePlace(point=PointRef(point="RightToeBase", actor="b"), start=0.4, end=0.9),
+        Place(point=PointRef(point="LeftHand"), target=np.array([0.3, 1.2, 0.5]), axes="xz", start=1.0, end=2.0),
         Region(
-            spot=PointRef(point="RightToeBase"), shape="half_space", centre=np.array([0.0, 0.3, 0.0]), normal=tilted
+            point=PointRef(point="RightToeBase"), shape="half_space", centre=np.array([0.0, 0.3, 0.0]), normal=tilted
         ),
-        Attach(spot=PointRef(point="RightHand"), to=PointRef(point="LeftHand", actor="b"), start=0.2, end=2.5),
+        Attach(point=PointRef(point="RightHand"), to=PointRef(point="LeftHand", actor="b"), start=0.2, end=2.5),
         Direction(tail=PointRef(point="Hips"), head=PointRef(point="Head"), direction=np.array([0.0, 1.0, 0.2])),
-        Place(spot=PointRef(point="Head", actor="b"), target=np.zeros(3), instants=(0.5, 2.0)),
+        Place(point=PointRef(point="Head", actor="b"), target=np.zeros(3), instants=(0.5, 2.0)),
         *joint_limits(walk(), actor="a", only={"LeftLeg", "LeftUpLeg"})[0],
     )
 
@@ -149,7 +149,7 @@ def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> Non
 def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:
     times = walk().times
     held = Region(
-        spot=PointRef(point="Hips"),
+        point=PointRef(point="Hips"),
         centre=np.zeros(3),
         start=0.2,
         end=2.75,

@@ -340,7 +340,7 @@ class TestBalance:
 class TestGoal:
     def test_the_worst_is_named(self) -> None:
         clean = scene("walk").motion
-        near = Place(spot=PointRef(point="LeftHand"), target=np.zeros(3), name="cup")
+        near = Place(point=PointRef(point="LeftHand"), target=np.zeros(3), name="cup")
         pose = PoseConstraint(posed=(PointRef(point="Head"),), rotations=np.array([[1.0, 0.0, 0.0, 0.0]]), name="nod")
         outcomes = (
             Outcome(constraint=near, worst=0.03, time=1.5, mean=0.01),

@@ -30,10 +30,10 @@ def walk() -> Motion:
 
 def constraints() -> tuple[Constraint, ...]:
     return (
-        Place(spot=PointRef(point="LeftHand"), target=np.array([0.3, 1.0, 0.5]), start=0.5, end=1.5),
-        Place(spot=PointRef(point="Head"), target=np.array([0.0, 1.4, 1.0]), axes="xy", instants=(0.4, 1.1)),
-        Region(spot=PointRef(point="RightHand"), centre=np.array([0.0, 0.8, 0.0])),
-        Region(spot=PointRef(point="LeftForeArm"), centre=np.array([0.0, 1.1, 0.0])),
+        Place(point=PointRef(point="LeftHand"), target=np.array([0.3, 1.0, 0.5]), start=0.5, end=1.5),
+        Place(point=PointRef(point="Head"), target=np.array([0.0, 1.4, 1.0]), axes="xy", instants=(0.4, 1.1)),
+        Region(point=PointRef(point="RightHand"), centre=np.array([0.0, 0.8, 0.0])),
+        Region(point=PointRef(point="LeftForeArm"), centre=np.array([0.0, 1.1, 0.0])),
     )
 
 
@@ -69,8 +69,8 @@ def test_what_a_step_comes_to_is_foretold_for_linear_residuals() -> None:
 def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
     places, shift = fk(walk()).points(["LeftHand", "RightHand"]), np.array([0.1, 0.15, -0.05])
     near = [
-        Place(spot=PointRef(point="LeftHand"), target=places[30, 0] + shift, instants=(0.5,)),
-        Place(spot=PointRef(point="RightHand"), target=places[80, 1] - shift, instants=(80 / 60,)),
+        Place(point=PointRef(point="LeftHand"), target=places[30, 0] + shift, instants=(0.5,)),
+        Place(point=PointRef(point="RightHand"), target=places[80, 1] - shift, instants=(80 / 60,)),
     ]
     sample, curves, _, _ = made(*near)
 
@@ -87,7 +87,7 @@ def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 4])
 def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
-    stays = SamePlace(spot=PointRef(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
+    stays = SamePlace(point=PointRef(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
     _, _, linear, _ = made(stays, *constraints())
     before = linear.idle | (linear.plan.layout.one_sided & (np.arange(len(linear.values)) % 3 == 0))
     linear._forces(linear.values, 0.0, before)
@@ -109,8 +109,8 @@ def test_what_a_step_would_come_to_violate_takes_part_in_it() -> None:
     """The answer of the linear problem: nothing one-sided is pulled, and nothing that is left out is violated."""
     places = fk(walk()).points(["LeftHand", "LeftForeArm"])
     asked = (
-        Place(spot=PointRef(point="LeftHand"), target=places[60, 0] - [0.0, 0.2, 0.0], instants=(1.0,)),
-        Region(spot=PointRef(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
+        Place(point=PointRef(point="LeftHand"), target=places[60, 0] - [0.0, 0.2, 0.0], instants=(1.0,)),
+        Region(point=PointRef(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
     )
     sample, curves, _, now = made(*asked)
     plan = StepPattern.of(now, active_rows(now, 0.05), curves, STIFF * stiffness(sample, now.rows))

@@ -135,7 +135,7 @@ def test_kept_joints_keep_their_rotations_to_the_last_bit() -> None:
 
 def test_a_constraint_of_the_users_own_is_honoured_beside_the_contacts() -> None:
     target = fk(walk()).points(["RightHand"])[75, 0] + np.array([0.1, 0.25, 0.1])
-    wave = Place(spot=PointRef(point="RightHand"), target=target, start=2.4, end=2.6, name="wave")
+    wave = Place(point=PointRef(point="RightHand"), target=target, start=2.4, end=2.6, name="wave")
     found = retarget(walk(), scaled(1.0), contacts=scene().contacts, constraints=[wave])
     assert not found.unmet
     held = fk(found.motion).points(["RightHand"])[72:79, 0]
@@ -199,7 +199,7 @@ def test_targets_that_cannot_be_are_refused() -> None:
     with pytest.raises(CorrespondenceError, match="Nothing but the root corresponds: the source is biped `adult`"):
         retarget(walk(), strange)
     with pytest.raises(OptionError, match="target: expected three finite numbers"):
-        Place(spot=PointRef(point="Head"), target=np.array([0.0, np.nan, 0.0]))
+        Place(point=PointRef(point="Head"), target=np.array([0.0, np.nan, 0.0]))
 
 
 @pytest.mark.parametrize(("aside", "frames"), [(0.2, 30), (1.5, 3)])
@@ -208,7 +208,7 @@ def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: fl
     last second, within 2 cm of the walk without it; for one that is far, which takes longer to get to, at both ends."""
     plain = retarget(walk(), walk().skeleton, contacts=scene().contacts).motion
     place = fk(plain).points(["LeftHand"])[75, 0] + [aside, 0.1, 0.0]
-    asked = Place(spot=PointRef(point="LeftHand"), target=place, start=2.4, end=2.6, name="there")
+    asked = Place(point=PointRef(point="LeftHand"), target=place, start=2.4, end=2.6, name="there")
     found = retarget(walk(), walk().skeleton, contacts=scene().contacts, constraints=[asked])
     assert not found.unmet
     away = np.linalg.norm(found.motion.root - plain.root, axis=-1)
@@ -218,7 +218,7 @@ def test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was(aside: fl
 
 def beyond(height: float) -> Place:
     place = np.array([0.2, height, walk().root[63, 2]])
-    return Place(spot=PointRef(point="LeftHand"), target=place, start=2.0, end=2.2, name="moon")
+    return Place(point=PointRef(point="LeftHand"), target=place, start=2.0, end=2.2, name="moon")
 
 
 @cache
@@ -252,7 +252,7 @@ def test_further_out_of_reach_is_reached_for_as_far() -> None:
 def test_contradictory_places_give_way_and_the_feet_do_not() -> None:
     here, there = (
         Place(
-            spot=PointRef(point="LeftHand"), target=np.array([x, 1.2, walk().root[60, 2]]), instants=(2.0,), name=name
+            point=PointRef(point="LeftHand"), target=np.array([x, 1.2, walk().root[60, 2]]), instants=(2.0,), name=name
         )
         for x, name in ((0.2, "here"), (0.6, "there"))
     )
@@ -321,7 +321,7 @@ def test_a_plan_can_be_looked_at_and_changed() -> None:
 
 
 def test_a_hand_asked_for_on_another_planet_is_no_traceback() -> None:
-    far = Place(spot=PointRef(point="LeftHand"), target=np.array([1e8, 0.0, 0.0]), start=1.0, end=1.2)
+    far = Place(point=PointRef(point="LeftHand"), target=np.array([1e8, 0.0, 0.0]), start=1.0, end=1.2)
     found = plan([Assignment(motion=walk(), target=shins())], constraints=[far], contacts=scene().contacts).solve()
     assert np.isfinite(found.motion.root).all()
     assert np.isfinite(found.motion.rotations).all()

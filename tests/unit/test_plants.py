@@ -168,7 +168,7 @@ def test_held_hands_stay_together_on_both_targets() -> None:
     for constraint, contact_ in zip(made, held, strict=True):
         assert isinstance(constraint, Attach)
         assert constraint.to is not None
-        assert (constraint.spot.actor, constraint.to.actor) == ("lead", "follow")
+        assert (constraint.point.actor, constraint.to.actor) == ("lead", "follow")
         assert isinstance(constraint.to.point, Point)
         np.testing.assert_allclose(constraint.to.point.offset, 0.8 * contact_.other.offset)
         assert constraint.label.startswith("lead ")

@@ -35,7 +35,7 @@ def walk() -> Motion:
 
 
 def place(point: str, target: np.ndarray = ORIGIN, **options: object) -> Place:
-    return Place(spot=PointRef(point=point), target=target, **options)  # type: ignore[arg-type]
+    return Place(point=PointRef(point=point), target=target, **options)  # type: ignore[arg-type]
 
 
 def posed(problem: Problem) -> tuple[ProblemAtFrames, np.ndarray]:
@@ -78,8 +78,8 @@ def test_derivatives_match_central_differences(
     """The chain rule goes through points, rotations and two actors."""
     actors = tuple(Actor(motion=make_motion(make_skeleton(rng, 8), rng, 3), name=name) for name in ("a", "b"))
     constraints = (
-        Place(spot=PointRef(point="tip", actor="b"), target=rng.normal(size=3)),
-        SamePlace(spot=PointRef(point="joint4", actor="a"), height=0.2, start=0.03),
+        Place(point=PointRef(point="tip", actor="b"), target=rng.normal(size=3)),
+        SamePlace(point=PointRef(point="joint4", actor="a"), height=0.2, start=0.03),
         Distance(first=PointRef(point="tip", actor="a"), second=PointRef(point="joint3", actor="b"), length=0.4),
         PoseConstraint(posed=(PointRef(point="joint5", actor="b"),), rotations=exp(rng.normal(size=(1, 3)))),
     )
@@ -248,7 +248,7 @@ def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
     constraints: tuple[Constraint, ...] = (
         place("LeftHand", left[frame] + [0.2, 0.0, 0.0], instants=(time,)),
         place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(time,)),
-        Region(spot=PointRef(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
+        Region(point=PointRef(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
     )
     shifts = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
     np.testing.assert_allclose(shifts[frame], [0.3, 0.25, 0.0], atol=1e-12)
@@ -256,7 +256,7 @@ def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
 
 
 def test_a_shifted_problem_equals_the_problem_of_shifted_actors() -> None:
-    constraints = (place("LeftHand", start=0.5, end=1.0), Region(spot=PointRef(point="RightToeTip"), centre=ORIGIN))
+    constraints = (place("LeftHand", start=0.5, end=1.0), Region(point=PointRef(point="RightToeTip"), centre=ORIGIN))
     partner = Actor(motion=walk(), name="partner")
     problem = Problem(actors=(Actor(motion=walk(), name="lead"), partner), constraints=constraints)
     shift = np.random.default_rng(1).normal(size=(walk().num_frames, 3))
@@ -319,7 +319,7 @@ def test_an_unknown_joint_is_reported_with_the_nearest_name() -> None:
 
 
 def test_an_unknown_actor_is_reported_with_the_nearest_name() -> None:
-    odd = Place(spot=PointRef(point="Head", actor="leed"), target=ORIGIN, name="nod")
+    odd = Place(point=PointRef(point="Head", actor="leed"), target=ORIGIN, name="nod")
     with pytest.raises(UnknownNameError, match="Constraint `nod`: no actor `leed`; nearest: `lead`"):
         Problem(actors=(Actor(motion=walk(), name="lead"),), constraints=(odd,))
 
@@ -357,7 +357,7 @@ def test_points_on_the_same_joint_are_distinguished_by_offset() -> None:
     """Two grips on one hand are two points; the same grip twice is one point."""
     hand = walk().skeleton.point("LeftHand")
     grips = [replace(hand, name="grip", offset=np.array([x, 0.0, 0.0])) for x in (0.0, 0.1, 0.1)]
-    constraints = tuple(Place(spot=PointRef(point=grip), target=ORIGIN) for grip in grips)
+    constraints = tuple(Place(point=PointRef(point=grip), target=ORIGIN) for grip in grips)
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints)
     assert len(problem.points) == 2
     assert [t.points.tolist() for t in problem.targets] == [[0], [1], [1]]

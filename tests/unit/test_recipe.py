@@ -87,7 +87,7 @@ def test_a_recipe_reads_back_as_it_was_written(recipe: Callable[[str], Recipe]) 
             ),
         ),
         constraints=(
-            Place(spot=PointRef(point="Head", actor="one"), target=np.array([1.0, 2.0, 1 / 7]), instants=(0.5,)),
+            Place(point=PointRef(point="Head", actor="one"), target=np.array([1.0, 2.0, 1 / 7]), instants=(0.5,)),
         ),
         props=(PropEntry(name="box", sizes=np.full((1, 3), 0.4), positions=np.array([[1.0, 0.2, 0.0]])),),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_every_example_of_the_written_recipe_is_toml(recipe: Callable[[str], Rec
     table = tomllib.loads(uncommented)
     examples = {example["kind"]: example for example in table["constraint"]}
     assert set(examples) == set(kinds())
-    assert examples["place"]["spot"] == {"point": "..."}
+    assert examples["place"]["point"] == {"point": "..."}
     assert examples["function"]["points"] == [{"point": "..."}]
 
 
@@ -156,32 +156,40 @@ class Level(Constraint):
     kind: ClassVar[str] = "level"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointRef
+    point: PointRef
     height: float
     """Metres."""
     sides: tuple[PointRef, ...] = ()
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return (self.spot, *self.sides)
+        return (self.point, *self.sides)
 
     def rows(self, view: Any) -> Any:
         raise NotImplementedError
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Level:
-        return cls(spot=PointRef(point="tip"), height=float(rng.normal()))
+        return cls(point=PointRef(point="tip"), height=float(rng.normal()))
 
 
 def test_a_new_kind_is_read_and_written(recipe: Callable[[str], Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
     all_kinds = {**kinds(), "level": Level}
     monkeypatch.setattr(reading_module, "kinds", lambda: all_kinds)
     monkeypatch.setattr(writing_module, "kinds", lambda: all_kinds)
-    text = WALK + '[[constraint]]\nkind = "level"\nspot = "Head"\nheight = 1\nsides = [{ point = "Neck" }, "Hips"]\n'
+    text = WALK + '[[constraint]]\nkind = "level"\npoint = "Head"\nheight = 1\nsides = [{ point = "Neck" }, "Hips"]\n'
     (constraint,) = recipe(text).constraints
     assert isinstance(constraint, Level)
     assert constraint.height == 1.0
-    assert [spot.point for spot in constraint.sides] == ["Neck", "Hips"]
+    assert [ref.point for ref in constraint.sides] == ["Neck", "Hips"]
     assert '#kind = "level"' in recipe_text(Recipe(actors=(ActorSpec(source="a", target="b"),)))
+
+
+@pytest.mark.parametrize("value", ['"Head"', '{ point = "Head", actor = "one" }'])
+def test_spot_is_read_as_point_and_written_as_point(value: str, recipe: Callable[[str], Recipe]) -> None:
+    older = recipe(WALK + f'[[constraint]]\nkind = "place"\nspot = {value}\ntarget = [0, 0, 1]\n')
+    newer = recipe(WALK + f'[[constraint]]\nkind = "place"\npoint = {value}\ntarget = [0, 0, 1]\n')
+    assert recipe_text(older) == recipe_text(newer)
+    assert tomllib.loads(recipe_text(older))["constraint"][0].keys() == {"kind", "point", "target"}
 
 
 def test_contacts_are_detected_unless_listed(recipe: Callable[[str], Recipe]) -> None:
@@ -293,25 +301,30 @@ def test_a_function_that_cannot_be_used_is_refused(
         (WALK + '[[contact]]\npoint = "a"\nbegin = 0\n', ":6: contact 1, begin: there is no key `begin`; "),
         (WALK + '[[constraint]]\nkind = "plaice"\n', ":5: constraint 1, kind: there is no kind `plaice`; nearest: `p"),
         (WALK + "[[constraint]]\nstart = 1\n", ":4: constraint 1: `kind` is missing"),
-        (WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\n', ":4: constraint 1: `target` is missing"),
+        (WALK + '[[constraint]]\nkind = "place"\npoint = "Head"\n', ":4: constraint 1: `target` is missing"),
         (
-            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, nan, 1]\n',
+            WALK + '[[constraint]]\nkind = "place"\npoint = "Head"\ntarget = [0, nan, 1]\n',
             ":7: constraint 1, target: expected numbers, got nan at [1]",
         ),
         (
-            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, inf, 1]\n',
+            WALK + '[[constraint]]\nkind = "place"\npoint = "Head"\ntarget = [0, inf, 1]\n',
             ":4: constraint 1: Constraint `place Head`: target: expected three finite numbers",
         ),
         (
-            WALK + '[[constraint]]\nkind = "place"\nspot = { joint = "Head" }\ntarget = [0, 0, 1]\n',
-            ":6: constraint 1, spot, joint: there is no key `joint`; nearest: `point`",
+            WALK + '[[constraint]]\nkind = "place"\npoint = { joint = "Head" }\ntarget = [0, 0, 1]\n',
+            ":6: constraint 1, point, joint: there is no key `joint`; nearest: `point`",
         ),
         (
-            WALK + '[[constraint]]\nkind = "place"\nspot = "Head"\ntarget = [0, 0, 1]\nstart = 3\nend = 1\n',
+            WALK + '[[constraint]]\nkind = "place"\npoint = "Head"\ntarget = [0, 0, 1]\nstart = 3\nend = 1\n',
             ":4: Constraint `place Head` must end after it starts; got 3.0 to 1.0 s",
         ),
         (
-            WALK + '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "bix"\n',
+            WALK + '[[constraint]]\nkind = "place"\npoint = "Head"\nspot = "Head"\ntarget = [0, 0, 1]\n',
+            ":7: constraint 1, spot: `spot` is the older spelling of `point`; expected one of them, got both",
+        ),
+        (WALK + '[[constraint]]\nkind = "distance"\nspot = "Head"\n', ":6: constraint 1, spot: there is no key `spot`"),
+        (
+            WALK + '[[constraint]]\nkind = "attach"\npoint = "Head"\nprop = "bix"\n',
             ":7: constraint 1, prop: there is no prop `bix`; there are none",
         ),
         (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, for a prop that does not"),
@@ -392,12 +405,12 @@ def test_a_contact_outside_the_motion(recipe: Callable[[str], Recipe]) -> None:
     ("entry", "message"),
     [
         (
-            'spot = "LeftHnd"\ntarget = [0, 0, 0]',
+            'point = "LeftHnd"\ntarget = [0, 0, 0]',
             "Constraint `place LeftHnd`: Point `LeftHnd` is neither a joint nor an",
         ),
-        ('spot = { point = "Head", actor = "me" }\ntarget = [0, 0, 0]', "Constraint `place Head`: no actor `me`"),
+        ('point = { point = "Head", actor = "me" }\ntarget = [0, 0, 0]', "Constraint `place Head`: no actor `me`"),
         (
-            'spot = "Head"\ntarget = [0, 0, 0]\nstart = 8',
+            'point = "Head"\ntarget = [0, 0, 0]\nstart = 8',
             "Constraint `place Head` holds at no frame: it spans 8 to inf s",
         ),
     ],
@@ -421,11 +434,11 @@ def test_joints_to_keep_must_exist(recipe: Callable[[str], Recipe]) -> None:
 def test_a_constraint_takes_its_path_from_a_prop(tmp_path: Path, recipe: Callable[[str], Recipe]) -> None:
     (tmp_path / "b.csv").write_text("time,x,y,z\n0,1,2,3\n0.5,1,2,4\n\n")
     prop = '[[prop]]\nname = "box"\nsizes = [[0.4, 0.2, 0.1]]\n'
-    attach = '[[constraint]]\nkind = "attach"\nspot = "Head"\nprop = "box"\ngrip = [0.1, 0, 0]\n'
+    attach = '[[constraint]]\nkind = "attach"\npoint = "Head"\nprop = "box"\ngrip = [0.1, 0, 0]\n'
     (constraint,) = recipe(f'{WALK}{prop}path = "b.csv"\n{attach}').constraints
     assert constraint.path.tolist() == [[1, 2, 3], [1, 2, 4]]  # type: ignore[attr-defined]
     assert constraint.times.tolist() == [0.0, 0.5]  # type: ignore[attr-defined]
-    region = '[[constraint]]\nkind = "region"\nshape = "box"\nspot = "Head"\nprop = "box"\n'
+    region = '[[constraint]]\nkind = "region"\nshape = "box"\npoint = "Head"\nprop = "box"\n'
     (constraint,) = recipe(f"{WALK}{prop}positions = [[1.0, 2.0, 3.0]]\n{region}").constraints
     assert constraint.centre.tolist() == [1.0, 2.0, 3.0]  # type: ignore[attr-defined]
     assert constraint.size.tolist() == [0.4, 0.2, 0.1]  # type: ignore[attr-defined]

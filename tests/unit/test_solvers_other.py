@@ -57,10 +57,10 @@ def held(motion: Motion) -> Problem:
     return Problem(
         actors=(Actor(motion=motion),),
         constraints=(
-            Place(spot=PointRef(point="tip"), target=np.array([0.7, 1.5, 0.1]), instants=(0.2,), weight=2.0),
-            SamePlace(spot=PointRef(point="tip"), start=0.4, end=0.8),
-            SamePlace(spot=PointRef(point="elbow"), start=0.6, end=1.0, height=1.3),
-            Region(spot=PointRef(point="elbow"), centre=np.array([0.0, 1.25, 0.0])),
+            Place(point=PointRef(point="tip"), target=np.array([0.7, 1.5, 0.1]), instants=(0.2,), weight=2.0),
+            SamePlace(point=PointRef(point="tip"), start=0.4, end=0.8),
+            SamePlace(point=PointRef(point="elbow"), start=0.6, end=1.0, height=1.3),
+            Region(point=PointRef(point="elbow"), centre=np.array([0.0, 1.25, 0.0])),
         ),
     )
 
@@ -156,7 +156,7 @@ def test_keys_too_far_apart_do_not_diverge(solver: Descent) -> None:
     """A hold starts in the middle of a swing. Keys 8 frames apart cannot follow it, but the result stays bounded."""
     motion = limb(61)
     target = fk(motion).points(["tip"])[30, 0] + np.array([0.1, 0.1, -0.1])
-    hold = Place(spot=PointRef(point="tip"), target=target, start=1.0)
+    hold = Place(point=PointRef(point="tip"), target=target, start=1.0)
     solution = replace(solver, spacing=8.0 / 30.0).solve(Problem(actors=(Actor(motion=motion),), constraints=(hold,)))
     assert solution.outcomes[0].worst < 0.05
     assert angle_between(solution.motion.rotations, motion.rotations).max() < 1.5
@@ -166,7 +166,7 @@ def test_keys_too_far_apart_do_not_diverge(solver: Descent) -> None:
 def snapping() -> tuple[Motion, Problem]:
     motion = limb(61)
     target = fk(motion).points(["tip"])[40, 0] + np.array([-0.25, 0.2, 0.0])
-    hold = Place(spot=PointRef(point="tip"), target=target, start=1.2, end=1.4)
+    hold = Place(point=PointRef(point="tip"), target=target, start=1.2, end=1.4)
     return motion, Problem(actors=(Actor(motion=motion, root_moves=False),), constraints=(hold,))
 
 
@@ -193,8 +193,8 @@ def test_smoothing_violates_the_constraint() -> None:
 def test_frame_by_frame_holds_a_plant_where_its_first_frame_is() -> None:
     motion = limb()
     plants = (
-        SamePlace(spot=PointRef(point="tip"), start=0.2, end=0.6),
-        SamePlace(spot=PointRef(point="elbow"), start=0.4, end=0.9),
+        SamePlace(point=PointRef(point="tip"), start=0.2, end=0.6),
+        SamePlace(point=PointRef(point="elbow"), start=0.4, end=0.9),
     )
     solution = Ik().solve(Problem(actors=(Actor(motion=motion),), constraints=plants))
     assert not solution.unmet
@@ -210,7 +210,7 @@ def handhold() -> Problem:
     target = fk(motion).points(["tip"])[0, 0]
     return Problem(
         actors=(Actor(motion=motion, joints=("shoulder", "elbow"), root_moves=False),),
-        constraints=(Place(spot=PointRef(point="tip"), target=target, end=0.9),),
+        constraints=(Place(point=PointRef(point="tip"), target=target, end=0.9),),
     )
 
 

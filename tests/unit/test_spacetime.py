@@ -35,7 +35,7 @@ def reach(rise: float = 0.2, start: float = 1.2, end: float = 1.6, **options: ob
     """The left hand higher than it is half way through."""
     frame = round(0.5 * (start + end) * walk().fps)
     target = fk(walk()).points(["LeftHand"])[frame, 0] + [0.0, rise, 0.1]
-    return Place(spot=PointRef(point="LeftHand"), target=target, start=start, end=end, **options)  # type: ignore[arg-type]
+    return Place(point=PointRef(point="LeftHand"), target=target, start=start, end=end, **options)  # type: ignore[arg-type]
 
 
 def problem(*constraints: Constraint) -> Problem:
@@ -170,7 +170,7 @@ def test_a_step_turns_and_moves_by_so_much_at_most(size: float) -> None:
     """A place a hundred legs away: one step moves the root by no more than 0.7 of a leg, and turns no joint further."""
     motion = replace(walk(), skeleton=walk().skeleton.scaled(size), root=size * walk().root)
     leg = leg_length(motion.skeleton)
-    far = Place(spot=PointRef(point="LeftHand"), target=np.array([0.0, 100.0 * leg, 0.0]), start=1.2, end=1.6)
+    far = Place(point=PointRef(point="LeftHand"), target=np.array([0.0, 100.0 * leg, 0.0]), start=1.2, end=1.6)
     one = Level(spacing=SPACING, rate=30.0, stiffness=1e5, steps=1)
     found = Spacetime(levels=(one,), iterations=1).solve(Problem(actors=(Actor(motion=motion),), constraints=(far,)))
     assert found.steps >= 1
@@ -184,14 +184,14 @@ def test_the_ends_of_constraints_are_looked_at_whatever_the_rate() -> None:
     frames = sampled_frames(problem(reach(start=1.1, end=1.53)), 3.0)
     assert {0, 10, 20, 33, 45, 90} <= set(frames.tolist())
     assert np.all(np.diff(frames) > 0)
-    instants = Place(spot=PointRef(point="LeftHand"), target=np.zeros(3), instants=(0.5, 1.3))
+    instants = Place(point=PointRef(point="LeftHand"), target=np.zeros(3), instants=(0.5, 1.3))
     assert {15, 39} <= set(sampled_frames(problem(instants), 1.0).tolist())
     assert not {15, 39} & set(sampled_frames(problem(instants), 1.0, watched=()).tolist())
 
 
 def test_one_sided_constraints_are_left_out_until_they_are_near() -> None:
     def above(height: float) -> Region:
-        return Region(spot=PointRef(point="LeftHand"), centre=np.array([0.0, height, 0.0]))
+        return Region(point=PointRef(point="LeftHand"), centre=np.array([0.0, height, 0.0]))
 
     lowest = float(fk(walk()).points(["LeftHand"])[:, 0, 1].min())
     given = problem(reach(), above(lowest - 0.5), above(lowest + 0.05), above(lowest - 0.01))
@@ -210,7 +210,7 @@ def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
     start = fk(walk()).points(["LeftForeArm"])[:, 0, 1].min()
     height = elbow + 0.1 * (start - elbow)
     assert height - elbow > 5e-3, "the elbow must go down for this to mean anything"
-    wall = Region(spot=PointRef(point="LeftForeArm"), centre=np.array([0.0, height, 0.0]))
+    wall = Region(point=PointRef(point="LeftForeArm"), centre=np.array([0.0, height, 0.0]))
     given = problem(low, wall)
     assert near_broken(given, given.bodies, 0.02) in ((0,), (0, 1))
     found = Spacetime().solve(given)
@@ -250,9 +250,9 @@ def test_what_is_met_with_room_to_spare_is_left_as_it_is(off: float) -> None:
     motion = walk()
     place = fk(motion).points(["LeftHand"])[30, 0]
     asked = Place(
-        spot=PointRef(point="LeftHand"), target=place + np.array([0.0, off, 0.0]), instants=(1.0,), tolerance=1e-3
+        point=PointRef(point="LeftHand"), target=place + np.array([0.0, off, 0.0]), instants=(1.0,), tolerance=1e-3
     )
-    floor = Region(spot=PointRef(point="Hips"), centre=np.zeros(3))
+    floor = Region(point=PointRef(point="Hips"), centre=np.zeros(3))
     found = Spacetime().solve(Problem(actors=(Actor(motion=motion),), constraints=(asked, floor)))
     assert not found.unmet
     assert (found.steps == 0) == (off <= 1e-4)

@@ -245,7 +245,7 @@ def test_a_wrong_edit_is_told_with_where_it_is_and_can_be_undone(studio: Any) ->
         page.ask("hello")
         page.open("sample:walk", "source")
         page.solved(page.state["version"])
-        value = {"kind": "place", "spot": "NoSuchHand", "place": "up"}
+        value = {"kind": "place", "point": "NoSuchHand", "place": "up"}
         page.ask("edit", label="x", changes=[{"op": "insert", "path": ["recipe", "constraint", 0], "value": value}])
         reply = page.heard("trouble")
         assert reply["path"][:3] == ["recipe", "constraint", 0]

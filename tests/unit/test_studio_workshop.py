@@ -151,7 +151,7 @@ def test_an_outline_leaves_out_what_is_inside() -> None:
 
 def test_every_contact_and_constraint_has_a_track(shop: DocumentSolver, base: Path) -> None:
     wanted = shop.filled(document({"source": "sample:walk", "scale": {"legs": 1.2}}), base)
-    hand = {"kind": "place", "spot": "RightHand", "target": [0.0, 1.2, 2.0], "start": 1.5, "end": 1.8}
+    hand = {"kind": "place", "point": "RightHand", "target": [0.0, 1.2, 2.0], "start": 1.5, "end": 1.8}
     far = {**hand, "target": [0.0, 9.0, 2.0], "start": 3.0, "end": 3.2, "name": "out of reach"}
     wanted["recipe"]["constraint"] = [hand, far]
     solve_result = solved(shop, wanted, base)
@@ -163,7 +163,7 @@ def test_every_contact_and_constraint_has_a_track(shop: DocumentSolver, base: Pa
         ["recipe", "contact", number] for number in range(len(contacts))
     ]
     for track, contact in zip(tracks, contacts, strict=False):
-        assert (track["kind"], track["spot"]) == ("contact", contact["point"])
+        assert (track["kind"], track["point"]) == ("contact", contact["point"])
         assert (track["start"], track["end"]) == (contact["start"], contact["end"])
         assert track["place"][1] < (0.3 if contact["end"] < 2.0 else 9.0)
         assert track["met"] or contact["end"] > 2.0
@@ -181,7 +181,7 @@ def test_every_contact_and_constraint_has_a_track(shop: DocumentSolver, base: Pa
 
 def test_errors_are_shown_where_they_are(shop: DocumentSolver, base: Path) -> None:
     wanted = document({"source": "sample:walk", "scale": 1.1}, constraint=[
-        {"kind": "place", "spot": "Head", "target": [0.0, 9.0, 0.0], "start": 2.0, "end": 2.5},
+        {"kind": "place", "point": "Head", "target": [0.0, 9.0, 0.0], "start": 2.0, "end": 2.5},
     ])  # fmt: skip
     solve_result = solved(shop, wanted, base)
     track = next(track for track in solve_result.result()["tracks"] if track["kind"] == "place")
@@ -598,6 +598,6 @@ def test_broken_and_missing_files_are_told(shop: DocumentSolver, base: Path) -> 
     with pytest.raises(UnderstudyError, match="`Nose`"):
         solved(
             shop,
-            document({"source": "sample:walk", "scale": 0.9}, constraint=[{"kind": "same_place", "spot": "Nose"}]),
+            document({"source": "sample:walk", "scale": 0.9}, constraint=[{"kind": "same_place", "point": "Nose"}]),
             base,
         )

@@ -45,7 +45,7 @@ class Stage:
         self.full = self.solve(self.document)
 
     def place(self, target: np.ndarray) -> dict[str, Any]:
-        return {"kind": "place", "spot": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
+        return {"kind": "place", "point": "RightHand", "target": target.tolist(), "start": 4.7, "end": 5.3}
 
     def solve(self, document: dict[str, Any], before: Any = None) -> RetargetResult:
         solve_result = self.shop.solve(document, self.base, watch=quiet, before=before, live=before is not None)
@@ -269,7 +269,7 @@ def test_a_driven_body_is_dragged_too(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage: Stage) -> None:
-    wrong = stage.changed(stage.document, ["recipe", "constraint", 0, "spot"], "Nose")
+    wrong = stage.changed(stage.document, ["recipe", "constraint", 0, "point"], "Nose")
     with pytest.raises(understudy.UnderstudyError, match="`Nose`"):
         stage.solve(wrong, stage.full)
     (document,) = hand_drag(stage, [0.05, 0.0, 0.0], 1)
@@ -280,11 +280,11 @@ def test_what_is_wrong_while_dragging_is_told_and_the_next_update_goes_on(stage:
 
 
 def place(**values: Any) -> Place:
-    return Place(**{"spot": PointRef(point="hand"), "target": np.zeros(3), "start": 1.0, "end": 2.0, **values})
+    return Place(**{"point": PointRef(point="hand"), "target": np.zeros(3), "start": 1.0, "end": 2.0, **values})
 
 
 def test_constraints_are_compared_by_what_they_ask() -> None:
-    kept, other = place(), place(spot=PointRef(point="foot"), start=4.0, end=5.0)
+    kept, other = place(), place(point=PointRef(point="foot"), start=4.0, end=5.0)
     assert compare([kept, other], [kept, other], TIMES).span is None
     same = compare([kept, other], [place(name="renamed"), other], TIMES)
     assert (same.common, same.span) == ((0, 1), None)
@@ -298,7 +298,7 @@ def test_constraints_are_compared_by_what_they_ask() -> None:
 
 def test_a_bound_differs_only_where_it_newly_holds() -> None:
     def above(*pauses: tuple[float, float]) -> Region:
-        return Region(spot=PointRef(point="toe"), centre=np.zeros(3), pauses=pauses)
+        return Region(point=PointRef(point="toe"), centre=np.zeros(3), pauses=pauses)
 
     change = compare([above((1.0, 2.0))], [above((1.0, 2.5))], TIMES)
     assert change.span == (61, 76)
@@ -311,7 +311,7 @@ def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:
     instants = shift_in_time(place(start=-np.inf, end=np.inf, instants=(1.0, 2.5, 6.0)), 2.0, 5.0)
     assert instants.instants == (0.5,)
     assert np.array_equal(instants.frames(TIMES[:91]), [15])
-    path = Follow(spot=PointRef(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
+    path = Follow(point=PointRef(point="hand"), path=np.array([[0.0, 0, 0], [4, 0, 0]]), times=np.array([0.0, 4.0]))
     assert np.array_equal(shift_in_time(path, 1.0, 3.0).times, [-1.0, 3.0])  # type: ignore[attr-defined]
     timed = Function(
         function=lambda points, times: points[:, 0, 0] - times, points=(PointRef(point="hand"),), timed=True

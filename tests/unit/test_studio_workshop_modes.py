@@ -199,7 +199,7 @@ def test_every_kind_and_solver_has_a_form() -> None:
         assert group["about"]
         for field in group["fields"]:
             assert field["type"] in (
-                "number", "whole", "text", "flag", "choice", "vector", "spot", "spots", "names", "numbers", "other",
+                "number", "whole", "text", "flag", "choice", "vector", "point", "points", "names", "numbers", "other",
             )  # fmt: skip
             assert field["type"] != "choice" or len(field["choices"]) > 1
 
@@ -211,11 +211,11 @@ def _fields(table: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_fields_are_told_as_they_are_edited() -> None:
     table = forms()
     place = _fields(table["constraint"]["place"])
-    assert (place["spot"]["type"], place["spot"]["required"]) == ("spot", True)
+    assert (place["point"]["type"], place["point"]["required"]) == ("point", True)
     assert (place["target"]["type"], place["target"]["gizmo"]) == ("vector", "place")
     assert (place["start"]["type"], place["start"]["default"]) == ("number", None)
     assert place["priority"]["type"] == "whole"
-    assert list(place)[:2] == ["spot", "target"]
+    assert list(place)[:2] == ["point", "target"]
     region = _fields(table["constraint"]["region"])
     assert region["shape"]["choices"] == ["above", "half_space", "box", "sphere", "outside_sphere"]
     assert (region["normal"]["gizmo"], region["size"]["gizmo"], region["centre"]["gizmo"]) == (
@@ -223,7 +223,7 @@ def test_fields_are_told_as_they_are_edited() -> None:
     )  # fmt: skip
     assert _fields(table["constraint"]["follow"])["path"]["gizmo"] == "path"
     assert "gizmo" not in _fields(table["constraint"]["follow"])["offset"]
-    assert _fields(table["constraint"]["pose"])["posed"]["type"] == "spots"
+    assert _fields(table["constraint"]["pose"])["posed"]["type"] == "points"
     assert _fields(table["options"])["plants"]["choices"] == ["free", "fixed", "none"]
     assert _fields(table["options"])["keep"]["type"] == "names"
     assert _fields(table["options"])["spacing"]["default"] == "auto"
@@ -239,21 +239,21 @@ class Wiggle(Constraint):
     kind: ClassVar[str] = "wiggle"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointRef
+    point: PointRef
     how: str = "fast"
     """`fast` or `slow`."""
     towards: np.ndarray
     """(3,) metres, world: where to."""
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return (self.spot,)
+        return (self.point,)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         return Residuals(values=view.points[:, 0] - self.towards)
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Wiggle:
-        return cls(spot=PointRef(point="tip"), towards=rng.normal(size=3))
+        return cls(point=PointRef(point="tip"), towards=rng.normal(size=3))
 
 
 def test_a_new_kind_gets_a_form_by_its_fields_alone() -> None:

@@ -296,7 +296,7 @@ def test_the_solver_leaves_both_ends_as_they_are(walk: Motion) -> None:
     """Asked for much in the middle, it changes nothing before one time and after another, and leaves them smoothly."""
     window = walk[:61]
     place = fk(window).points(["LeftHand"])[30, 0] + [0.1, 0.2, 0.0]
-    asked = Place(spot=PointRef(point="LeftHand"), target=place, start=0.9, end=1.1)
+    asked = Place(point=PointRef(point="LeftHand"), target=place, start=0.9, end=1.1)
     problem = Problem(actors=(Actor(motion=window),), constraints=(asked,))
     found = Spacetime(spacing=0.1, hold=0.5, until=1.5).solve(problem)
     assert found.outcomes[0].worst < 1e-3
@@ -311,7 +311,7 @@ def test_the_solver_leaves_both_ends_as_they_are(walk: Motion) -> None:
 
 def test_still_is_met_by_a_point_that_only_rises() -> None:
     at = np.array([[[0.3, 0.0, 1.0]], [[0.3, 0.5, 1.0]], [[0.4, 0.5, 1.0]]])
-    rows = Still(spot=PointRef(point="tip")).rows(
+    rows = Still(point=PointRef(point="tip")).rows(
         ConstraintInput(times=np.arange(3.0), points=at, local_rotations=np.empty((3, 0, 4)))
     )
     assert rows.same_as_previous is not None

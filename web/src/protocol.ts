@@ -264,7 +264,7 @@ export interface Track {
   /** 0 to 1, of contacts that were found. */
   confidence: number | null;
   /** The point of the target that it is on, and where that is meanwhile (contacts and places), for cones and gizmos. */
-  spot: string | null;
+  point: string | null;
   place: Vector | null;
   met: boolean;
   worst: number;
@@ -290,9 +290,9 @@ export interface Form {
 }
 export interface Field {
   name: string;
-  /** "spot" is a point of an actor (joint or end name, or { point, actor }); "numbers" any nested array; "other" is
+  /** "point" is a point of an actor (joint or end name, or { point, actor }); "numbers" any nested array; "other" is
    * edited as JSON text. */
-  type: "number" | "whole" | "text" | "flag" | "choice" | "vector" | "spot" | "spots" | "names" | "numbers" | "other";
+  type: "number" | "whole" | "text" | "flag" | "choice" | "vector" | "point" | "points" | "names" | "numbers" | "other";
   required: boolean;
   default: Json;
   note: string;

@@ -33,7 +33,7 @@ class Attach(Constraint):
     kind: ClassVar[str] = "attach"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     to: PointLike | None = None
     """The point it is attached to, usually of another actor."""
     path: Array | None = None
@@ -64,7 +64,7 @@ class Attach(Constraint):
             object.__setattr__(self, key, value)
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot) if self.to is None else self.refs(self.spot, self.to)
+        return self.refs(self.point) if self.to is None else self.refs(self.point, self.to)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         position = view.points[:, 0]
@@ -85,9 +85,9 @@ class Attach(Constraint):
     @classmethod
     def example(cls, rng: np.random.Generator) -> Attach:
         if rng.random() < 0.5:
-            return cls(spot=PointRef(point="tip"), to=PointRef(point="tip", actor="second"))
+            return cls(point=PointRef(point="tip"), to=PointRef(point="tip", actor="second"))
         return cls(
-            spot=PointRef(point="tip"),
+            point=PointRef(point="tip"),
             path=rng.normal(size=(5, 3)),
             rotations=normalize(rng.normal(size=(5, 4))),
             times=np.cumsum(rng.uniform(0.01, 0.1, 5)),

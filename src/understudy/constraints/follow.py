@@ -32,7 +32,7 @@ class Follow(Constraint):
     kind: ClassVar[str] = "follow"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     target: PointLike | None = None
     """The point followed, of the same actor or another."""
     path: Array | None = None
@@ -75,7 +75,7 @@ class Follow(Constraint):
         return Relation.EQUAL if self.within is None else Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot) if self.target is None else self.refs(self.spot, self.target)
+        return self.refs(self.point) if self.target is None else self.refs(self.point, self.target)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         axes = ["xyz".index(axis) for axis in self.axes]
@@ -106,12 +106,12 @@ class Follow(Constraint):
         axes = str(rng.choice(["xyz", "xz"]))
         times = np.cumsum(rng.uniform(0.01, 0.1, 4))
         within = (None, rng.uniform(0.0, 0.5, ()), rng.uniform(0.0, 0.5, 4))[rng.integers(3)]
-        spot, offset = PointRef(point="tip"), rng.normal(size=3)
+        ref, offset = PointRef(point="tip"), rng.normal(size=3)
         if rng.random() < 0.5:
             target = PointRef(point="lower", actor="second")
             clock = times if within is not None and within.ndim else None
-            return cls(spot=spot, target=target, times=clock, offset=offset, within=within)
-        return cls(spot=spot, path=rng.normal(size=(4, 3)), times=times, offset=offset, axes=axes, within=within)
+            return cls(point=ref, target=target, times=clock, offset=offset, within=within)
+        return cls(point=ref, path=rng.normal(size=(4, 3)), times=times, offset=offset, axes=axes, within=within)
 
 
 CONSTRAINT = Follow

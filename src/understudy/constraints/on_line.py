@@ -32,7 +32,7 @@ class OnLine(Constraint):
     kind: ClassVar[str] = "on_line"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     first: Array
     """(3,) metres, world: one end."""
     last: Array
@@ -48,7 +48,7 @@ class OnLine(Constraint):
             raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single position")
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot)
+        return self.refs(self.point)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         away = view.points[:, 0] - self.first
@@ -66,7 +66,7 @@ class OnLine(Constraint):
     @classmethod
     def example(cls, rng: np.random.Generator) -> OnLine:
         return cls(
-            spot=PointRef(point="tip"),
+            point=PointRef(point="tip"),
             first=rng.normal(size=3),
             last=rng.normal(size=3),
             endless=bool(rng.random() < 0.3),

@@ -28,7 +28,7 @@ class Place(Constraint):
     kind: ClassVar[str] = "place"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     target: Array
     """(3,) metres, world."""
     axes: str = "xyz"
@@ -40,7 +40,7 @@ class Place(Constraint):
             raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot)
+        return self.refs(self.point)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         return replace(self.measure(view), d_points=repeat_frames(self.constant(), view))
@@ -62,7 +62,7 @@ class Place(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:
-        return cls(spot=PointRef(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))
+        return cls(point=PointRef(point="tip"), target=rng.normal(size=3), axes=str(rng.choice(["xyz", "xz", "y"])))
 
 
 CONSTRAINT = Place

@@ -31,7 +31,7 @@ def original_position(motion: Motion, points: Sequence[Point | str], *, actor: s
     """
     places = fk(motion).points(points)
     return [
-        Follow(spot=PointRef(point=_prefer_name(motion, point), actor=actor), path=places[:, i], **_times(motion))
+        Follow(point=PointRef(point=_prefer_name(motion, point), actor=actor), path=places[:, i], **_times(motion))
         for i, point in enumerate(points)
     ]
 
@@ -43,7 +43,7 @@ def key_moment(
     places = fk(motion).points(points)
     return [
         Place(
-            spot=PointRef(point=_prefer_name(motion, point), actor=actor),
+            point=PointRef(point=_prefer_name(motion, point), actor=actor),
             target=places[_nearest_frame(motion, t), i],
             instants=(float(t),),
         )
@@ -80,9 +80,9 @@ def key_moment_interpolated(
         # The key moment itself is an equality, so the bound ends one frame before it.
         end = t - 1.0 / motion.fps
         if end >= start:
-            spot = PointRef(point=_prefer_name(motion, point), actor=actor)
+            ref = PointRef(point=_prefer_name(motion, point), actor=actor)
             within = distance * np.clip((t - motion.times) / approach, 0.0, None)
-            out.append(Follow(spot=spot, path=places[:, i], within=within, start=start, end=end, **_times(motion)))
+            out.append(Follow(point=ref, path=places[:, i], within=within, start=start, end=end, **_times(motion)))
     return out
 
 

@@ -41,7 +41,7 @@ class Region(Constraint):
     kind: ClassVar[str] = "region"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     shape: str = "above"
     """`above` a height (y of `centre`), in a `half_space` on the side of its `normal`, in a `box` or `sphere`, or
     `outside_sphere`."""
@@ -81,7 +81,7 @@ class Region(Constraint):
         return Relation.AT_MOST
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot)
+        return self.refs(self.point)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         d_points = self.constant()
@@ -126,7 +126,7 @@ class Region(Constraint):
     def example(cls, rng: np.random.Generator) -> Region:
         moving = rng.random() < 0.5
         return cls(
-            spot=PointRef(point="tip"),
+            point=PointRef(point="tip"),
             shape=str(rng.choice(SHAPES)),
             centre=rng.normal(size=(4, 3) if moving else 3),
             times=np.cumsum(rng.uniform(0.01, 0.1, 4)) if moving else None,

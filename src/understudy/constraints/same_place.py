@@ -27,12 +27,12 @@ class SamePlace(Constraint):
     kind: ClassVar[str] = "same_place"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointLike
+    point: PointLike
     height: float | None = None
     """Metres: the height to keep. None: any height, as long as it stays the same."""
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return self.refs(self.spot)
+        return self.refs(self.point)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         return replace(self.measure(view), d_points=repeat_frames(POINT_DERIVATIVES, view))
@@ -58,7 +58,7 @@ class SamePlace(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> SamePlace:
-        return cls(spot=PointRef(point="tip"), height=float(rng.normal()) if rng.random() < 0.5 else None)
+        return cls(point=PointRef(point="tip"), height=float(rng.normal()) if rng.random() < 0.5 else None)
 
 
 CONSTRAINT = SamePlace

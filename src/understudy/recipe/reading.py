@@ -123,8 +123,7 @@ class _RecipeReader:
         """Convert every entry of an array of tables."""
         entries = self.table.get(key, [])
         if not isinstance(entries, list):
-            hint = f"begin each table with [[{key}]]"
-            raise self._error((key,), f"expected a list of `{key}` tables", hint)
+            raise self._error((key,), f"expected a list of `{key}` tables", f"begin each table with [[{key}]]")
         return tuple(
             self._at((key, number), lambda table=table: make(table))  # type: ignore[misc]
             for number, table in enumerate(entries)
@@ -205,11 +204,14 @@ class _RecipeReader:
             raise FieldError("`kind` is missing", hint=f"kinds are {', '.join(kinds())}")
         kind = table["kind"]
         if kind not in kinds():
-            raise FieldError(
-                f"there is no kind `{kind}`; {nearest_names(str(kind), kinds())}", ("kind",),
-                hint=f"kinds are {', '.join(kinds())}",
-            )  # fmt: skip
+            message = f"there is no kind `{kind}`; {nearest_names(str(kind), kinds())}"
+            raise FieldError(message, ("kind",), hint=f"kinds are {', '.join(kinds())}")
         fields = {key: value for key, value in table.items() if key not in ("kind", "prop")}
+        if "spot" in fields and "point" in names_of(kinds()[kind]):
+            # Older recipes spell the key `point` of a constraint `spot`.
+            if "point" in fields:
+                raise FieldError("`spot` is the older spelling of `point`; expected one of them, got both", ("spot",))
+            fields["point"] = fields.pop("spot")
         if "prop" in table:
             fields = {**_fields_from_prop(kinds()[kind], table["prop"], prop_paths), **fields}
         constraint: Constraint = build(kinds()[kind], fields, folder=self.folder, besides=())

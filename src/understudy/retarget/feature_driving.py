@@ -263,7 +263,7 @@ def plants(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[Constr
         assert contact.place is not None
         made.append(
             SamePlace(
-                spot=PointRef(point=contact.point),
+                point=PointRef(point=contact.point),
                 height=float(floor.heights(contact.place)),
                 start=contact.start,
                 end=contact.end,
@@ -308,7 +308,7 @@ def off_floor(motion: Motion, flights: Sequence[tuple[int, int]], height: Array,
 def _over(point: Point, floor: Floor, height: float, name: str) -> Region:
     """A point that stays at a height above the floor or higher."""
     return Region(
-        spot=PointRef(point=point),
+        point=PointRef(point=point),
         shape="half_space",
         centre=np.array([0.0, floor.height, 0.0]) + height * floor.normal,
         normal=floor.normal,
@@ -532,6 +532,6 @@ def _problem(start: Motion, constraints: tuple[Constraint, ...], options: Option
 def _follows(features: Sequence[Feature], paths: Array, times: Array) -> tuple[Constraint, ...]:
     clock = times if len(times) > 1 else None
     return tuple(
-        Follow(spot=PointRef(point=feature.target), path=paths[:, i], times=clock, name=feature.label)
+        Follow(point=PointRef(point=feature.target), path=paths[:, i], times=clock, name=feature.label)
         for i, feature in enumerate(features)
     )

@@ -213,10 +213,10 @@ def _staged(part: Assignment, contacts: Sequence[Contact], floor: Floor, feet: P
 
 def _in_reach(constraint: Constraint, parts: Sequence[Assignment]) -> bool:
     """Whether anything that may move can move one of a constraint's points."""
-    for spot in constraint.point_refs():
-        part = next((p for p in parts if p.name == spot.actor), parts[0])
+    for ref in constraint.point_refs():
+        part = next((p for p in parts if p.name == ref.actor), parts[0])
         skeleton = part.target
-        joint = skeleton.joint(spot.point if isinstance(spot.point, str) else spot.point.joint)
+        joint = skeleton.joint(ref.point if isinstance(ref.point, str) else ref.point.joint)
         free = part.joints is None or any(skeleton.names[j] in part.joints for j in skeleton.chain(joint))
         if part.moves and (part.root_moves or free):
             return True

@@ -48,9 +48,9 @@ def contact_constraints(
         elif contact.on == "floor":
             made.append(_planted(stage, contact, anchor=number in anchors, fixed=fixed))
         elif contact.on == "hold":
-            made.append(SamePlace(spot=_spot(stage, contact), **_when(contact)))
+            made.append(SamePlace(point=_point_ref(stage, contact), **_when(contact)))
         else:
-            made.append(Place(spot=_spot(stage, contact), target=contact.place, **_when(contact)))
+            made.append(Place(point=_point_ref(stage, contact), target=contact.place, **_when(contact)))
     return made + _carried(stage, carried)
 
 
@@ -70,7 +70,7 @@ def contact_name(contact: Contact) -> str:
     return f"{contact.actor} {name}".strip()
 
 
-def _spot(stage: ContactContext, contact: Contact) -> PointRef:
+def _point_ref(stage: ContactContext, contact: Contact) -> PointRef:
     if stage.share is None:
         return PointRef(point=stage.point(contact.point), actor=stage.actor)
     # On a body that changes size the point is where it is in the middle of the contact.
@@ -84,17 +84,17 @@ def _planted(stage: ContactContext, contact: Contact, *, anchor: bool, fixed: bo
     place = contact.place if fixed else scaled_places(contact.place, stage.ratio, stage.floor)
     height = float(stage.floor.heights(place)) + stage.rise(contact)
     if stage.share is not None and not anchor:
-        return Place(spot=_spot(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))
+        return Place(point=_point_ref(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))
     if anchor and fixed:
-        return Place(spot=_spot(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
-    return SamePlace(spot=_spot(stage, contact), height=height, **_when(contact))
+        return Place(point=_point_ref(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
+    return SamePlace(point=_point_ref(stage, contact), height=height, **_when(contact))
 
 
 def _attached(stage: ContactContext, contact: Contact, stages: Sequence[ContactContext]) -> Constraint:
     assert contact.other is not None
     other = next(s for s in stages if s.actor == contact.on)
     touched = PointRef(point=other.point(contact.other), actor=contact.on)
-    return Attach(spot=_spot(stage, contact), to=touched, **_when(contact))
+    return Attach(point=_point_ref(stage, contact), to=touched, **_when(contact))
 
 
 def _carried(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
@@ -109,7 +109,7 @@ def _carried(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constra
             continue
         path = pose.points([contact.point])[:, 0]
         grasp = Place(
-            spot=_spot(stage, contact),
+            point=_point_ref(stage, contact),
             target=path[frames[0]],
             instants=(contact.start,),
             name=f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s",
@@ -122,8 +122,8 @@ def _carried(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constra
             gap = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
             made.append(
                 Distance(
-                    first=_spot(stage, contact),
-                    second=_spot(stage, other),
+                    first=_point_ref(stage, contact),
+                    second=_point_ref(stage, other),
                     length=float(np.median(gap)),
                     start=start,
                     end=end,
@@ -205,9 +205,9 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
     ends = {end.name: end for end in skeleton.ends}
     asked: dict[str, bool] = {}
     for constraint in constraints:
-        for spot in (*constraint.point_refs(), *constraint.joints()):
-            point = ends.get(spot.point) if isinstance(spot.point, str) else spot.point
-            if point is not None and point.offset.any() and spot.actor in ("", actor):
+        for ref in (*constraint.point_refs(), *constraint.joints()):
+            point = ends.get(ref.point) if isinstance(ref.point, str) else ref.point
+            if point is not None and point.offset.any() and ref.actor in ("", actor):
                 asked[point.joint] = asked.get(point.joint, True) and isinstance(constraint, Region)
     last = [name for name, floor in asked.items() if floor and not skeleton.children[skeleton.joint(name)]]
     still = motion.still_joints if last else frozenset()
@@ -217,7 +217,7 @@ def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -
 def _above(stage: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()) -> Region:
     """A point of the target stays above a height over the floor, metres: one number, or (F,) for one that changes."""
     return Region(
-        spot=PointRef(point=point, actor=stage.actor),
+        point=PointRef(point=point, actor=stage.actor),
         shape="half_space",
         centre=np.array([0.0, stage.floor.height, 0.0]) + height[..., None] * UP,
         times=stage.source.times if height.ndim else None,

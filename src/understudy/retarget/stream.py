@@ -248,15 +248,15 @@ class Stream:
                 place = last.points([point])[0, 0]
                 name = f"{point.name} stays"
                 pinned.append(
-                    Place(spot=PointRef(point=point), target=place, start=contact.start, end=contact.end, name=name)
+                    Place(point=PointRef(point=point), target=place, start=contact.start, end=contact.end, name=name)
                 )
         return across, tuple(pinned)
 
     def _note(self, solution: Solution, begin: int) -> None:
         shift = begin / self.fps
         for outcome in solution.unmet:
-            spots = (*outcome.constraint.point_refs(), *outcome.constraint.joints())
-            named = spots[0].point if isinstance(spots[0].point, str) else spots[0].point.name
+            refs = (*outcome.constraint.point_refs(), *outcome.constraint.joints())
+            named = refs[0].point if isinstance(refs[0].point, str) else refs[0].point.name
             self.unmet.append(
                 f"{outcome.constraint.kind} of `{named}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
             )

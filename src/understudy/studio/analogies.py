@@ -116,7 +116,7 @@ class AnalogyResult(SolveResult):
             distance = float(np.linalg.norm(pose.points([name])[0, 0] - np.array(place, float)))
             label, duration = f"{name} at frame {frame}", self.motion.duration
             track = instant_track("pose", label, time, distance, POSE_TOLERANCE_METRES, duration)
-            tracks.append(track | {"path": ["analogy", "poses", index], "spot": name, "place": list(place)})
+            tracks.append(track | {"path": ["analogy", "poses", index], "point": name, "place": list(place)})
         return tracks
 
     def _markers(self) -> list[Table]:
@@ -196,7 +196,7 @@ def _plant_dragged(result: Analogy, pose_tables: Sequence[Table], settings: Sett
     for table in pose_tables:
         time = table["frame"] / raw.fps
         for name, place in table["drags"].items():
-            places.append(Place(spot=PointRef(point=name), target=np.array(place, float), instants=(time,), name=name))
+            places.append(Place(point=PointRef(point=name), target=np.array(place, float), instants=(time,), name=name))
             contacts = [c for c in contacts if not _contradicts(c, raw.skeleton, name, time)]
     floor = find_floor(result.stepping.contacts, leg_length(raw.skeleton))
     assignment, options = Assignment(motion=raw, target=raw.skeleton), Options(limits=settings.limits)

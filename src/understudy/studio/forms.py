@@ -105,7 +105,7 @@ def _field_type(hint: Any, note: str) -> str:
     """The type of input for a field, from its type hint."""
     options = [option for option in get_args(hint) if option is not type(None)] if _is_union(hint) else [hint]
     if PointRef in options:
-        return "spot"
+        return "point"
     if len(options) > 1:
         # A union with numbers or tables is edited as JSON text.
         return "text" if str in options and float not in options else "other"
@@ -117,9 +117,7 @@ def _field_type(hint: Any, note: str) -> str:
         return "vector" if note.startswith("(3,)") else "numbers"
     if origin is tuple:
         item_types = {item for item in get_args(hint) if item is not Ellipsis}
-        return {frozenset({PointLike}): "spots", frozenset({str}): "names"}.get(
-            frozenset(item_types), _numeric(item_types)
-        )
+        return "points" if item_types == {PointLike} else "names" if item_types == {str} else _numeric(item_types)
     if origin is Callable or (isinstance(origin, type) and issubclass(origin, Callable)):  # type: ignore[arg-type]
         return "text"
     return "other"

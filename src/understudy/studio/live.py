@@ -502,7 +502,7 @@ def _in_window(
     if isinstance(constraint, SamePlace) and len(inside) < len(held):
         outside = held[(held < span[0]) | (held >= span[1])]
         constraint = Place(
-            spot=constraint.spot,
+            point=constraint.point,
             target=baseline.places(constraint.point_refs()[0])[outside].mean(axis=0),
             start=constraint.start,
             end=constraint.end,

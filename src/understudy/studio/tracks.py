@@ -194,7 +194,7 @@ def _contact_track(
         "start": max(contact.start, 0.0),
         "end": min(contact.end, duration),
         "confidence": float(contact.confidence),
-        "spot": None if point_ref is None else _name(point_ref.point),
+        "point": None if point_ref is None else _name(point_ref.point),
         "place": None if place is None else [float(x) for x in place],
     }
 
@@ -214,7 +214,7 @@ def _track(constraint: Constraint, violations: list[Violation], duration: float,
         "instants": [float(t) for t in constraint.instants],
         "tolerance": float(constraint.tolerance),
         "unit": "rad" if constraint.angular else "m",
-        "spot": None if point_ref is None else _name(point_ref.point),
+        "point": None if point_ref is None else _name(point_ref.point),
         "place": None if place is None else [float(x) for x in place],
     }
 
@@ -236,7 +236,7 @@ def _group_track(kind: str, label: str, violations: Sequence[Violation], duratio
         "end": float(duration),
         "instants": [],
         "confidence": None,
-        "spot": None,
+        "point": None,
         "place": None,
         "met": all(outcome.met for outcome in outcomes),
         "worst": 0.0 if worst is None else worst.worst,

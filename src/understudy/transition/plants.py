@@ -168,10 +168,10 @@ class Still(Constraint):
     kind: ClassVar[str] = "still"
     unit: ClassVar[Unit] = Unit.METRE
 
-    spot: PointRef
+    point: PointRef
 
     def point_refs(self) -> tuple[PointRef, ...]:
-        return (self.spot,)
+        return (self.point,)
 
     def rows(self, view: ConstraintInput) -> Residuals:
         level = np.array([0, 2])
@@ -180,7 +180,7 @@ class Still(Constraint):
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Still:
-        return cls(spot=PointRef(point=str(rng.choice(["lower", "tip"]))))
+        return cls(point=PointRef(point=str(rng.choice(["lower", "tip"]))))
 
 
 def shift_to_plants(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Blend, tuple[str, ...]]:
@@ -283,7 +283,7 @@ def _hold_plant(blended: Blend, plant: BlendPlant, begin: int) -> list[Constrain
     if plant.stood or plant.stays:
         return _follow(blended, plant.point, path, frames, begin, plant.name)
     times = (frames - begin) / blended.motion.fps
-    still = Still(spot=PointRef(point=plant.point), start=float(times[0]), end=float(times[-1]), name=plant.name)
+    still = Still(point=PointRef(point=plant.point), start=float(times[0]), end=float(times[-1]), name=plant.name)
     return [still, *_follow(blended, plant.point, path, frames, begin, f"{plant.name} stands", axes="y")]
 
 
@@ -298,8 +298,8 @@ def _follow(
     path = path[inside]
     if len(times) == 1:
         times, path = np.array([times[0], times[0] + 1e-3]), np.repeat(path, 2, axis=0)
-    spot, start, end = PointRef(point=point), float(times[0]), float(times[-1])
-    return [Follow(spot=spot, path=path, times=times, axes=axes, start=start, end=end, name=name)]
+    ref, start, end = PointRef(point=point), float(times[0]), float(times[-1])
+    return [Follow(point=ref, path=path, times=times, axes=axes, start=start, end=end, name=name)]
 
 
 def _keep_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:
@@ -312,7 +312,7 @@ def _keep_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int
     for point_plants in by_point.values():
         lowest = float(heights_of(blended, point_plants[0].point).min()) - FLOOR_DEPTH_METRES
         region = Region(
-            spot=PointRef(point=point_plants[0].point),
+            point=PointRef(point=point_plants[0].point),
             centre=np.array([0.0, lowest, 0.0]),
             start=(blended.start + 1 - begin) / fps,
             end=(blended.end - 1 - begin) / fps,

@@ -32,11 +32,11 @@ def contact(desk: Any, number: int) -> dict[str, Any]:
     return desk.document["recipe"]["contact"][number]
 
 
-def long_contact(desk: Any, spot: str) -> int:
+def long_contact(desk: Any, point: str) -> int:
     """The number of a contact in the middle of the walk that has room to grow and shrink."""
     contacts = desk.document["recipe"]["contact"]
     return next(
-        n for n, c in enumerate(contacts) if c["point"] == spot and c["start"] > 0.5 and c["end"] - c["start"] > 0.3
+        n for n, c in enumerate(contacts) if c["point"] == point and c["start"] > 0.5 and c["end"] - c["start"] > 0.3
     )
 
 
@@ -129,7 +129,7 @@ def test_a_dragged_hand_arrives_in_every_frame(walk: Any, capsys: pytest.Capture
     assert answers >= 3
     (asked,) = walk.document["recipe"]["constraint"]
     assert asked["kind"] == "place"
-    assert asked["spot"] == hand
+    assert asked["point"] == hand
     assert asked["start"] < 2.5 < asked["end"]
     times, places = walk.motion("result")
     during = (times > asked["start"] - 1e-6) & (times < asked["end"] + 1e-6)

@@ -21,7 +21,7 @@ def drawn(desk: Any) -> bytes:
     return desk.at("canvas").screenshot()
 
 
-def spots(desk: Any) -> set[tuple[str, str]]:
+def points(desk: Any) -> set[tuple[str, str]]:
     """Actors with the points that their first contacts are of: those whose tracks are seen without scrolling."""
     return {(contact["actor"], contact["point"]) for contact in desk.document["recipe"]["contact"][:2]}
 
@@ -38,7 +38,7 @@ def test_two_dancers_and_all_that_can_be_shown(desk: Any) -> None:
         assert f"{actor}: result" in legend
     groups = desk.at("export").locator("optgroup").evaluate_all("(all) => all.map((each) => each.label)")
     assert groups == [f"{actor}: result" for actor in actors]
-    assert all(desk.at(f"track-{actor}: {spot}").count() for actor, spot in spots(desk))
+    assert all(desk.at(f"track-{actor}: {point}").count() for actor, point in points(desk))
     desk.go_to(3.0)
     before = drawn(desk)
     for button in ("traces", "mass", "onion", "plants", "source"):

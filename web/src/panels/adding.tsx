@@ -23,7 +23,7 @@ export function Adding() {
     setGiven(chosen ? firstValues(kinds[chosen].fields) : {});
   };
   // A prop gives places, paths and sizes, but no points of the body.
-  const fromProp = (field: Field) => given.prop !== undefined && field.type !== "spot" && field.type !== "spots";
+  const fromProp = (field: Field) => given.prop !== undefined && field.type !== "point" && field.type !== "points";
   const missing = fields.filter((field) => field.required && (given[field.name] ?? "") === "" && !fromProp(field));
   const add = () => {
     const count = document_.value?.recipe.constraint.length ?? 0;
@@ -99,7 +99,7 @@ function firstValues(fields: Field[]): { [name: string]: Json } {
   const actor = which?.split(":")[1];
   const length = state.value?.duration ?? 0;
   for (const field of fields) {
-    if (field.required && field.type === "spot" && kind === "joint" && joint && !Object.values(values).includes(joint)) {
+    if (field.required && field.type === "point" && kind === "joint" && joint && !Object.values(values).includes(joint)) {
       values[field.name] = actor ? { point: joint, actor } : joint;
     } else if (field.required && field.type === "vector") values[field.name] = [0, 0, 0];
     else if (field.name === "start") values.start = Number(Math.max(0, clock.time.value - AROUND).toFixed(3));

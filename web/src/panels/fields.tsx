@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Field, Json } from "../protocol";
 import { Choice, NumberBox } from "./elements";
-import { SpotBox, SpotsBox } from "./points";
+import { PointBox, PointsBox } from "./points";
 import { jsonText, parseJson, shortNumber, words } from "./values";
 
 export interface EditorProps {
@@ -32,9 +32,9 @@ export function Editor(props: EditorProps) {
       return <ChoiceEditor {...props} />;
     case "vector":
       return <VectorEditor {...props} />;
-    case "spot":
+    case "point":
       return (
-        <SpotBox
+        <PointBox
           label={words(props.field.name)}
           value={props.value}
           onCommit={props.onCommit}
@@ -43,8 +43,8 @@ export function Editor(props: EditorProps) {
           testid={props.testid}
         />
       );
-    case "spots":
-      return <SpotsBox label={words(props.field.name)} value={props.value} onCommit={props.onCommit} testid={props.testid} />;
+    case "points":
+      return <PointsBox label={words(props.field.name)} value={props.value} onCommit={props.onCommit} testid={props.testid} />;
     case "names":
       return <NamesEditor {...props} />;
     case "text":

@@ -192,7 +192,7 @@ function Joint(props: { which: string; name: string }) {
     if (!place) return;
     const constraint = {
       kind: "place",
-      spot: actor ? { point: props.name, actor } : props.name,
+      point: actor ? { point: props.name, actor } : props.name,
       target: place,
       start: Number(Math.max(0, clock.time.value - HELD).toFixed(4)),
       end: Number(Math.min(length, clock.time.value + HELD).toFixed(4)),

@@ -3,13 +3,13 @@
 import type { Body, Json } from "../protocol";
 import { actorNames, bodyOf } from "./changing";
 
-interface Spot {
+interface PointRef {
   point: string;
   actor: string;
 }
 
-/** A spot as it is in the document, taken apart. A point of its own (with joint and offset) goes by its name. */
-function spotOf(value: Json | undefined): Spot {
+/** A point as it is in the document, taken apart. A point of its own (with joint and offset) goes by its name. */
+function pointRefOf(value: Json | undefined): PointRef {
   if (typeof value === "string") return { point: value, actor: "" };
   if (value && typeof value === "object" && !Array.isArray(value)) {
     const { point, actor } = value;
@@ -48,7 +48,7 @@ export function PointOptions(props: { body: Body | null; chosen: string; onlyJoi
 }
 
 /** A point of an actor; whose it is can be chosen where there are several. */
-export function SpotBox(props: {
+export function PointBox(props: {
   label: string;
   value: Json | undefined;
   onCommit: (value: Json) => void;
@@ -56,11 +56,11 @@ export function SpotBox(props: {
   id?: string;
   testid?: string;
 }) {
-  const { point, actor } = spotOf(props.value);
+  const { point, actor } = pointRefOf(props.value);
   const actors = actorNames();
-  const commit = (spot: Spot) => props.onCommit(spot.actor ? { point: spot.point, actor: spot.actor } : spot.point);
+  const commit = (ref: PointRef) => props.onCommit(ref.actor ? { point: ref.point, actor: ref.actor } : ref.point);
   return (
-    <span class="spot">
+    <span class="point">
       {actors.length > 0 && (
         <select
           class="choice"
@@ -91,32 +91,32 @@ export function SpotBox(props: {
 }
 
 /** Any number of points. */
-export function SpotsBox(props: { label: string; value: Json | undefined; onCommit: (value: Json) => void; testid?: string }) {
-  const spots = Array.isArray(props.value) ? props.value : [];
+export function PointsBox(props: { label: string; value: Json | undefined; onCommit: (value: Json) => void; testid?: string }) {
+  const points = Array.isArray(props.value) ? props.value : [];
   return (
     <div class="rows">
-      {spots.map((spot, index) => (
+      {points.map((point, index) => (
         <div class="row" key={index}>
-          <SpotBox
+          <PointBox
             label={`${props.label} ${index + 1}`}
-            value={spot}
-            onCommit={(value) => props.onCommit(spots.map((other, at) => (at === index ? value : other)))}
+            value={point}
+            onCommit={(value) => props.onCommit(points.map((other, at) => (at === index ? value : other)))}
           />
           <button
             type="button"
             class="quiet"
             aria-label={`Remove ${props.label} ${index + 1}`}
-            onClick={() => props.onCommit(spots.filter((_, at) => at !== index))}
+            onClick={() => props.onCommit(points.filter((_, at) => at !== index))}
           >
             ×
           </button>
         </div>
       ))}
-      <SpotBox
-        key={spots.length}
+      <PointBox
+        key={points.length}
         label={`Add a point to ${props.label}`}
         value=""
-        onCommit={(value) => props.onCommit([...spots, value])}
+        onCommit={(value) => props.onCommit([...points, value])}
         testid={props.testid}
       />
     </div>

@@ -54,13 +54,13 @@ function actorOf(which: string): string {
   return which.includes(":") ? which.slice(which.indexOf(":") + 1) : "";
 }
 
-function spotOf(point: string, actor: string): Json {
+function pointRef(point: string, actor: string): Json {
   return actor ? { point, actor } : point;
 }
 
-function sameSpot(spot: Json | undefined, point: string, actor: string): boolean {
-  if (typeof spot === "string") return spot === point && actor === "";
-  const held = spot as { point?: Json; actor?: Json } | null | undefined;
+function samePoint(ref: Json | undefined, point: string, actor: string): boolean {
+  if (typeof ref === "string") return ref === point && actor === "";
+  const held = ref as { point?: Json; actor?: Json } | null | undefined;
   return held?.point === point && (held.actor ?? "") === actor;
 }
 
@@ -78,7 +78,7 @@ function jointHandles(situation: Situation, which: string, joint: string): Handl
   if (mode !== "retarget") return [];
   const actor = actorOf(which);
   const number = recipe.constraint.findIndex(
-    (each) => each.kind === "place" && sameSpot(each.spot, joint, actor) && during(each, time, 0.5 / state.fps),
+    (each) => each.kind === "place" && samePoint(each.point, joint, actor) && during(each, time, 0.5 / state.fps),
   );
   const held = recipe.constraint[number]?.target as Vector | undefined;
   return [
@@ -91,7 +91,7 @@ function jointHandles(situation: Situation, which: string, joint: string): Handl
       changes: (target) =>
         held
           ? [{ op: "set", path: ["recipe", "constraint", number, "target"], value: target }]
-          : [insertion(state, { kind: "place", spot: spotOf(joint, actor), target, ...around(state, time) })],
+          : [insertion(state, { kind: "place", point: pointRef(joint, actor), target, ...around(state, time) })],
     },
   ];
 }
@@ -127,22 +127,22 @@ function poseHandle({ state, time }: Situation, which: string, joint: string, he
 
 function stepHandles({ state, result }: Situation, path: Path): Handle[] {
   const track = trackAt(result, path);
-  if (!track?.place || !track.spot) return [];
-  const { spot, start, end } = track;
+  if (!track?.place || !track.point) return [];
+  const { point, start, end } = track;
   const actor = state.document.recipe.actor.length > 1 ? track.actor : "";
   const number = state.document.recipe.constraint.findIndex(
     (each) =>
       each.kind === "place" &&
       typeof each.name === "string" &&
       each.name.startsWith("step ") &&
-      sameSpot(each.spot, spot, actor) &&
+      samePoint(each.point, point, actor) &&
       (each.start ?? 0) <= end &&
       (each.end ?? 0) >= start,
   );
   const step = (target: Vector) => ({
     kind: "place",
-    name: `step ${spot} ${start.toFixed(2)}`,
-    spot: spotOf(spot, actor),
+    name: `step ${point} ${start.toFixed(2)}`,
+    point: pointRef(point, actor),
     target,
     axes: "xz",
     start,
@@ -151,7 +151,7 @@ function stepHandles({ state, result }: Situation, path: Path): Handle[] {
   return [
     {
       id: `step/${path.join("/")}/${number}`,
-      label: `Step of ${spot}`,
+      label: `Step of ${point}`,
       which: resultOf(state, actor),
       place: track.place,
       axes: "xz",

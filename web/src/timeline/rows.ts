@@ -41,7 +41,7 @@ export function rowsOf(state: State, result: Result | null, dragged: Change[] | 
   }
   for (const track of result?.tracks ?? []) {
     if (track.path !== null && mode === "retarget") continue;
-    const label = track.spot ?? track.label;
+    const label = track.point ?? track.label;
     put(rows, `${track.kind}/${track.actor}/${label}`, label, track.kind, derived(track));
   }
   return dragged ? rows.map((row) => ({ ...row, entries: row.entries.map((entry) => moved(entry, dragged)) })) : rows;
@@ -55,16 +55,16 @@ function put(rows: Row[], key: string, label: string, kind: string, entry: Entry
 
 function named(constraint: Constraint): string {
   if (typeof constraint.name === "string" && constraint.name) return constraint.name;
-  const spot = constraint.spot as string | { point?: Json } | undefined;
-  const point = typeof spot === "string" ? spot : typeof spot?.point === "string" ? spot.point : "";
+  const ref = constraint.point as string | { point?: Json } | undefined;
+  const point = typeof ref === "string" ? ref : typeof ref?.point === "string" ? ref.point : "";
   return point ? `${constraint.kind} · ${point}` : constraint.kind;
 }
 
 /** Whose point or joint a constraint is about, where it says so. */
 function actorOf(constraint: Constraint): string | null {
   for (const field of Object.values(constraint)) {
-    const spot = (Array.isArray(field) ? field[0] : field) as { actor?: Json } | null | undefined;
-    if (spot && typeof spot === "object" && typeof spot.actor === "string") return spot.actor;
+    const ref = (Array.isArray(field) ? field[0] : field) as { actor?: Json } | null | undefined;
+    if (ref && typeof ref === "object" && typeof ref.actor === "string") return ref.actor;
   }
   return null;
 }
