@@ -16,22 +16,13 @@ from understudy.io import Clip
 from understudy.io.files import format_of
 from understudy.recipe import recipe_from
 from understudy.retarget.actor import SAMPLE, ActorData
-from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, prepare
+from understudy.retarget.driver import Assign, Load, Prepared, ProgressCallback, find_contacts, prepare
+from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading, Recipe
-from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
-from understudy.studio.live import (
-    MAX_WHOLE_MOTION_FPS,
-    DragBaseline,
-    DragState,
-    frame_step,
-    solve_whole,
-    solve_window,
-    thin_actor,
-)
 from understudy.studio.performance import (
     RetargetResult,
     choose_spacing,
@@ -166,40 +157,33 @@ class RetargetDocumentSolver:
     ) -> RetargetResult:
         """Solve a document that is being dragged, starting from the last finished solve."""
         base = before.base or before
-        if recipe.contacts is None:
-            recipe = replace(recipe, contacts=base.prepared.contacts)
         tables = document["recipe"], base.tables["recipe"]
         changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
-        same_pairs, has_plan = document["pairs"] == base.tables["pairs"], base.prepared.plan is not None
-        if not (same_pairs and has_plan and recipe.solver == "spacetime" and changed_keys <= {"contact", "constraint"}):
-            prepared = self._prepare_thinned(document, recipe, MAX_WHOLE_MOTION_FPS)
-            spacing = self._spacing(prepared) if "options" in changed_keys else base.spacing
-            drag = self.cache.get(("whole drag", id(base)), DragState, base)
-            drag.begin(before)
-            return solve_whole(base, prepared, spacing, watch, drag)
-        baseline, drag = self.cache.get(("window drag", id(base)), lambda: self._baseline(base), base)
-        if "contact" not in changed_keys:
-            constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
-            prepared = replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
-        else:
-            bare = replace(recipe, options=replace(recipe.options, limits=False))
-            prepared = self._prepare_thinned(document, bare, MAX_SHOWN_FPS)
-            assert prepared.plan is not None
-            constraints = (*prepared.plan.constraints, *baseline.limits)
-            prepared = replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
-        drag.begin(before)
-        prepare_shown = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
-        return solve_window(baseline, base, prepared, watch, drag, prepare_shown)
-
-    def _baseline(self, base: RetargetResult) -> tuple[DragBaseline, DragState]:
-        """The finished solve at the displayed frame rate, and a new drag state."""
-        step = frame_step(base.motions_made[0], MAX_SHOWN_FPS)
-        prepared = base.prepared
-        if step > 1:
-            recipe = replace(prepared.recipe, contacts=prepared.contacts)
-            prepared = self._prepare_thinned(base.tables, recipe, MAX_SHOWN_FPS)
-        motions = tuple(motion[::step] for motion in base.motions_made)
-        return DragBaseline(prepared=prepared, motions=motions, spacing=base.spacing), DragState()
+        session = self.cache.get(
+            ("drags", id(base)),
+            lambda: LiveSession(
+                prepared=base.prepared, motions=base.motions_made, spacing=base.spacing, fps=MAX_SHOWN_FPS
+            ),
+            base,
+        )
+        update = session.update(
+            recipe,
+            changed_keys | ({"pairs"} if document["pairs"] != base.tables["pairs"] else set()),
+            watch,
+            prepare=partial(self._prepare_thinned, document),
+            choose_spacing=self._spacing,
+            is_first=not before.live,
+        )
+        return replace(
+            base,
+            prepared=update.prepared,
+            problem=update.problem,
+            motions_made=update.motions,
+            seconds=update.seconds,
+            solution=None,
+            base=base,
+            span=update.span,
+        )
 
     def _prepare_thinned(self, document: Table, recipe: Recipe, max_fps: float) -> Prepared:
         """Prepare a recipe with motions of at most `max_fps` frames a second."""
