@@ -302,9 +302,9 @@ def test_constraints_are_compared_by_what_they_ask() -> None:
     kept, other = place(), place(spot=PointRef(point="foot"), start=4.0, end=5.0)
     assert compare([kept, other], [kept, other], TIMES).span is None
     same = compare([kept, other], [place(name="renamed"), other], TIMES)
-    assert (same.common, same.span) == ((0, 1), None)
+    assert (same.matches, same.span) == (((0, 0), (1, 1)), None)
     moved = compare([kept, other], [place(target=np.ones(3)), other], TIMES)
-    assert (moved.common, moved.span) == ((1,), (30, 61))
+    assert (moved.matches, moved.span) == (((1, 1),), (30, 61))
     longer = compare([kept, other], [place(end=3.0), other], TIMES)
     assert longer.span == (30, 91)
     assert compare([kept], [kept, other], TIMES).span == (120, 151)
@@ -318,7 +318,7 @@ def test_a_bound_differs_only_where_it_newly_holds() -> None:
 
     change = compare([above((1.0, 2.0))], [above((1.0, 2.5))], TIMES)
     assert change.span == (61, 76)
-    assert compare([above()], [above()], TIMES).common == (0,)
+    assert compare([above()], [above()], TIMES).matches == ((0, 0),)
 
 
 def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -48,11 +49,6 @@ class Change:
     """Constraints that exist in both lists: index among the old, index among the new."""
     span: tuple[int, int] | None
     """The first frame that differs, and one past the last; None if nothing differs."""
-
-    @property
-    def common(self) -> tuple[int, ...]:
-        """Indices of the new constraints that also exist among the old."""
-        return tuple(index for _, index in self.matches)
 
 
 def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> Change:
@@ -263,8 +259,7 @@ def _curves(problem: Problem, basis: Basis) -> Curves:
     return Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
 
 
-Prepare = Callable[[Recipe, float], Prepared]
-"""Prepares a recipe with motions of at most so many frames a second."""
+Prepare = Callable[[Recipe], Prepared]
 
 MAX_WHOLE_MOTION_FPS = 30.0
 """Frame rate at which the whole motion is solved during a drag; a window is solved at the displayed rate."""
@@ -280,9 +275,6 @@ MAX_UNDRAGGED_STEPS = 24
 
 MAX_SOLVER_SECONDS = 0.12
 """Time limit of solvers other than spacetime during a drag."""
-
-WINDOW_PARTS = {"contact", "constraint"}
-"""Parts of a recipe whose change is solved in a window."""
 
 
 @dataclass(eq=False)
@@ -311,8 +303,6 @@ class DragBaseline:
     prepared: Prepared
     motions: tuple[Motion, ...]
     spacing: float
-    fps: float
-    """The most frames a second that are displayed."""
 
     @property
     def plan(self) -> Plan:
@@ -347,22 +337,18 @@ class LiveResult:
     prepared: Prepared
     problem: Problem
     motions: tuple[Motion, ...]
-    """One for each actor."""
     span: tuple[int, int] | None
     """First frame that differs from the finished solve, and one past the last; None for all."""
     seconds: float
-    """Duration of the solve."""
 
 
 @dataclass(eq=False, kw_only=True)
 class LiveSession:
-    """The drags that start from one finished solve."""
+    """The drags that start from one finished solve, and their state."""
 
     prepared: Prepared
     motions: tuple[Motion, ...]
-    """Those of the finished solve, one for each actor."""
     spacing: float
-    """Seconds between its keys."""
     fps: float
     """The most frames a second that are displayed; windows are solved at this rate."""
     whole_drag: DragState = field(default_factory=DragState)
@@ -375,9 +361,9 @@ class LiveSession:
         recipe: Recipe,
         changed: Set[str],
         watch: ProgressCallback,
-        *,
-        prepare: Prepare,
+        prepare_at: Callable[[float, Recipe], Prepared],
         choose_spacing: Callable[[Prepared], float],
+        *,
         is_first: bool,
     ) -> LiveResult:
         """Solve a recipe that is being dragged.
@@ -386,21 +372,23 @@ class LiveSession:
             recipe: The recipe as it is now.
             changed: Names of the recipe's tables that differ from the finished solve, and `pairs` if the bone pairs do.
             watch: Progress callback; may raise to stop the solve.
-            prepare: Prepares a recipe at a frame rate.
+            prepare_at: Takes the most frames a second and a recipe, and prepares it with motions of that rate.
             choose_spacing: Chooses the seconds between keys if the options changed.
             is_first: Whether this is the first update of a drag; it has no warm start.
         """
         if recipe.contacts is None:
             recipe = replace(recipe, contacts=self.prepared.contacts)
-        in_window = self.prepared.plan is not None and recipe.solver == Spacetime.name and changed <= WINDOW_PARTS
+        in_window = self.prepared.plan is not None and recipe.solver == Spacetime.name
+        in_window = in_window and changed <= {"contact", "constraint"}
         drag = self.window_drag if in_window else self.whole_drag
         if is_first:
             drag.warm_start = None
         if in_window:
+            prepare = partial(prepare_at, self.fps)
             self.baseline = self.baseline or self._make_baseline(prepare)
             prepared = _prepare_window(self.baseline, recipe, changed, prepare)
             return solve_window(self.baseline, prepared, watch, drag, prepare)
-        prepared = prepare(recipe, MAX_WHOLE_MOTION_FPS)
+        prepared = prepare_at(MAX_WHOLE_MOTION_FPS, recipe)
         spacing = choose_spacing(prepared) if "options" in changed else self.spacing
         return solve_whole(prepared, spacing, watch, drag)
 
@@ -409,9 +397,9 @@ class LiveSession:
         step = frame_step(self.motions[0], self.fps)
         prepared = self.prepared
         if step > 1:
-            prepared = prepare(replace(prepared.recipe, contacts=prepared.contacts), self.fps)
+            prepared = prepare(replace(prepared.recipe, contacts=prepared.contacts))
         motions = tuple(motion[::step] for motion in self.motions)
-        return DragBaseline(prepared=prepared, motions=motions, spacing=self.spacing, fps=self.fps)
+        return DragBaseline(prepared=prepared, motions=motions, spacing=self.spacing)
 
 
 def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare) -> Prepared:
@@ -419,8 +407,7 @@ def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], p
     if "contact" not in changed:
         constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
         return replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
-    bare = replace(recipe, options=replace(recipe.options, limits=False))
-    prepared = prepare(bare, baseline.fps)
+    prepared = prepare(replace(recipe, options=replace(recipe.options, limits=False)))
     assert prepared.plan is not None
     constraints = (*prepared.plan.constraints, *baseline.limits)
     return replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
@@ -440,15 +427,7 @@ def frame_step(motion: Motion, max_fps: float) -> int:
 def solve_window(
     baseline: DragBaseline, prepared: Prepared, watch: ProgressCallback, drag: DragState, prepare: Prepare
 ) -> LiveResult:
-    """Solve the baseline again in a window around the frames that change.
-
-    Args:
-        baseline: The finished solve, at the displayed rate.
-        prepared: The changed problem, at the displayed rate.
-        watch: Progress callback; may raise to stop the solve.
-        drag: State of the drag so far.
-        prepare: Prepares a recipe at a frame rate.
-    """
+    """Solve the baseline again in a window around the frames that change; all is at the displayed rate."""
     began, plan = perf_counter(), prepared.plan
     assert plan is not None
     motions, span = baseline.motions, (0, 0)
@@ -494,13 +473,12 @@ def _solve_without_dragged(
 ) -> tuple[Motion, ...]:
     """Solve the motions without the dragged constraints."""
     assert prepared.plan is not None
-    kept = tuple(prepared.plan.constraints[i] for i in change.common)
+    kept = tuple(prepared.plan.constraints[i] for _, i in change.matches)
     kept_ids = {id(constraint) for constraint in kept}
     recipe = prepared.recipe
     constraints = tuple(constraint for constraint in recipe.constraints if id(constraint) in kept_ids)
     # The plan chooses its start by the constraints, so that it is planned again without the dragged ones.
-    without = replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))
-    bare = prepare(without, baseline.fps).plan
+    bare = prepare(replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))).plan
     assert bare is not None
     watch("solving", 0.2)
     problem = replace(bare, constraints=kept).problem()
@@ -519,7 +497,7 @@ def _resolve_window(
     weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
     pairs = zip(motions, drag.undragged, strict=True)
     starts = tuple(_blend(a[first:last], b[first:last], weights) for a, b in pairs)
-    common = set(change.common)
+    common = {i for _, i in change.matches}
     others: list[Constraint] = []
     dragged: list[Constraint] = []
     attracting: list[Constraint] = []
@@ -529,7 +507,8 @@ def _resolve_window(
             (others if index in common else dragged).append(inside)
             # A constraint pinned only because the window cuts it does not attract the body.
             attracting += [inside] if index in common and inside.kind == constraint.kind else []
-    problem = _window_problem(plan, _shift_starts(plan, starts, attracting, dragged, weights), (*others, *dragged))
+    starts = _shift_starts(plan, starts, attracting, dragged, weights)
+    problem = replace(plan, starts=starts, constraints=(*others, *dragged)).problem()
     bodies, drag.warm_start = solve_quickly(
         problem,
         baseline.spacing,
@@ -539,10 +518,6 @@ def _resolve_window(
         warm_start=drag.warm_start,
     )
     return tuple(_splice(a, b, drag.span) for a, b in zip(motions, problem.restored(bodies), strict=True))
-
-
-def _window_problem(plan: Plan, starts: Sequence[Motion], constraints: Sequence[Constraint]) -> Problem:
-    return replace(plan, starts=tuple(starts), constraints=tuple(constraints)).problem()
 
 
 def _shift_starts(

@@ -19,18 +19,11 @@ from understudy.retarget.actor import SAMPLE, ActorData
 from understudy.retarget.driver import Assign, Load, Prepared, ProgressCallback, find_contacts, prepare
 from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
+from understudy.retarget.spec import ALL, AUTO, ActorSpec, Reading, Recipe
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
-from understudy.studio.performance import (
-    RetargetResult,
-    choose_spacing,
-    load_props,
-    result_label,
-    solve_retarget,
-    source_label,
-)
+from understudy.studio.performance import RetargetResult, load_props, result_label, source_label
 from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
 
 INDEPENDENT_TABLES = {
@@ -143,11 +136,16 @@ class RetargetDocumentSolver:
         prepared = prepare(recipe, load=self._make_load(recipe), assign=self._make_assign(document, recipe))
         watch("solving", 0.1)
         self._notes = content_key(document["recipe"], document["pairs"]), prepared.notes
-        return solve_retarget(
-            document,
-            prepared,
-            self._spacing(prepared),
-            watch,
+        spacing = self._spacing(prepared)
+        solution = prepared.solve(spacing, watch).solution
+        return RetargetResult(
+            tables=document,
+            prepared=prepared,
+            motions_made=solution.motions,
+            problem=solution.problem,
+            spacing=spacing,
+            seconds=solution.seconds,
+            solution=solution,
             skins=self._skins(recipe, prepared.actors),
             props=load_props(prepared.actors, recipe.props, base),
         )
@@ -159,21 +157,14 @@ class RetargetDocumentSolver:
         base = before.base or before
         tables = document["recipe"], base.tables["recipe"]
         changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
-        session = self.cache.get(
-            ("drags", id(base)),
-            lambda: LiveSession(
-                prepared=base.prepared, motions=base.motions_made, spacing=base.spacing, fps=MAX_SHOWN_FPS
-            ),
-            base,
+        if document["pairs"] != base.tables["pairs"]:
+            changed_keys.add("pairs")
+        make_session = partial(
+            LiveSession, prepared=base.prepared, motions=base.motions_made, spacing=base.spacing, fps=MAX_SHOWN_FPS
         )
-        update = session.update(
-            recipe,
-            changed_keys | ({"pairs"} if document["pairs"] != base.tables["pairs"] else set()),
-            watch,
-            prepare=partial(self._prepare_thinned, document),
-            choose_spacing=self._spacing,
-            is_first=not before.live,
-        )
+        session = self.cache.get(("drags", id(base)), make_session, base)
+        prepare_at = partial(self._prepare_thinned, document)
+        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing, is_first=not before.live)
         return replace(
             base,
             prepared=update.prepared,
@@ -185,7 +176,7 @@ class RetargetDocumentSolver:
             span=update.span,
         )
 
-    def _prepare_thinned(self, document: Table, recipe: Recipe, max_fps: float) -> Prepared:
+    def _prepare_thinned(self, document: Table, max_fps: float, recipe: Recipe) -> Prepared:
         """Prepare a recipe with motions of at most `max_fps` frames a second."""
         load_whole = self._make_load(recipe)
 
@@ -273,5 +264,7 @@ class RetargetDocumentSolver:
 
     def _spacing(self, prepared: Prepared) -> float:
         """Seconds between keys; the frequency analysis is cached."""
-        key = ("spacing", prepared.recipe.spacing, *(id(actor.motion) for actor in prepared.actors))
-        return self.cache.get(key, lambda: choose_spacing(prepared), *prepared.actors)
+        # A document that asks for all spacings is solved with the automatic one.
+        spacing = AUTO if prepared.recipe.spacing == ALL else prepared.recipe.spacing
+        key = ("spacing", spacing, *(id(actor.motion) for actor in prepared.actors))
+        return self.cache.get(key, lambda: prepared.spacing(spacing), *prepared.actors)
