@@ -75,6 +75,11 @@ def test_few_rooms_know_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert count <= MAX_EDGES
 
 
+@pytest.mark.parametrize("room", ["recipe", "batch", "studio", "app"])
+def test_rooms_above_the_driver_do_not_solve_by_themselves(room: str) -> None:
+    assert (room, "solve") not in edges()
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_says_what_it_is_for(room: str) -> None:
     docstring = ast.get_docstring(ast.parse((HOME / room / "__init__.py").read_text(encoding="utf-8")))

@@ -17,8 +17,8 @@ from understudy.constraints.function import Function
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
+from understudy.retarget.live import compare, shift_in_time
 from understudy.studio.document import empty_document
-from understudy.studio.live import compare, shift_in_time
 from understudy.studio.performance import RetargetResult
 from understudy.studio.workshop import DocumentSolver
 
@@ -186,6 +186,21 @@ def test_a_change_of_everything_after_one_of_a_part_is_sent_whole(stage: Stage) 
     assert header["part"] is None
 
 
+def test_a_drag_starts_from_the_constraints_that_it_keeps_and_not_from_others_at_their_place(tmp_path: Path) -> None:
+    """Two updates keep one constraint each, at the same index of the list: the hand's, then the head's."""
+    stage = Stage(tmp_path)
+    head = fk(stage.walk.motions_made[0]).points(["Head"])[150, 0] + [0.0, -0.1, 0.0]
+    kept = [stage.place(stage.hand), {**stage.place(head), "spot": "Head"}]
+    dragged, moved = ({**stage.place(stage.hand + way), "start": 6.0, "end": 6.4} for way in ([1.0, 0, 0], [1.1, 0, 0]))
+    path = ["recipe", "constraint"]
+    full = stage.solve(stage.changed(stage.plain, path, [*kept, dragged]))
+    first, second = (stage.changed(stage.plain, path, [constraint, moved]) for constraint in kept)
+    alone = stage.solve(second, full)
+    stage.shop = DocumentSolver(tmp_path / "again")
+    stage.solve(first, full)
+    assert np.array_equal(stage.solve(second, full).motions_made[0].rotations, alone.motions_made[0].rotations)
+
+
 def test_a_fast_clip_is_dragged_at_the_rate_that_is_shown(tmp_path: Path) -> None:
     stage = Stage(tmp_path, fps=120.0)
     (document,) = hand_drag(stage, [0.1, 0.1, 0.0], 1)
@@ -287,12 +302,13 @@ def test_constraints_are_compared_by_what_they_ask() -> None:
     kept, other = place(), place(point=PointRef(point="foot"), start=4.0, end=5.0)
     assert compare([kept, other], [kept, other], TIMES).span is None
     same = compare([kept, other], [place(name="renamed"), other], TIMES)
-    assert (same.common, same.span) == ((0, 1), None)
+    assert (same.matches, same.span) == (((0, 0), (1, 1)), None)
     moved = compare([kept, other], [place(target=np.ones(3)), other], TIMES)
-    assert (moved.common, moved.span) == ((1,), (30, 61))
+    assert (moved.matches, moved.span) == (((1, 1),), (30, 61))
     longer = compare([kept, other], [place(end=3.0), other], TIMES)
     assert longer.span == (30, 91)
     assert compare([kept], [kept, other], TIMES).span == (120, 151)
+    assert compare([kept, other], [other], TIMES).matches == ((1, 0),)
     assert compare([kept, other], [kept], TIMES).span == (120, 151)
 
 
@@ -302,7 +318,7 @@ def test_a_bound_differs_only_where_it_newly_holds() -> None:
 
     change = compare([above((1.0, 2.0))], [above((1.0, 2.5))], TIMES)
     assert change.span == (61, 76)
-    assert compare([above()], [above()], TIMES).common == (0,)
+    assert compare([above()], [above()], TIMES).matches == ((0, 0),)
 
 
 def test_constraints_are_moved_onto_the_clock_of_a_window() -> None:

@@ -150,8 +150,7 @@ def _absolute_name(name: str) -> str:
 
 
 def _with_options(recipe: Recipe, arguments: dict[str, Any]) -> Recipe:
-    from understudy.retarget.spec import parse_spacing
-    from understudy.solve.solvers import find_solver
+    from understudy.retarget.spec import find_solver, parse_spacing
 
     names = (
         "unit", "up", "skeleton", "target_unit", "target_up", "target_skeleton", "frames", "fps", "keep_reference",

@@ -33,8 +33,6 @@ from understudy.metrics.guard import (
     side_differences,
     wrong_way_degrees,
 )
-from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import make_solution
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy
@@ -91,16 +89,12 @@ def _limit_failure(transition: Transition, blend: Motion, first: Motion, second:
 
 def _sliding(transition: Transition) -> str:
     """A sentence if most contacts slide during the blend: their points are far from their places on average."""
-    if transition.solution is None:
-        return ""
-    constraints, num_frames = transition.solution.problem.constraints, len(transition.solution.problem.times)
-    end = min(transition.end + 2, transition.motion.num_frames)
-    problem = Problem(actors=(Actor(motion=transition.motion[end - num_frames : end]),), constraints=constraints)
-    outcomes = make_solution(problem, problem.bodies, solver="", steps=0, seconds=0.0).outcomes
     near = MAX_PLANT_DISTANCE_METRES * transition.leg / ADULT_LEG_METRES
     # A sliding point still keeps its height and stays on the floor, so constraints on those tell nothing.
     kept = [
-        o.mean <= near for o in outcomes if o.constraint.kind != "region" and getattr(o.constraint, "axes", "") != "y"
+        o.mean <= near
+        for o in transition.measure()
+        if o.constraint.kind != "region" and getattr(o.constraint, "axes", "") != "y"
     ]
     share = sum(kept) / len(kept) if kept else 1.0
     if share >= MIN_KEPT_CONTACT_SHARE:

@@ -19,8 +19,7 @@ from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
 from understudy.recipe.props import PropPath, load_prop_path
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, parse_spacing
-from understudy.solve.solvers import find_solver, solvers
+from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, find_solver, parse_spacing, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 

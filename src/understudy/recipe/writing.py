@@ -15,8 +15,7 @@ from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.retarget.actor import SAMPLE
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
-from understudy.solve.solvers import find_solver, make_solver, solvers
+from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe, find_solver, make_solver, solvers
 
 HEADER = (
     "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "

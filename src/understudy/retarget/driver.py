@@ -52,7 +52,7 @@ from understudy.retarget.spec import (
 from understudy.retarget.start import check_structure
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
-from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver
+from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver, make_solution
 
 if TYPE_CHECKING:
     from understudy.metrics.report import Report
@@ -257,6 +257,21 @@ class Prepared:
             return Retargeted(prepared=self, solution=found.solution, spacing=spacing)
         solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
         return Retargeted(prepared=self, solution=self.plan.solve(solver, watch), spacing=spacing)
+
+    def copied(self) -> Solution:
+        """The sources' angles on the targets, with nothing solved, and how well they meet the constraints."""
+        from understudy.retarget.quality import bodies_of_motions
+
+        assert self.plan is not None
+        problem = self.plan.problem()
+        motions = tuple(
+            naive(assignment.motion, assignment.target)
+            if assignment.alignment is None and assignment.share is None
+            else start
+            for assignment, start in zip(self.plan.assignments, self.plan.starts, strict=True)
+        )
+        solved = make_solution(problem, bodies_of_motions(problem, motions), solver="naive", steps=0, seconds=0.0)
+        return replace(solved, motions=motions)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.base.quaternion import Array
+from understudy.constraints.base import Constraint
 from understudy.figure.bands import energy_above, rms_jerk
+from understudy.figure.motion import Motion
 from understudy.metrics.guard import find_failures
+from understudy.solve.coordinates import Body
+from understudy.solve.evaluation import ProblemAtFrames
+from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys
+from understudy.solve.solvers.base import Outcome
 
 if TYPE_CHECKING:
     from understudy.retarget.driver import Prepared
-    from understudy.solve.solvers.base import Outcome, Solution
+    from understudy.solve.solvers.base import Solution
 
 
 HERTZ = (4.0, 8.0, 12.0)
@@ -26,6 +34,9 @@ NOTICED = np.radians(0.2)
 
 MOST = 3
 """Conflicts that are told; the report has them all."""
+
+MAX_QUICK_FPS = 30.0
+"""Frame rate of measurements during a drag, and of the bins of short motions."""
 
 
 def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str, Any]:
@@ -195,3 +206,66 @@ def _rough(each: dict[str, Any]) -> list[str]:
     if each["jerk"] and each["jerk"] > 1.5:
         return [f"{whose}jerks {each['jerk']:.2f} x as much as the source: wider keys smooth it (--spacing 8f)"]
     return []
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Violation:
+    """Violation of a constraint at each frame at which it holds."""
+
+    constraint: Constraint
+    times: Array
+    """(n,) seconds."""
+    off: Array
+    """(n,) metres or radians."""
+    place: Array | None
+    """(3,) metres, world: mean place of its first point."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst and mean violation."""
+        if len(self.off) == 0:
+            return Outcome(constraint=self.constraint, worst=0.0, time=0.0, mean=0.0)
+        worst = int(np.argmax(self.off))
+        return Outcome(
+            constraint=self.constraint,
+            worst=float(self.off[worst]),
+            time=float(self.times[worst]),
+            mean=float(self.off.mean()),
+        )
+
+
+def bodies_of_motions(problem: Problem, motions: Sequence[Motion]) -> tuple[Body, ...]:
+    """The bodies of a problem, moved as in motions of its actors."""
+    bodies = []
+    for body, motion in zip(problem.bodies, motions, strict=True):
+        joints = [motion.skeleton.index[name] for name in body.skeleton.names]
+        moved = replace(body.motion, root=motion.root, rotations=motion.rotations[:, joints])
+        bodies.append(replace(body, motion=moved))
+    return tuple(bodies)
+
+
+def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: bool = False) -> tuple[Violation, ...]:
+    """Measure how well motions meet each constraint of a problem.
+
+    Args:
+        problem: The constraints.
+        motions: One for each actor.
+        quickly: Measure at most 30 frames a second, and the first and last frame of each constraint.
+    """
+    frames = np.arange(len(problem.times))
+    step = int(motions[0].fps // MAX_QUICK_FPS)
+    if quickly and step > 1:
+        ends = [frames_held[[0, -1]] if len(frames_held) else frames_held for frames_held in problem.held]
+        frames = np.unique(np.concatenate([frames[::step], *ends]))
+    sample = ProblemAtFrames(problem=problem, bodies=bodies_of_motions(problem, motions), frames=frames)
+    evaluation = sample.measure()
+    violations = []
+    for target, frames_held, inputs, off in zip(
+        sample.targets, sample.holds, evaluation.views, evaluation.violation, strict=True
+    ):
+        times, place = sample.times[frames_held], None
+        if inputs.points.shape[1] and len(frames_held):
+            place = inputs.points[:, 0].mean(axis=0)
+        off = off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held))
+        violations.append(Violation(constraint=target.constraint, times=times, off=off, place=place))
+    return tuple(violations)

@@ -15,6 +15,9 @@ from understudy.figure.contacts import Contact
 from understudy.io.clip import check_fps
 from understudy.retarget.plan import Options
 
+# Rooms above read, write and list solvers and their options by these functions; they do not import `solve`.
+from understudy.solve.solvers import find_solver, has_keys, make_solver, solvers  # noqa: F401
+
 AUTO, ALL = "auto", "all"
 
 SPACINGS_FRAMES = (2, 4, 8)

@@ -28,16 +28,16 @@ from understudy.io import Clip
 from understudy.recipe import recipe_from
 from understudy.recipe.guards import analogy_failures
 from understudy.retarget.actor import ActorData
-from understudy.retarget.driver import find_contacts
+from understudy.retarget.driver import ProgressCallback, find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
+from understudy.retarget.quality import measure_violations
 from understudy.retarget.spec import ActorSpec
-from understudy.solve.solvers.base import ProgressCallback
 from understudy.studio.bones import correspondence_table, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import CLIPS
 from understudy.studio.performance import quality_table
 from understudy.studio.scene import EMPTY_SCENE, Message, ShownBody, SolveResult, Table, empty_result, find_standing
-from understudy.studio.tracks import instant_track, measure_violations, plain_tracks
+from understudy.studio.tracks import instant_track, plain_tracks
 from understudy.studio.transitions import TransitionResult, clip_body, fit_pairs, make_transition
 
 MIN_TURN_RADIANS = 1e-3

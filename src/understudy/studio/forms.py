@@ -19,8 +19,7 @@ from understudy.constraints.base import Constraint, PointLike, PointRef
 from understudy.figure.contacts import Detection
 from understudy.io import formats as file_formats
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, Reading
-from understudy.solve.solvers import solvers
+from understudy.retarget.spec import ActorSpec, Reading, solvers
 
 QUOTED_WORD = re.compile(r"`([a-z_]+)`")
 

@@ -23,16 +23,12 @@ from understudy.metrics.base import Curve, Measurement
 from understudy.metrics.report import evaluate
 from understudy.recipe.props import load_prop_path
 from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
-from understudy.retarget.driver import Prepared, naive
-from understudy.retarget.plan import Plan
-from understudy.retarget.quality import advice, measure
-from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry
+from understudy.retarget.driver import Outcome, Prepared, Problem, ProgressCallback, Solution
+from understudy.retarget.quality import Violation, advice, measure, measure_violations
+from understudy.retarget.spec import KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, has_keys
 from understudy.samples import Prop
-from understudy.solve.problem import Problem
-from understudy.solve.solvers import has_keys, make_solver
-from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, make_solution
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
-from understudy.studio.tracks import Violation, bodies_of_motions, make_tracks, measure_violations, standing_points
+from understudy.studio.tracks import make_tracks, standing_points
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -234,8 +230,6 @@ class Variant:
 
 def solve_variants(
     prepared: Prepared,
-    plan: Plan,
-    problem: Problem,
     spacing: float,
     names: Sequence[str],
     finished: dict[str, Variant],
@@ -251,22 +245,17 @@ def solve_variants(
             start = index / len(names)
             watch(f"solving {SOLVER_LABELS.get(name, f'with keys every {name} frames')}", start)
             key_spacing = spacing if name in OTHER_SOLVERS else int(name) / KEY_RATE_HZ
-            solved = _solve_variant(plan, problem, name, key_spacing, _sub_watch(watch, start, 1.0 / len(names)))
+            solved = _solve_variant(prepared, name, key_spacing, _sub_watch(watch, start, 1.0 / len(names)))
             variants[name] = Variant(name=name, motions=solved.motions, data=measure(prepared, solved, key_spacing))
     return tuple(variants[name] for name in names)
 
 
-def _solve_variant(plan: Plan, problem: Problem, name: str, spacing: float, watch: ProgressCallback) -> Solution:
+def _solve_variant(prepared: Prepared, name: str, spacing: float, watch: ProgressCallback) -> Solution:
     if name == "naive":
-        copied = tuple(
-            naive(assignment.motion, assignment.target)
-            if assignment.alignment is None and assignment.share is None
-            else start
-            for assignment, start in zip(plan.assignments, plan.starts, strict=True)
-        )
-        solved = make_solution(problem, bodies_of_motions(problem, copied), solver=name, steps=0, seconds=0.0)
-        return replace(solved, motions=copied)
-    return plan.solve(make_solver(name if name in OTHER_SOLVERS else "spacetime", {}, spacing), watch)
+        return prepared.copied()
+    solver = name if name in OTHER_SOLVERS else "spacetime"
+    recipe = replace(prepared.recipe, solver=solver, solver_options={})
+    return replace(prepared, recipe=recipe).solve(spacing, watch).solution
 
 
 def variant_figures(data: Table) -> dict[str, float | None]:
@@ -469,42 +458,11 @@ class RetargetResult(SolveResult):
         )
 
     def variants(self, names: Sequence[str], watch: ProgressCallback) -> RetargetResult:
-        plan = self.prepared.plan
-        if plan is None:
+        if self.prepared.plan is None:
             raise OptionError("A target driven by features has no variants")
         finished = {variant.name: variant for variant in self.solved_variants}
-        variants = solve_variants(self.prepared, plan, self.problem, self.spacing, names, finished, watch)
+        variants = solve_variants(self.prepared, self.spacing, names, finished, watch)
         return replace(self, solved_variants=variants)
-
-
-def solve_retarget(
-    document: Table,
-    prepared: Prepared,
-    spacing: float,
-    watch: ProgressCallback,
-    *,
-    skins: tuple[Clip, ...] = (),
-    props: tuple[Prop, ...] = (),
-) -> RetargetResult:
-    """Solve a prepared retarget in full."""
-    make_solution = prepared.solve(spacing, watch).solution
-    return RetargetResult(
-        tables=document,
-        prepared=prepared,
-        motions_made=make_solution.motions,
-        problem=make_solution.problem,
-        spacing=spacing,
-        seconds=make_solution.seconds,
-        solution=make_solution,
-        skins=skins,
-        props=props,
-    )
-
-
-def choose_spacing(prepared: Prepared) -> float:
-    """Seconds between keys as the recipe says; automatic if it asks for all spacings."""
-    spacing = prepared.recipe.spacing
-    return prepared.spacing(AUTO if spacing == ALL else spacing)
 
 
 def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Sequence[Contact]) -> ShownBody:

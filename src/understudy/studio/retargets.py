@@ -16,30 +16,14 @@ from understudy.io import Clip
 from understudy.io.files import format_of
 from understudy.recipe import recipe_from
 from understudy.retarget.actor import SAMPLE, ActorData
-from understudy.retarget.driver import Assign, Load, Prepared, find_contacts, prepare
+from understudy.retarget.driver import Assign, Load, Prepared, ProgressCallback, find_contacts, prepare
+from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
-from understudy.solve.solvers.base import ProgressCallback
+from understudy.retarget.spec import ALL, AUTO, ActorSpec, Reading, Recipe
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
-from understudy.studio.live import (
-    MAX_WHOLE_MOTION_FPS,
-    DragBaseline,
-    DragState,
-    frame_step,
-    solve_whole,
-    solve_window,
-    thin_actor,
-)
-from understudy.studio.performance import (
-    RetargetResult,
-    choose_spacing,
-    load_props,
-    result_label,
-    solve_retarget,
-    source_label,
-)
+from understudy.studio.performance import RetargetResult, load_props, result_label, source_label
 from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
 
 INDEPENDENT_TABLES = {
@@ -152,11 +136,16 @@ class RetargetDocumentSolver:
         prepared = prepare(recipe, load=self._make_load(recipe), assign=self._make_assign(document, recipe))
         watch("solving", 0.1)
         self._notes = content_key(document["recipe"], document["pairs"]), prepared.notes
-        return solve_retarget(
-            document,
-            prepared,
-            self._spacing(prepared),
-            watch,
+        spacing = self._spacing(prepared)
+        solution = prepared.solve(spacing, watch).solution
+        return RetargetResult(
+            tables=document,
+            prepared=prepared,
+            motions_made=solution.motions,
+            problem=solution.problem,
+            spacing=spacing,
+            seconds=solution.seconds,
+            solution=solution,
             skins=self._skins(recipe, prepared.actors),
             props=load_props(prepared.actors, recipe.props, base),
         )
@@ -166,42 +155,28 @@ class RetargetDocumentSolver:
     ) -> RetargetResult:
         """Solve a document that is being dragged, starting from the last finished solve."""
         base = before.base or before
-        if recipe.contacts is None:
-            recipe = replace(recipe, contacts=base.prepared.contacts)
         tables = document["recipe"], base.tables["recipe"]
         changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
-        same_pairs, has_plan = document["pairs"] == base.tables["pairs"], base.prepared.plan is not None
-        if not (same_pairs and has_plan and recipe.solver == "spacetime" and changed_keys <= {"contact", "constraint"}):
-            prepared = self._prepare_thinned(document, recipe, MAX_WHOLE_MOTION_FPS)
-            spacing = self._spacing(prepared) if "options" in changed_keys else base.spacing
-            drag = self.cache.get(("whole drag", id(base)), DragState, base)
-            drag.begin(before)
-            return solve_whole(base, prepared, spacing, watch, drag)
-        baseline, drag = self.cache.get(("window drag", id(base)), lambda: self._baseline(base), base)
-        if "contact" not in changed_keys:
-            constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
-            prepared = replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
-        else:
-            bare = replace(recipe, options=replace(recipe.options, limits=False))
-            prepared = self._prepare_thinned(document, bare, MAX_SHOWN_FPS)
-            assert prepared.plan is not None
-            constraints = (*prepared.plan.constraints, *baseline.limits)
-            prepared = replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
-        drag.begin(before)
-        prepare_shown = partial(self._prepare_thinned, document, max_fps=MAX_SHOWN_FPS)
-        return solve_window(baseline, base, prepared, watch, drag, prepare_shown)
+        if document["pairs"] != base.tables["pairs"]:
+            changed_keys.add("pairs")
+        make_session = partial(
+            LiveSession, prepared=base.prepared, motions=base.motions_made, spacing=base.spacing, fps=MAX_SHOWN_FPS
+        )
+        session = self.cache.get(("drags", id(base)), make_session, base)
+        prepare_at = partial(self._prepare_thinned, document)
+        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing, is_first=not before.live)
+        return replace(
+            base,
+            prepared=update.prepared,
+            problem=update.problem,
+            motions_made=update.motions,
+            seconds=update.seconds,
+            solution=None,
+            base=base,
+            span=update.span,
+        )
 
-    def _baseline(self, base: RetargetResult) -> tuple[DragBaseline, DragState]:
-        """The finished solve at the displayed frame rate, and a new drag state."""
-        step = frame_step(base.motions_made[0], MAX_SHOWN_FPS)
-        prepared = base.prepared
-        if step > 1:
-            recipe = replace(prepared.recipe, contacts=prepared.contacts)
-            prepared = self._prepare_thinned(base.tables, recipe, MAX_SHOWN_FPS)
-        motions = tuple(motion[::step] for motion in base.motions_made)
-        return DragBaseline(prepared=prepared, motions=motions, spacing=base.spacing), DragState()
-
-    def _prepare_thinned(self, document: Table, recipe: Recipe, max_fps: float) -> Prepared:
+    def _prepare_thinned(self, document: Table, max_fps: float, recipe: Recipe) -> Prepared:
         """Prepare a recipe with motions of at most `max_fps` frames a second."""
         load_whole = self._make_load(recipe)
 
@@ -289,5 +264,7 @@ class RetargetDocumentSolver:
 
     def _spacing(self, prepared: Prepared) -> float:
         """Seconds between keys; the frequency analysis is cached."""
-        key = ("spacing", prepared.recipe.spacing, *(id(actor.motion) for actor in prepared.actors))
-        return self.cache.get(key, lambda: choose_spacing(prepared), *prepared.actors)
+        # A document that asks for all spacings is solved with the automatic one.
+        spacing = AUTO if prepared.recipe.spacing == ALL else prepared.recipe.spacing
+        key = ("spacing", spacing, *(id(actor.motion) for actor in prepared.actors))
+        return self.cache.get(key, lambda: prepared.spacing(spacing), *prepared.actors)

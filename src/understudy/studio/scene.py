@@ -22,8 +22,8 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.io import Clip
+from understudy.retarget.driver import ProgressCallback
 from understudy.samples import Prop
-from understudy.solve.solvers.base import ProgressCallback
 
 MAX_SHOWN_FPS = 60.0
 """Most frames per second that are sent to the page."""

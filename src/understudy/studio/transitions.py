@@ -12,12 +12,13 @@ from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
 from understudy.recipe.guards import transition_failures
 from understudy.retarget.actor import ActorData
-from understudy.solve.solvers.base import ProgressCallback
+from understudy.retarget.driver import ProgressCallback
+from understudy.retarget.live import MAX_WHOLE_MOTION_FPS, thin_actor
+from understudy.retarget.quality import measure_violations
 from understudy.studio.bones import read_correspondence
-from understudy.studio.live import MAX_WHOLE_MOTION_FPS, thin_actor
 from understudy.studio.performance import quality_table, title
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing
-from understudy.studio.tracks import measure_violations, plain_tracks
+from understudy.studio.tracks import plain_tracks
 from understudy.transition import Transition, transition
 from understudy.transition.meta_skeleton import mergeable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.solve.solvers.base import ProgressCallback
+from understudy.retarget.driver import ProgressCallback
 from understudy.studio.analogies import ClipDocumentSolver
 from understudy.studio.cache import Cache
 from understudy.studio.retargets import RetargetDocumentSolver

@@ -20,7 +20,7 @@ from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, frame_offsets
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.base import ProgressCallback, Solution
+from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, make_solution
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 from understudy.transition.blending import Blend, Steps, blend, blend_clocks, larger, worst_steps
 from understudy.transition.meta_skeleton import SIDES, MetaSkeleton, Shared, share
@@ -99,6 +99,15 @@ class Transition:
         """The largest distance of a plant from its place, metres."""
         outcomes = () if self.solution is None else self.solution.outcomes
         return max((o.worst for o in outcomes if o.constraint.kind != "region"), default=0.0)
+
+    def measure(self) -> tuple[Outcome, ...]:
+        """How well the motion as it is now meets the constraints of the solve."""
+        if self.solution is None:
+            return ()
+        constraints, num_frames = self.solution.problem.constraints, len(self.solution.problem.times)
+        end = min(self.end + 2, self.motion.num_frames)
+        problem = Problem(actors=(Actor(motion=self.motion[end - num_frames : end]),), constraints=constraints)
+        return make_solution(problem, problem.bodies, solver="", steps=0, seconds=0.0).outcomes
 
 
 @refuse_unknown_keywords

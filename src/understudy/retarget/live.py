@@ -8,8 +8,9 @@ length, is solved over the whole motion at a lower rate. When the drag ends, eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -36,7 +37,6 @@ from understudy.solve.solvers.base import ProgressCallback
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_frames, worst_violation
 from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
-from understudy.studio.performance import RetargetResult
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
@@ -45,33 +45,32 @@ TIMING_FIELDS = ("start", "end", "instants", "pauses")
 class Change:
     """How new constraints differ from old ones."""
 
-    common: tuple[int, ...]
-    """Indices of the new constraints that also exist among the old."""
+    matches: tuple[tuple[int, int], ...]
+    """Constraints that exist in both lists: index among the old, index among the new."""
     span: tuple[int, int] | None
     """The first frame that differs, and one past the last; None if nothing differs."""
 
 
 def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> Change:
     """Compare two lists of constraints at frame times (F,) in seconds."""
-    old_ids = {id(constraint) for constraint in old}
-    unmatched: dict[Hashable, list[Constraint]] = {}
-    shared = old_ids & {id(constraint) for constraint in new}
-    for constraint in old:
+    old_indices = {id(constraint): index for index, constraint in enumerate(old)}
+    unmatched: dict[Hashable, list[int]] = {}
+    shared = old_indices.keys() & {id(constraint) for constraint in new}
+    for index, constraint in enumerate(old):
         if id(constraint) not in shared:
-            unmatched.setdefault(signature(constraint), []).append(constraint)
-    common, added = [], []
+            unmatched.setdefault(signature(constraint), []).append(index)
+    matches, added = [], []
     for index, constraint in enumerate(new):
         if id(constraint) in shared:
-            common.append(index)
+            matches.append((old_indices[id(constraint)], index))
         elif unmatched.get(signature(constraint)):
-            unmatched[signature(constraint)].pop()
-            common.append(index)
+            matches.append((unmatched[signature(constraint)].pop(), index))
         else:
             added.append(constraint)
-    removed = [constraint for group in unmatched.values() for constraint in group]
+    removed = [old[index] for group in unmatched.values() for index in group]
     touched = _touched(removed, added, times)
     frames = np.flatnonzero(touched)
-    return Change(common=tuple(common), span=(int(frames[0]), int(frames[-1]) + 1) if len(frames) else None)
+    return Change(matches=tuple(matches), span=(int(frames[0]), int(frames[-1]) + 1) if len(frames) else None)
 
 
 def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -> np.ndarray:
@@ -263,7 +262,7 @@ def _curves(problem: Problem, basis: Basis) -> Curves:
 Prepare = Callable[[Recipe], Prepared]
 
 MAX_WHOLE_MOTION_FPS = 30.0
-"""Frame rate at which the whole motion is solved during a drag; a window is solved at `MAX_SHOWN_FPS`."""
+"""Frame rate at which the whole motion is solved during a drag; a window is solved at the displayed rate."""
 
 WINDOW_MARGIN_SECONDS = 1.5
 """Seconds before and after the dragged constraints that may change too."""
@@ -282,18 +281,13 @@ MAX_SOLVER_SECONDS = 0.12
 class DragState:
     """State shared by the updates of one drag."""
 
-    common: tuple[int, ...] | None = None
-    """Indices of the constraints that are not dragged."""
+    matches: tuple[tuple[int, int], ...] | None = None
+    """The constraints that are not dragged: index among those of the baseline, index among the new ones."""
     undragged: tuple[Motion, ...] = ()
     """The motions solved without the dragged constraints."""
     span: tuple[int, int] = (0, 0)
     """First frame of the last window, and one past its last."""
     warm_start: WarmStart | None = None
-
-    def begin(self, shown: RetargetResult) -> None:
-        """Drop the warm start of an earlier drag if this is the first update of a new one."""
-        if not shown.live:
-            self.warm_start = None
 
     def choose_window(self, span: tuple[int, int]) -> tuple[int, int]:
         """The last window if it contains the span and has a warm start, else the span as a new window."""
@@ -336,6 +330,89 @@ class DragBaseline:
         return tuple(c for c in self.plan.constraints if id(c) not in excluded)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LiveResult:
+    """The motions of one update of a drag."""
+
+    prepared: Prepared
+    problem: Problem
+    motions: tuple[Motion, ...]
+    span: tuple[int, int] | None
+    """First frame that differs from the finished solve, and one past the last; None for all."""
+    seconds: float
+
+
+@dataclass(eq=False, kw_only=True)
+class LiveSession:
+    """The drags that start from one finished solve, and their state."""
+
+    prepared: Prepared
+    motions: tuple[Motion, ...]
+    spacing: float
+    fps: float
+    """The most frames a second that are displayed; windows are solved at this rate."""
+    whole_drag: DragState = field(default_factory=DragState)
+    window_drag: DragState = field(default_factory=DragState)
+    baseline: DragBaseline | None = None
+    """The finished solve at the displayed rate; made by the first update that needs it."""
+
+    def update(
+        self,
+        recipe: Recipe,
+        changed: Set[str],
+        watch: ProgressCallback,
+        prepare_at: Callable[[float, Recipe], Prepared],
+        choose_spacing: Callable[[Prepared], float],
+        *,
+        is_first: bool,
+    ) -> LiveResult:
+        """Solve a recipe that is being dragged.
+
+        Args:
+            recipe: The recipe as it is now.
+            changed: Names of the recipe's tables that differ from the finished solve, and `pairs` if the bone pairs do.
+            watch: Progress callback; may raise to stop the solve.
+            prepare_at: Takes the most frames a second and a recipe, and prepares it with motions of that rate.
+            choose_spacing: Chooses the seconds between keys if the options changed.
+            is_first: Whether this is the first update of a drag; it has no warm start.
+        """
+        if recipe.contacts is None:
+            recipe = replace(recipe, contacts=self.prepared.contacts)
+        in_window = self.prepared.plan is not None and recipe.solver == Spacetime.name
+        in_window = in_window and changed <= {"contact", "constraint"}
+        drag = self.window_drag if in_window else self.whole_drag
+        if is_first:
+            drag.warm_start = None
+        if in_window:
+            prepare = partial(prepare_at, self.fps)
+            self.baseline = self.baseline or self._make_baseline(prepare)
+            prepared = _prepare_window(self.baseline, recipe, changed, prepare)
+            return solve_window(self.baseline, prepared, watch, drag, prepare)
+        prepared = prepare_at(MAX_WHOLE_MOTION_FPS, recipe)
+        spacing = choose_spacing(prepared) if "options" in changed else self.spacing
+        return solve_whole(prepared, spacing, watch, drag)
+
+    def _make_baseline(self, prepare: Prepare) -> DragBaseline:
+        """The finished solve at the displayed frame rate."""
+        step = frame_step(self.motions[0], self.fps)
+        prepared = self.prepared
+        if step > 1:
+            prepared = prepare(replace(prepared.recipe, contacts=prepared.contacts))
+        motions = tuple(motion[::step] for motion in self.motions)
+        return DragBaseline(prepared=prepared, motions=motions, spacing=self.spacing)
+
+
+def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare) -> Prepared:
+    """Prepare a recipe at the displayed rate; what the change leaves as it was is taken from the baseline."""
+    if "contact" not in changed:
+        constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
+        return replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
+    prepared = prepare(replace(recipe, options=replace(recipe.options, limits=False)))
+    assert prepared.plan is not None
+    constraints = (*prepared.plan.constraints, *baseline.limits)
+    return replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
+
+
 def thin_actor(actor: ActorData, max_fps: float) -> ActorData:
     """An actor whose motion keeps every n-th frame, so that its rate is at most `max_fps`."""
     step = frame_step(actor.motion, max_fps)
@@ -348,23 +425,9 @@ def frame_step(motion: Motion, max_fps: float) -> int:
 
 
 def solve_window(
-    baseline: DragBaseline,
-    base: RetargetResult,
-    prepared: Prepared,
-    watch: ProgressCallback,
-    drag: DragState,
-    prepare: Prepare,
-) -> RetargetResult:
-    """Solve the base again in a window around the frames that change.
-
-    Args:
-        baseline: The finished solve, at the displayed rate.
-        base: The finished solve, at its own rate.
-        prepared: The changed problem, at the displayed rate.
-        watch: Progress callback; may raise to stop the solve.
-        drag: State of the drag so far.
-        prepare: Prepares a recipe at the displayed rate.
-    """
+    baseline: DragBaseline, prepared: Prepared, watch: ProgressCallback, drag: DragState, prepare: Prepare
+) -> LiveResult:
+    """Solve the baseline again in a window around the frames that change; all is at the displayed rate."""
     began, plan = perf_counter(), prepared.plan
     assert plan is not None
     motions, span = baseline.motions, (0, 0)
@@ -372,49 +435,30 @@ def solve_window(
     change = compare(baseline.plan.constraints, plan.constraints, problem.times)
     if change.span is not None:
         span = _window(change.span, motions[0])
-        if change.common != drag.common:
+        if change.matches != drag.matches:
             drag.undragged = _solve_without_dragged(baseline, prepared, change, watch, prepare)
-            drag.common, drag.warm_start = change.common, None
+            drag.matches, drag.warm_start = change.matches, None
         span = drag.choose_window(span)
         motions = _resolve_window(baseline, plan, change, drag, watch)
-    return _live_result(base, prepared, problem, motions, span, perf_counter() - began)
+    return LiveResult(prepared=prepared, problem=problem, motions=motions, span=span, seconds=perf_counter() - began)
 
 
-def solve_whole(
-    base: RetargetResult, prepared: Prepared, spacing: float, watch: ProgressCallback, drag: DragState
-) -> RetargetResult:
+def solve_whole(prepared: Prepared, spacing: float, watch: ProgressCallback, drag: DragState) -> LiveResult:
     """Solve the whole motion again at a low rate, with few steps."""
     began, recipe = perf_counter(), prepared.recipe
     if prepared.plan is None:
         solved = prepared.solve(spacing, watch)
-        return _live_result(base, prepared, solved.problem, solved.motions, None, solved.seconds)
+        return LiveResult(
+            prepared=prepared, problem=solved.problem, motions=solved.motions, span=None, seconds=solved.seconds
+        )
     problem = prepared.plan.problem()
     if recipe.solver == Spacetime.name:
         bodies, drag.warm_start = solve_quickly(problem, spacing, watch, warm_start=drag.warm_start)
     else:
         solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": MAX_SOLVER_SECONDS}, spacing)
         bodies, _ = solver.move(problem, watch)
-    return _live_result(base, prepared, problem, problem.restored(bodies), None, perf_counter() - began)
-
-
-def _live_result(
-    base: RetargetResult,
-    prepared: Prepared,
-    problem: Problem,
-    motions: tuple[Motion, ...],
-    span: tuple[int, int] | None,
-    seconds: float,
-) -> RetargetResult:
-    return replace(
-        base,
-        prepared=prepared,
-        problem=problem,
-        motions_made=motions,
-        seconds=seconds,
-        solution=None,
-        base=base,
-        span=span,
-    )
+    motions, seconds = problem.restored(bodies), perf_counter() - began
+    return LiveResult(prepared=prepared, problem=problem, motions=motions, span=None, seconds=seconds)
 
 
 def _window(span: tuple[int, int], motion: Motion) -> tuple[int, int]:
@@ -429,7 +473,7 @@ def _solve_without_dragged(
 ) -> tuple[Motion, ...]:
     """Solve the motions without the dragged constraints."""
     assert prepared.plan is not None
-    kept = tuple(prepared.plan.constraints[i] for i in change.common)
+    kept = tuple(prepared.plan.constraints[i] for _, i in change.matches)
     kept_ids = {id(constraint) for constraint in kept}
     recipe = prepared.recipe
     constraints = tuple(constraint for constraint in recipe.constraints if id(constraint) in kept_ids)
@@ -453,7 +497,7 @@ def _resolve_window(
     weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
     pairs = zip(motions, drag.undragged, strict=True)
     starts = tuple(_blend(a[first:last], b[first:last], weights) for a, b in pairs)
-    common = set(change.common)
+    common = {i for _, i in change.matches}
     others: list[Constraint] = []
     dragged: list[Constraint] = []
     attracting: list[Constraint] = []
@@ -463,7 +507,8 @@ def _resolve_window(
             (others if index in common else dragged).append(inside)
             # A constraint pinned only because the window cuts it does not attract the body.
             attracting += [inside] if index in common and inside.kind == constraint.kind else []
-    problem = _window_problem(plan, _shift_starts(plan, starts, attracting, dragged, weights), (*others, *dragged))
+    starts = _shift_starts(plan, starts, attracting, dragged, weights)
+    problem = replace(plan, starts=starts, constraints=(*others, *dragged)).problem()
     bodies, drag.warm_start = solve_quickly(
         problem,
         baseline.spacing,
@@ -473,10 +518,6 @@ def _resolve_window(
         warm_start=drag.warm_start,
     )
     return tuple(_splice(a, b, drag.span) for a, b in zip(motions, problem.restored(bodies), strict=True))
-
-
-def _window_problem(plan: Plan, starts: Sequence[Motion], constraints: Sequence[Constraint]) -> Problem:
-    return replace(plan, starts=tuple(starts), constraints=tuple(constraints)).problem()
 
 
 def _shift_starts(
