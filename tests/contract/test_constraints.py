@@ -197,6 +197,7 @@ def angle_at_middle(points: Any) -> Any:
 
 def test_function_takes_its_unit_from_the_user() -> None:
     knee = Function(function=angle_at_middle, points=("upper", "lower", "tip"), angles=True)
+    assert (knee.unit, replace(knee, angles=False).unit) == (Unit.RADIAN, Unit.METRE)
     assert knee.angular
     assert not replace(knee, angles=False).angular
     assert max(largest_change(knee, seed) for seed in SEEDS) < 1e-9

@@ -118,8 +118,10 @@ def test_the_extras_are_those_of_the_readme_and_of_messages() -> None:
 
 
 def test_dependencies_have_upper_bounds_and_installing_names_the_distribution() -> None:
-    for requirement in project()["dependencies"]:
-        assert re.fullmatch(r"\w+>=[\d.]+,<\d+", requirement), requirement
+    extras = project()["optional-dependencies"]
+    names = extras["all"][0].partition("[")[2].rstrip("]").split(",")
+    for requirement in [*project()["dependencies"], *(row for name in names for row in extras[name])]:
+        assert re.fullmatch(r"[\w-]+(>=[\d.]+,<\d+|==[\d.]+)", requirement), requirement
     texts = [*PAGES, *(HOME / "src").rglob("*.py"), *(HOME / "benchmarks").glob("*.py")]
     for path in texts:
         for line in re.findall(r"pip install[^\n]*", path.read_text(encoding="utf-8")):

@@ -25,6 +25,7 @@ from understudy.batch.report import (
     write_table,
 )
 from understudy.figure.sketch import SIZE, thumbnail
+from understudy.figure.stick import LEFT, MIDDLE, PALETTES, RIGHT
 
 
 def row(clip: str, **more: Any) -> dict[str, Any]:
@@ -118,6 +119,18 @@ def test_pictures_stay_inside_and_are_small(name: str) -> None:
         assert np.all(numbers >= 0.0)
         assert np.all(numbers <= SIZE)
     assert len(picture) < 12_000
+
+
+@pytest.mark.parametrize(("step", "near"), [(1, RIGHT), (-1, LEFT)])
+def test_a_picture_shows_the_near_side_in_front(step: int, near: int) -> None:
+    """The view is from the right of the path, so from the left of a body that walks backwards."""
+    motion = samples.motion("walk").motion
+    root = ElementTree.fromstring(thumbnail(motion[np.arange(motion.num_frames)[::step]]))
+    colours = [PALETTES[0].of(side) for side in (-near, MIDDLE, near)]
+    for pose in root.findall("g"):
+        order = [colours.index(path.get("stroke")) for path in pose.findall("path")]
+        assert order == sorted(order)
+        assert set(order) == {0, 1, 2}
 
 
 def test_a_picture_of_a_body_without_bones_and_of_one_frame() -> None:

@@ -114,6 +114,15 @@ def test_a_worker_that_cannot_start_is_reported(spec: JobSpec, monkeypatch: pyte
     worker.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
+def test_a_memory_limit_below_what_a_worker_itself_holds_is_explained(spec: JobSpec) -> None:
+    worker = WorkerProcess(spec, Limits(bytes=10_000_000))
+    with pytest.raises(WorkerError, match="could not be started: needs more than 10 MB of memory") as caught:
+        worker.do(WALK)
+    worker.close()
+    assert caught.value.hint == "the limit includes what a worker holds before its first clip, about 100 MB"
+
+
 def test_a_system_without_process_groups_is_refused(spec: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "killpg")
     with pytest.raises(WorkerError, match="Worker processes need Linux or macOS") as caught:

@@ -524,6 +524,7 @@ def test_mirrored_joints_are_placed_right() -> None:
     clip = scene.read()
     assert knee
     assert clip.motion is not None
+    assert not any("unevenly" in note for note in clip.notes)
     places = fk(clip.motion).positions
     assert np.allclose(places[0, 1], [-0.2, 0.5, 0], atol=1e-6)
     assert np.allclose(places[-1, 1], [0, 0.5, 0.2], atol=1e-6)

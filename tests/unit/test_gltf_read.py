@@ -292,6 +292,13 @@ def test_of_several_characters_the_largest_is_read() -> None:
     assert clip.dropped == ("2 characters; the one with the most joints is read, 1 skins of others are not",)
 
 
+@pytest.mark.parametrize(("scale", "uneven"), [([-2, 2, 2], False), ([-2, -2, -2], False), ([-2, 2, 2.1], True)])
+def test_mirrored_joints_are_not_called_uneven(scale: list[float], uneven: bool) -> None:
+    nodes = [{"name": "hip", "children": [1], "scale": scale}, {"name": "knee", "translation": [0, -0.5, 0]}]
+    clip = Maker(nodes=nodes, skins=[{"joints": [0, 1]}], scenes=[{"nodes": [0]}]).read()
+    assert any("unevenly" in note for note in clip.notes) == uneven
+
+
 def test_a_stiff_mesh_moves_with_the_joint_it_hangs_from() -> None:
     maker, _ = legged()
     maker.tree["nodes"][6] |= {"mesh": 1, "rotation": xyzw(turn("x", 30))}

@@ -24,6 +24,7 @@ from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
+from understudy.metrics import guard
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import (
     describe_crossed_sides,
@@ -123,6 +124,18 @@ def test_a_result_that_stands_still_is_rejected(walk: Motion) -> None:
     assert is_frozen(walk, still(walk))
     assert not is_frozen(still(walk), still(walk)), "a source that stands still may stand still"
     assert faults(walk[:1], walk[:1]) == [], "one frame cannot move"
+
+
+def test_a_source_that_hardly_turns_is_compared_by_its_turns_whatever_share_is_frozen(
+    walk: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = still(walk)
+    turns = from_axis_angle(np.array([0.0, 1.0, 0.0]), np.linspace(0.0, 0.01, walk.num_frames))
+    rotations = rest.rotations.copy()
+    rotations[:, 0] = multiply(turns, rotations[:, 0])
+    assert is_frozen(replace(rest, rotations=rotations), rest)
+    monkeypatch.setattr(guard, "MAX_FROZEN_SHARE", 0.1)
+    assert is_frozen(replace(rest, rotations=rotations), rest)
 
 
 def test_a_result_that_is_thrown_away_is_rejected(walk: Motion) -> None:

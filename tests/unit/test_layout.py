@@ -159,6 +159,10 @@ def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:
     for begin, end in ((0.0, 0.3), (1.0, 1.5), (1.4, 2.0)):
         inside &= (times < begin - 1e-6) | (times > end + 1e-6)
     np.testing.assert_array_equal(held, np.flatnonzero(inside))
+    at_instants = Region(
+        spot=PointRef(point="Hips"), centre=np.zeros(3), instants=(0.5, 1.2, 2.5), pauses=((1.0, 1.5),)
+    )
+    np.testing.assert_array_equal(times[at_instants.frames(times)], [0.5, 2.5])
 
 
 @pytest.mark.parametrize("keys", ["frames", "wide"])

@@ -15,7 +15,7 @@ from understudy.base.quaternion import from_axis_angle, multiply
 from understudy.correspondence.suggest import suggest
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.symmetry import mirror
-from understudy.metrics.base import Grade, Measurement, Verdict
+from understudy.metrics.base import Figure, Grade, Measurement, Verdict
 from understudy.metrics.guard import find_failures
 from understudy.metrics.report import evaluate, metrics
 from understudy.retarget.driver import naive, retarget
@@ -26,6 +26,16 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
 def walk() -> Motion:
     return samples.motion("walk").motion
+
+
+def test_a_report_in_a_notebook_shows_numbers_with_units_and_escapes_them() -> None:
+    figures = (
+        Figure(name="worst", value=0.1234567, unit="<m>", about=""),
+        Figure(name="mean", value=None, unit="", about=""),
+    )
+    measured = Measurement(metric="a&b", title="", verdict=Verdict.GOOD, words="", figures=figures)
+    report = replace(evaluate(walk(), only=()), measurements=(measured,))
+    assert "<td>a&amp;b</td><td>good</td><td>worst 0.1235 &lt;m&gt;, mean -</td>" in report._repr_html_()
 
 
 @pytest.mark.parametrize("name", NAMES)

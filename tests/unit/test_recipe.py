@@ -277,7 +277,7 @@ def test_a_function_that_cannot_be_used_is_refused(
         (WALK + "[solver]\nspacing = 1\n", ":5: solver, spacing: the spacing of keys goes into [options]"),
         (WALK + '[reading]\nframes = "3-4"\n', ":4: reading: Expected frames as A:B, such as 10:50, 10: or :50; got"),
         (WALK + "[reading]\nfps = -3.0\n", ":4: reading: Expected frames per second above zero, got -3"),
-        (WALK + '\n[actor]\nsource = "a"\n', ":5: is not valid TOML: Cannot declare"),
+        (WALK + '\n[actor]\nsource = "a"\n', ":5: not valid TOML: Cannot declare"),
         ('[actor]\nsource = "a"\n', ":1: expected a list of `actor` tables"),
         ('[[actor]]\ntarget = "b"\n', ":1: actor 1: `source` is missing"),
         (WALK + "morph = [2, 1]\n", ":1: actor 1: A morph must end after it starts; got 2 to 1 s"),
@@ -329,7 +329,7 @@ def test_a_function_that_cannot_be_used_is_refused(
         ),
         (WALK + '[[prop]]\nname = "box"\n', ":4: Prop `box`: expected either positions, for a prop that does not"),
         (WALK + '[[prop]]\nname = "box"\npath = "b.csv"\n', "b.csv: there is no such file"),
-        ("source = [\n", ":1: is not valid TOML: Invalid value"),
+        ("source = [\n", ":1: not valid TOML: Invalid value"),
     ],
 )  # fmt: skip
 def test_wrong_recipes_are_refused_with_their_line(text: str, message: str, recipe: Callable[[str], Recipe]) -> None:

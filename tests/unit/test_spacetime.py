@@ -283,5 +283,5 @@ def test_outcomes_say_where_and_how_much() -> None:
     assert solution.result.startswith("1 of 2 constraints are not met; the worst is `sky`, off by ")
     lines = solution.report().splitlines()
     assert lines[0] == solution.result
-    assert lines[1].startswith("  place: 2, worst ")
+    assert lines[1] == f"  place: 2, worst {sky.worst:.2g} m at {sky.time:.2f} s in `sky`"
     assert lines[2].strip() == solution.conflicts[0]

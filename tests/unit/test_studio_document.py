@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from understudy.studio.document import (
     is_ready,
 )
 from understudy.studio.messages import MAX_REQUEST_CHARACTERS, RequestError, error_table, json_text, pack, parse_request
+from understudy.studio.opening import open_file
 
 
 def text(value: Any) -> str:
@@ -236,3 +239,14 @@ def test_troubles_say_what_of_the_document_they_are_about() -> None:
     assert error_table(FieldError("no", ("pairs", 2)))["path"] == ["pairs", 2]
     assert error_table(RequestError("no", ("mode",)))["path"] == ["mode"]
     assert "path" not in error_table(RequestError("no"))
+
+
+def test_an_actor_gets_a_name_that_no_other_actor_has() -> None:
+    document = empty_document()
+    actors = [{"source": "sample:walk"}, {"source": "sample:run", "name": "walk"}]
+    document["recipe"]["actor"] = actors
+    folders: Any = SimpleNamespace(document_name=str, base=Path())
+    solver: Any = SimpleNamespace(filled=lambda document, _base: document)
+    opened = open_file(document, "sample:walk", "actor", folders, solver)
+    assert [actor["name"] for actor in opened["recipe"]["actor"]] == ["walk2", "walk", "walk3"]
+    assert "name" not in actors[0]

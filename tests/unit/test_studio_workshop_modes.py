@@ -98,6 +98,11 @@ def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: DocumentSol
         with pytest.raises(FieldError, match="expected a time from 0 to") as caught:
             shop.solve(wrong, base, watch=quiet)
         assert caught.value.keys == ("transition", key)
+    for key in ("leave", "enter", "seconds"):
+        wrong = {**wanted, "transition": {**wanted["transition"], key: "soon"}}
+        with pytest.raises(FieldError, match="expected a number, got the text 'soon'") as caught:
+            shop.solve(wrong, base, watch=quiet)
+        assert caught.value.keys == ("transition", key)
 
 
 def test_pairs_of_a_transition_are_used_where_they_are_of_its_bodies(shop: DocumentSolver, base: Path) -> None:
@@ -176,7 +181,13 @@ def test_a_pose_is_made_by_dragging_a_paw(shop: DocumentSolver, base: Path) -> N
             ("analogy", "poses", 0, "drags", "Head"),
             "three finite numbers",
         ),
+        (
+            {"poses": [{"frame": 3, "drags": {"Head": ["up", 0, 0]}}]},
+            ("analogy", "poses", 0, "drags", "Head"),
+            "three finite numbers",
+        ),
         ({"poses": ["up"]}, ("analogy", "poses", 0), "expected a pose"),
+        ({"poses": [{"frame": True, "drags": {}}]}, ("analogy", "poses", 0), "expected a pose"),
     ],
 )
 def test_what_is_wrong_with_an_analogy_is_told_with_its_place(

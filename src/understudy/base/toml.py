@@ -1,17 +1,21 @@
-"""TOML text: writing values without loss of digits, and the lines of keys in a text."""
+"""TOML text: reading files, writing values without loss of digits, and the lines of keys in a text."""
 
 from __future__ import annotations
 
 import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Sequence
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from understudy.base.errors import FileError
 from understudy.base.fields import default_of, required, settable
+from understudy.base.files import open_to_read
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
 
@@ -19,6 +23,22 @@ _KEY = re.compile(r"""^\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*(?:\.\s*[
 
 Place = tuple[str | int, ...]
 """Keys and entry numbers, outermost first: ("contact", 2, "start")."""
+
+
+def read_toml(path: str | Path, *, hint: str = "") -> tuple[dict[str, Any], dict[Place, int]]:
+    """The tables of a file and the lines of its keys; an error names its line and has the given hint."""
+    with open_to_read(path) as stream:
+        data = stream.read()
+    try:
+        text = data.decode("utf-8")
+        return tomllib.loads(text), find_lines(text)
+    except UnicodeDecodeError:
+        raise FileError(str(path), None, "the text is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        problem = re.sub(r"\s*\(at .*\)$", "", str(error))
+        line = int(position[1]) if position else max(len(text.splitlines()), 1)
+        raise FileError(str(path), line, f"not valid TOML: {problem}", hint=hint) from None
 
 
 def find_lines(text: str) -> dict[Place, int]:

@@ -59,7 +59,7 @@ def batch(
         engine: What runs the clips: `local`, `dask` or `inline`.
         address: The address of the engine's scheduler; empty for this machine.
         timeout: Seconds that a clip may take; None for no limit.
-        memory: Megabytes that a worker may use; None for an even share of the machine's memory, 0 for no limit.
+        memory: Megabytes that a worker may hold, imports included; None for an even share of memory, 0 for no limit.
         retry_failed: Whether failed clips are tried again although nothing has changed.
         skin: Whether limbs that pass through the body are measured with the target's skin, which takes longer.
         table: `csv` or `parquet`.

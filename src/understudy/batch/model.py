@@ -83,7 +83,7 @@ class Limits:
     seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     """None for no limit."""
     bytes: int | None = None
-    """Memory of the worker process; None for no limit."""
+    """Resident memory of the whole worker process, its imports included; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ class Batch:
     timeout: float | None = None
     """Seconds that a clip may take; None for no limit."""
     memory: float | None = None
-    """Megabytes that a worker may use; None for an even share of this machine's memory, 0 for no limit."""
+    """Megabytes that a worker may hold, imports included; None for an even share of this machine, 0 for no limit."""
     retry_failed: bool = False
     """Whether failed clips are tried again although nothing has changed."""
     skin: bool = False

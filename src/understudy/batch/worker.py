@@ -96,7 +96,7 @@ def _read_stdin() -> Iterator[bytes]:
 
 
 def _limit_memory(limits: Limits) -> None:
-    """Make allocations beyond the limit fail; memory that is in use already does not count."""
+    """Make one huge allocation fail at once. Addresses in use do not count: imports map more than they hold."""
     if limits.bytes is None or sys.platform != "linux":
         return
     import resource
@@ -225,7 +225,9 @@ class WorkerProcess:
         messages, reason, _ = self._receive(MAX_START_SECONDS)
         if not messages and not self._stopped:
             self._kill()
-            raise WorkerError(f"A worker could not be started: {reason}")
+            over_limit = self.limits.bytes is not None and reason == self._memory_reason()
+            hint = "the limit includes what a worker holds before its first clip, about 100 MB" if over_limit else ""
+            raise WorkerError(f"A worker could not be started: {reason}", hint=hint)
 
     def _clear_stderr(self) -> None:
         """Discard what the worker printed for earlier clips."""

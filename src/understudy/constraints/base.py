@@ -209,6 +209,7 @@ class Constraint(ABC):
         """The indices of the frames at times (F,) at which it holds; an instant selects the nearest frame."""
         if self.instants:
             inside = [t for t in self.instants if times[0] - 1e-6 <= t <= times[-1] + 1e-6]
+            inside = [t for t in inside if not any(start - 1e-6 <= t <= end + 1e-6 for start, end in self.pauses)]
             return np.unique([int(np.argmin(np.abs(times - t))) for t in inside]).astype(np.intp)
         first, last = times.searchsorted(self.start - 1e-6), times.searchsorted(self.end + 1e-6, side="right")
         if not self.pauses:

@@ -35,16 +35,13 @@ class Function(Constraint):
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
         object.__setattr__(self, "points", tuple(self.points))
+        object.__setattr__(self, "unit", Unit.RADIAN if self.angles else Unit.METRE)
         if not callable(self.function):
             raise OptionError(f"{where}: expected a function of points, got {type(self.function).__name__}")
         if not self.points:
             raise OptionError(f"{where}: expected at least one point, got none")
         if self.bound not in ("equal", "at_most"):
             raise OptionError(f"{where}: expected a bound, `equal` or `at_most`; got `{self.bound}`")
-
-    @property
-    def angular(self) -> bool:
-        return self.angles
 
     @property
     def relation(self) -> Relation:

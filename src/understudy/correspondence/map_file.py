@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,8 @@ import numpy as np
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, convert, unknown_key
-from understudy.base.files import open_to_read, open_to_write
-from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, find_lines, line_of, value_text
+from understudy.base.files import open_to_write
+from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, line_of, read_toml, value_text
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
 from understudy.figure.skeleton import Skeleton
 
@@ -102,22 +100,8 @@ def read_map(path: str | Path, source: Skeleton, target: Skeleton) -> Correspond
         source: The character that moves.
         target: The character to move.
     """
-    name = str(path)
-    with open_to_read(path) as stream:
-        data = stream.read()
-    try:
-        text = data.decode("utf-8")
-        table = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise FileError(name, None, "the text is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        problem = re.sub(r"\s*\(at .*\)$", "", str(error))
-        line = int(position[1]) if position else max(len(text.splitlines()), 1)
-        raise FileError(
-            name, line, f"not valid TOML: {problem}", hint="bones are written in quotes, lists in brackets"
-        ) from None
-    return _MapReader(name, table, find_lines(text), source, target).correspondence()
+    table, lines = read_toml(path, hint="bones are written in quotes, lists in brackets")
+    return _MapReader(str(path), table, lines, source, target).correspondence()
 
 
 class _MapReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -104,7 +105,7 @@ class Clip:
         return f"<Clip ({self.format or 'made here'}) with {what}>"
 
     def _repr_html_(self) -> str:
-        return repr(self) if self.motion is None else self.motion._repr_html_()
+        return escape(repr(self)) if self.motion is None else self.motion._repr_html_()
 
     def __post_init__(self) -> None:
         if self.motion is not None and self.motion.skeleton is not self.skeleton:

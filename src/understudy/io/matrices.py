@@ -96,9 +96,7 @@ def make_rig(names: Sequence[str], parents: np.ndarray, current: Array, bound: A
     linear = current[:, :3, :3]
     singular = np.abs(np.linalg.det(linear)) < MIN_DETERMINANT
     stretches = polar_decompose(np.where(singular[:, None, None], np.eye(3), linear))[1]
-    scale = np.cbrt(np.abs(np.linalg.det(stretches)))[:, None, None]
-    difference = np.max(np.abs(stretches / scale - np.sign(stretches[:, :1, :1]) * np.eye(3)), axis=(1, 2))
-    notes = scale_problems(names, singular, difference > MAX_SCALE_DIFFERENCE)
+    notes = scale_problems(names, singular, stretches)
     has_bind = np.all(np.isfinite(bound), axis=(1, 2))
     has_bind &= np.abs(np.linalg.det(np.where(has_bind[:, None, None], bound, 0.0)[:, :3, :3])) >= MIN_DETERMINANT
     if np.any(has_bind) and not _similar_size(bound, current, parents, has_bind):
@@ -111,9 +109,13 @@ def make_rig(names: Sequence[str], parents: np.ndarray, current: Array, bound: A
     return Rig(names=tuple(names), parents=parents, bound=out, stretches=stretches, notes=tuple(notes))
 
 
-def scale_problems(names: Sequence[str], singular: np.ndarray, uneven: np.ndarray) -> list[str]:
-    """Notes on joints (J,) whose scale is zero or differs between their axes."""
+def scale_problems(names: Sequence[str], singular: np.ndarray, stretches: Array) -> list[str]:
+    """Notes on joints whose scale is zero (J,) or whose stretches (J, 3, 3) differ between their axes."""
     notes = []
+    # A mirrored joint has the same singular values as one that is not mirrored.
+    sizes = np.linalg.svd(stretches, compute_uv=False)
+    scale = np.cbrt(sizes.prod(axis=1, keepdims=True))
+    uneven = np.abs(sizes / scale - 1.0).max(axis=1) > MAX_SCALE_DIFFERENCE
     for which, what in ((singular, "have no size: their scale is 0"), (uneven & ~singular, "are scaled unevenly")):
         if np.any(which):
             first = names[int(np.argmax(which))]

@@ -62,6 +62,9 @@ class Figure:
         finite = self.value is not None and np.isfinite(self.value)
         object.__setattr__(self, "value", float(self.value) if finite and self.value is not None else None)
 
+    def __str__(self) -> str:
+        return f"{self.name} -" if self.value is None else f"{self.name} {self.value:.4g} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curve:

@@ -234,6 +234,9 @@ SAMPLE_FPS = 15.0
 MAX_FROZEN_SHARE = 1e-3
 """Share of the source's movement below which a result is frozen."""
 
+MIN_TURN_RADIANS = 1e-3
+"""Rotation of all joints over the whole source below which only the path of its root is compared."""
+
 MAX_STILL_MOVEMENT = 1e-6
 """Radians or metres below which there is no movement."""
 
@@ -369,7 +372,7 @@ def is_frozen(source: Motion, result: Motion, joints: Sequence[int] | None = Non
     """
     count = max(min(source.num_frames, result.num_frames) - 1, 0)
     steps = rotation_per_step(source, joints)[:count], rotation_per_step(result)[:count]
-    if steps[0].sum() < MAX_FROZEN_SHARE:
+    if steps[0].sum() < MIN_TURN_RADIANS:
         steps = travel_per_step(source)[:count], travel_per_step(result)[:count]
     if not steps[0].size:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{m.metric}</td><td>{m.verdict}</td><td>{', '.join(map(str, m.figures[:2]))}</td></tr>"
+            f"<tr><td>{escape(m.metric)}</td><td>{m.verdict}</td>"
+            f"<td>{escape(', '.join(map(str, m.figures[:2])))}</td></tr>"
             for m in self.measurements
         )
         return f"<table><caption>{self.verdict}</caption>{rows}</table>"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, build, convert, names_of, unknown_key
-from understudy.base.files import open_to_read
-from understudy.base.toml import Place, find_lines, line_of
+from understudy.base.toml import Place, line_of, read_toml
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
@@ -37,19 +34,8 @@ PROP_FIELDS = {"path": "positions", "rotations": "rotations", "times": "times", 
 
 def read_recipe(path: str | Path) -> Recipe:
     """Read a recipe; the files that it names are relative to its folder."""
-    with open_to_read(path) as stream:
-        data = stream.read()
-    try:
-        text = data.decode("utf-8")
-        table = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise FileError(str(path), None, "the text is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        problem = re.sub(r"\s*\(at .*\)$", "", str(error))
-        line = int(position[1]) if position else len(text.splitlines())
-        raise FileError(str(path), line, f"is not valid TOML: {problem}") from None
-    return _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=find_lines(text)).recipe()
+    table, lines = read_toml(path)
+    return _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=lines).recipe()
 
 
 def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:

@@ -103,9 +103,9 @@ def to_svg(chart: Chart, *, width: float = 560.0, height: float = 190.0) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two bounds, at most `most` of them."""
-    raw = (high - low) / max(most - 1, 1)
+def ticks(low: float, high: float, max_count: int = 6) -> list[float]:
+    """Round numbers between two bounds, at most `max_count` of them."""
+    raw = (high - low) / max(max_count - 1, 1)
     if not raw > 0.0:
         return [low]
     power = 10.0 ** math.floor(math.log10(raw))

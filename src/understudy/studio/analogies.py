@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,21 +233,17 @@ def read_pose(table: Any, index: int, motion: Motion) -> PoseAt:
 def solve_dragged_pose(table: Any, index: int, motion: Motion) -> tuple[int, Array]:
     """Solve a dragged pose; returns its frame and local rotations (J, 4)."""
     path = ("analogy", "poses", index)
-    if (
-        not isinstance(table, dict)
-        or not isinstance(table.get("frame"), int)
-        or not isinstance(table.get("drags"), dict)
-    ):
+    if not isinstance(table, dict) or type(table.get("frame")) is not int or not isinstance(table.get("drags"), dict):
         raise FieldError("expected a pose with a `frame` and `drags`", path)
     frame = table["frame"]
     if not 0 <= frame < motion.num_frames:
         raise FieldError(f"there is no frame {frame}; the result has {motion.num_frames}", (*path, "frame"))
     targets = {}
-    for name, target_list in table["drags"].items():
-        target = np.array(target_list, float) if isinstance(target_list, list) else np.zeros(0)
-        if target.shape != (3,) or not np.all(np.isfinite(target)):
-            raise FieldError(f"expected three finite numbers, metres; got {target_list!r}", (*path, "drags", name))
-        targets[name] = target
+    for name, target in table["drags"].items():
+        numbers = [x for x in target if isinstance(x, int | float)] if isinstance(target, list) else []
+        if len(numbers) != 3 or len(target) != 3 or not all(abs(x) <= sys.float_info.max for x in numbers):
+            raise FieldError(f"expected three finite numbers, metres; got {target!r}", (*path, "drags", name))
+        targets[name] = np.array(numbers, float)
     if not targets:
         return frame, motion.rotations[frame]
     try:
@@ -373,7 +370,7 @@ class ClipDocumentSolver:
                 )  # fmt: skip
             except UnderstudyError:
                 return None
-        return correspondence_table(correspondence, "first", "second", own=chosen is not None)
+        return correspondence_table(correspondence, "first", "second", given=chosen is not None)
 
     def _key(self, document: Table) -> str:
         mode = document["mode"]

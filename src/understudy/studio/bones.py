@@ -95,13 +95,13 @@ def pair_tables(correspondence: Correspondence) -> list[Table]:
     return tables
 
 
-def correspondence_table(correspondence: Correspondence, source: str, target: str, *, own: bool) -> Table:
-    """A correspondence between two displayed bodies, as the page receives it."""
+def correspondence_table(correspondence: Correspondence, source: str, target: str, *, given: bool) -> Table:
+    """A correspondence of two displayed bodies for the page; `given` is whether the user chose it."""
     return {
         "source": source,
         "target": target,
         "pairs": pair_tables(correspondence),
         "source_left": list(correspondence.unmatched("source")),
         "target_left": list(correspondence.unmatched("target")),
-        "own": own,
+        "own": given,
     }

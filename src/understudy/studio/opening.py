@@ -91,10 +91,10 @@ def _with_actor(document: Document, name: str, folders: Folders, document_solver
     recipe = document["recipe"]
     if not recipe["actor"]:
         return _with_file(document, name, "source", folders, document_solver)
-    actors: list[dict[str, Any]] = []
-    for actor in [*recipe["actor"], {"source": name}]:
-        taken = [other["name"] for other in actors]
-        actors.append({**actor, "name": actor.get("name") or _unused_name(stem(actor.get("source", "")), taken)})
+    actors = [dict(actor) for actor in [*recipe["actor"], {"source": name}]]
+    for actor in actors:
+        taken = [other.get("name") for other in actors]
+        actor["name"] = actor.get("name") or _unused_name(stem(actor.get("source", "")), taken)
     first, last = actors[0]["name"], actors[-1]["name"]
     new = {**document, "mode": "retarget", "recipe": {**recipe, "actor": actors}}
     detected = with_contacts(new, folders, document_solver)
@@ -155,7 +155,7 @@ def stem(name: str) -> str:
     return Path(plain).stem or "actor"
 
 
-def _unused_name(name: str, taken: list[str]) -> str:
+def _unused_name(name: str, taken: list[Any]) -> str:
     suffix, candidate = 2, name
     while candidate in taken:
         candidate, suffix = f"{name}{suffix}", suffix + 1

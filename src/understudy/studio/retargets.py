@@ -117,7 +117,7 @@ class RetargetDocumentSolver:
             correspondence = pair_same_names(first.motion.skeleton, first.target)
         else:
             correspondence = assignment.alignment.correspondence
-        return correspondence_table(correspondence, source, target, own=chosen), notes
+        return correspondence_table(correspondence, source, target, given=chosen), notes
 
     def solve(
         self,

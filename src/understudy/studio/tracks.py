@@ -143,7 +143,7 @@ def _track(constraint: Constraint, violations: list[Violation], duration: float,
         "end": float(np.clip(constraint.end, 0.0, duration)),
         "instants": [float(t) for t in constraint.instants],
         "tolerance": float(constraint.tolerance),
-        "unit": "rad" if constraint.angular else "m",
+        "unit": str(constraint.unit),
         "point": None if point_ref is None else _name(point_ref.point),
         "place": None if place is None else [float(x) for x in place],
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from understudy.base.errors import OptionError
-from understudy.base.fields import FieldError
+from understudy.base.fields import FieldError, convert
 from understudy.correspondence.map_file import pairs_only_namesakes
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
@@ -105,8 +105,9 @@ def make_transition(
     full_clips = clips
     if live:
         clips = thin_actor(clips[0], MAX_WHOLE_MOTION_FPS), thin_actor(clips[1], MAX_WHOLE_MOTION_FPS)
+    times = {key: _read_seconds(choice, key) for key in ("leave", "enter", "seconds")}
     for key, clip in (("leave", clips[0]), ("enter", clips[1])):
-        time, last = choice.get(key), clip.motion.duration
+        time, last = times[key], clip.motion.duration
         if time is not None and not 0.0 <= time <= last:
             message = f"expected a time from 0 to {last:.2f} s, the end of the motion; got {time:g} s"
             raise FieldError(message, ("transition", key))
@@ -116,9 +117,9 @@ def make_transition(
             clips[0].motion,
             clips[1].motion,
             correspondence=correspondence,
-            leave=choice.get("leave"),
-            enter=choice.get("enter"),
-            seconds=choice.get("seconds"),
+            leave=times["leave"],
+            enter=times["enter"],
+            seconds=times["seconds"],
             contacts=(clips[0].contacts, clips[1].contacts),
             watch=watch,
         )
@@ -127,6 +128,13 @@ def make_transition(
     notes = (*clips[0].notes, *clips[1].notes, *pair_notes, *blended.notes)
     seconds = perf_counter() - began
     return TransitionResult(transition=blended, clips=full_clips, seconds=seconds, notes=notes, live=live)
+
+
+def _read_seconds(choice: Table, key: str) -> float | None:
+    try:
+        return None if choice.get(key) is None else float(convert(choice[key], float))
+    except FieldError as error:
+        raise FieldError(error.message, ("transition", key)) from None
 
 
 def fit_pairs(pairs: object, clips: tuple[ActorData, ActorData]) -> tuple[Correspondence | None, tuple[str, ...]]:

@@ -20,7 +20,6 @@ from understudy.io.clip import world_from_file
 from understudy.io.gltf.document import MAX_NUMBER, Accessors, Document, GltfNodes, Json
 from understudy.io.matrices import (
     MAX_BIND_SIZE_RATIO,
-    MAX_SCALE_DIFFERENCE,
     MIN_DETERMINANT,
     extract_rotations,
     make_affine,
@@ -265,9 +264,7 @@ def _stretches(worlds: Array, joints: GltfJoints) -> tuple[Array, list[str]]:
     stretches = polar_decompose(worlds[:, :3, :3])[1]
     singular = np.abs(np.linalg.det(stretches)) < MIN_DETERMINANT
     stretches[singular] = np.eye(3)
-    scale = np.cbrt(np.abs(np.linalg.det(stretches)))[:, None, None]
-    uneven = np.max(np.abs(stretches / scale - np.eye(3)), axis=(1, 2)) > MAX_SCALE_DIFFERENCE
-    return stretches, scale_problems(joints.names, singular, uneven)
+    return stretches, scale_problems(joints.names, singular, stretches)
 
 
 def _mesh_nodes(document: Document) -> dict[int, list[int]]:

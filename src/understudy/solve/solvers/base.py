@@ -112,8 +112,8 @@ class Outcome:
     """Metres or radians: the mean violation over its frames."""
 
     def __repr__(self) -> str:
-        unit = "rad" if self.constraint.angular else "m"
-        return f"<Outcome {self.constraint.label}: worst {self.worst:.3g} {unit} at {self.time:.2f} s>"
+        worst = f"worst {self.worst:.3g} {self.constraint.unit}"
+        return f"<Outcome {self.constraint.label}: {worst} at {self.time:.2f} s>"
 
     @property
     def met(self) -> bool:
@@ -156,11 +156,10 @@ class Solution:
         total, unmet = len(self.outcomes), self.unmet
         if not unmet:
             return f"all {total} constraints are met" if total else "there was nothing to meet"
-        worst = unmet[0]
-        unit = "rad" if worst.constraint.angular else "m"
+        worst, constraint = unmet[0], unmet[0].constraint
         return (
-            f"{len(unmet)} of {total} constraints are not met; the worst is `{worst.constraint.label}`, "
-            f"off by {worst.worst:.3g} {unit} at {worst.time:.2f} s (allowed {worst.constraint.tolerance:.3g})"
+            f"{len(unmet)} of {total} constraints are not met; the worst is `{constraint.label}`, "
+            f"off by {worst.worst:.3g} {constraint.unit} at {worst.time:.2f} s (allowed {constraint.tolerance:.3g})"
         )
 
     def report(self) -> str:
@@ -170,7 +169,7 @@ class Solution:
             outcomes = [outcome for outcome in self.outcomes if outcome.constraint.kind == kind]
             worst = max(outcomes, key=lambda o: o.worst / o.constraint.tolerance)
             where = f"at {worst.time:.2f} s in `{worst.constraint.label}`"
-            lines.append(f"  {kind}: {len(outcomes)}, worst {worst.worst:.2g} {where}")
+            lines.append(f"  {kind}: {len(outcomes)}, worst {worst.worst:.2g} {worst.constraint.unit} {where}")
         return "\n".join([*lines, *(f"  {conflict}" for conflict in self.conflicts)])
 
 
