@@ -128,9 +128,8 @@ def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> B
 
     clock = np.linspace(match.first[0], match.first[-1], 200)
     even_pace = np.interp(clock, match.first[[0, -1]], match.second[[0, -1]])
-    deviation = gaussian_filter1d(
-        np.interp(clock, match.first, match.second) - even_pace, PACE_SMOOTHING * len(clock), mode="nearest"
-    )
+    deviation = np.interp(clock, match.first, match.second) - even_pace
+    deviation = gaussian_filter1d(deviation, PACE_SMOOTHING * len(clock), mode="nearest")
     pace = np.clip(np.gradient(even_pace + deviation, clock), *PACES)
     first, second = np.empty(num_frames + 1), np.empty(num_frames + 1)
     first[0], second[0] = round(match.first[0] * fps) / fps, match.second[0]
@@ -147,10 +146,6 @@ def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> B
     end = min(round(float(second[-1]) * fps), last)
     second = second + (end / fps - second[-1])
     return BlendClocks(first=first, second=second, share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps)
-
-
-Converter = Callable[[Motion], Motion]
-"""A function that converts a motion of one body to the shared skeleton."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,18 +171,18 @@ class Blend:
     """(3,) metres by which it is then shifted horizontally."""
 
 
-def blend(first: Motion, second: Motion, clocks: BlendClocks, to_shared: tuple[Converter, Converter]) -> Blend:
+def blend(first: Motion, second: Motion, clocks: BlendClocks, to_shared: Callable[[int, Motion], Motion]) -> Blend:
     """Join two motions of the same frame rate by a blend.
 
     Args:
         first: The first motion, on its own skeleton.
         second: The second motion, on its own skeleton.
         clocks: The clocks of the blend.
-        to_shared: Functions that convert motions of the first and of the second body to the shared skeleton.
+        to_shared: Function that converts a motion of the first (0) or second (1) body to the shared skeleton.
     """
     resampled = first.at(clocks.first, fps=clocks.fps), second.at(clocks.second, fps=clocks.fps)
     headings = tuple(_heading(motion) for motion in resampled)
-    a, b = to_shared[0](resampled[0]), to_shared[1](resampled[1])
+    a, b = to_shared(0, resampled[0]), to_shared(1, resampled[1])
     heading, root = _path((a.root, b.root), headings, clocks.share)
     level_rotations = [_turn_in_place(motion, -yaw).rotations for motion, yaw in zip((a, b), headings, strict=True)]
     rotations = blend_rotations(level_rotations[0], level_rotations[1], clocks.share)
@@ -196,11 +191,11 @@ def blend(first: Motion, second: Motion, clocks: BlendClocks, to_shared: tuple[C
     if a.offsets is not None or b.offsets is not None or not np.allclose(a.skeleton.offsets, b.skeleton.offsets):
         offsets = blend_offsets(frame_offsets(a), frame_offsets(b), clocks.share)
     turn = float(heading[-1] - headings[1][-1])
-    placed = _turn_in_place(to_shared[1](second), np.full(second.num_frames, turn))
+    placed = _turn_in_place(to_shared(1, second), np.full(second.num_frames, turn))
     path = rotate(_yaw(np.array(turn)), placed.root)
     shift = (root[-1] - path[clocks.entry]) * [1.0, 0.0, 1.0]
     placed = replace(placed, skeleton=a.skeleton, root=path + shift)
-    first_part = to_shared[0](first)[: clocks.start + 1]
+    first_part = to_shared(0, first)[: clocks.start + 1]
     parts = [first_part, replace(a, root=root, rotations=rotations, offsets=offsets)[1:-1], placed[clocks.entry :]]
     share = np.concatenate([np.zeros(clocks.start), clocks.share, np.ones(parts[2].num_frames - 1)])
     return Blend(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -158,7 +157,7 @@ def _join(
     first, second = motions
     length = seconds or 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
     clocks = blend_clocks(match, first.fps, max(round(length * first.fps), 2), second.num_frames - 1)
-    blended = blend(first, second, clocks, (partial(shared.convert, 0), partial(shared.convert, 1)))
+    blended = blend(first, second, clocks, shared.convert)
     legs = leg_length(first.skeleton), leg_length(second.skeleton)
     limb_contacts = _limb_contacts(shared, 0, contacts[0]), _limb_contacts(shared, 1, contacts[1])
     standing = plants(blended, clocks, limb_contacts, min(legs))
