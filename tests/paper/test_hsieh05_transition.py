@@ -150,12 +150,12 @@ def test_what_stands_stays_where_it_stands(case: Case) -> None:
     """Section 6 leaves "spacetime constraints ... to correct the path" as future work: here plants hold to 2 mm."""
     *_, found = case
     assert len(found.plants) >= 5
-    assert any(plant.stood for plant in found.plants)
-    assert any(plant.stays for plant in found.plants)
+    assert any(plant.at_start for plant in found.plants)
+    assert any(plant.at_end for plant in found.plants)
     pose = fk(found.motion)
     for plant in found.plants:
         path = pose.points([plant.point])[:, 0]
-        there = path[found.start] if plant.stood else path[found.end] if plant.stays else path[plant.first]
+        there = path[found.start] if plant.at_start else path[found.end] if plant.at_end else path[plant.first]
         assert np.abs((path[plant.first : plant.last + 1] - there)[:, [0, 2]]).max() < 2e-3, plant.name
     assert found.contact_error < 2e-3
 

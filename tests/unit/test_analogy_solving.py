@@ -98,7 +98,7 @@ def test_slope_of_the_merit_is_its_derivative(task: Task, rng: np.random.Generat
     search = _TrustRegion(conditioned(task, rng))
     search.watched = [0]
     table = search.table + 0.3 * rng.normal(size=search.table.shape)
-    search.forces = rng.normal(size=len(search.task.conditions.rows(search._posture(table)).values))
+    search.multipliers = rng.normal(size=len(search.task.conditions.rows(search._posture(table)).values))
     search.table = table
     slope = search._normal(search.at(table, slopes=True))[1]
     for _ in range(5):

@@ -18,22 +18,22 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.retarget.feature_driving import (
     Driven,
-    clearance,
+    clearances,
     drive,
     find_flights,
-    fitted,
-    intermediate,
-    lowest,
-    proportions,
+    find_proportions,
+    fit_rest_pose,
+    intermediate_body,
+    lowest_heights,
 )
 from understudy.retarget.features import (
     Feature,
-    chosen_features,
-    given_features,
+    choose_features,
+    find_supports,
     hip_centre,
     middle_point,
-    supports,
-    tipping,
+    named_features,
+    tip_rigid_body,
     top_point,
 )
 from understudy.retarget.plan import Options
@@ -125,16 +125,16 @@ def test_a_rigid_body_driven_by_its_own_points_returns_its_motion(frames, within
 
 def test_a_rigid_fit_of_each_frame_is_exact_on_points_of_a_rigid_motion():
     motion = tumbling()
-    features = given_features(motion.skeleton, motion.skeleton, OWN)
-    found = fitted(motion, features, motion.skeleton, cutoff=1e6)
+    features = named_features(motion.skeleton, motion.skeleton, OWN)
+    found = fit_rest_pose(motion, features, motion.skeleton, cutoff=1e6)
     assert apart(found, motion) < 1e-5
 
 
 def test_a_rigid_fit_never_mirrors():
     """Points in a plane fit a mirrored body as well as a turned one."""
     motion = tumbling()
-    flat = given_features(motion.skeleton, motion.skeleton, OWN[:3])
-    found = fitted(motion, flat, motion.skeleton, cutoff=1e6)
+    flat = named_features(motion.skeleton, motion.skeleton, OWN[:3])
+    found = fit_rest_pose(motion, flat, motion.skeleton, cutoff=1e6)
     assert apart(found, motion) < 1e-5
 
 
@@ -150,8 +150,10 @@ def test_turns_that_points_leave_open_face_as_the_source_does(count):
         ),
     )
     pairs = [PointPair(source="Hips", target="Centre"), PointPair(source="Head", target="Top")][:count]
-    features = given_features(turned.skeleton, samples.character("can"), pairs)
-    ahead = fk(fitted(turned, features, samples.character("can"), cutoff=3.0)).directions("Can", np.array([0, 0, 1.0]))
+    features = named_features(turned.skeleton, samples.character("can"), pairs)
+    ahead = fk(fit_rest_pose(turned, features, samples.character("can"), cutoff=3.0)).directions(
+        "Can", np.array([0, 0, 1.0])
+    )
     yaw = np.arctan2(ahead[:, 0], ahead[:, 2])
     assert np.abs(yaw - 1.0).max() < np.radians(12.0)
     assert yaw.mean() == pytest.approx(1.0, abs=np.radians(2.0))
@@ -182,7 +184,7 @@ def test_noisy_points_of_a_rigid_motion_give_the_least_squares_motion(rng):
                 rotations=multiply(found.motion.rotations, exp(size * shape[:, None] * turn)[:, None]),
             )
             assert squares(moved) > least
-    alone = fitted(noisy, found.features, true.skeleton, cutoff=1e6)
+    alone = fit_rest_pose(noisy, found.features, true.skeleton, cutoff=1e6)
 
     def off(motion: Motion) -> float:
         return float(np.sqrt(np.square(fk(motion).ends() - fk(true).ends()).sum(-1).mean()))
@@ -194,7 +196,7 @@ def test_noisy_points_of_a_rigid_motion_give_the_least_squares_motion(rng):
 
 
 def test_feet_and_hips_are_found_on_a_human_and_a_can():
-    found = chosen_features(scene("walk").motion, samples.character("can"))
+    found = choose_features(scene("walk").motion, samples.character("can"))
     assert [feature.label for feature in found] == [
         "LeftHeel + LeftToeBase -> LeftFoot",
         "RightHeel + RightToeBase -> RightFoot",
@@ -205,7 +207,7 @@ def test_feet_and_hips_are_found_on_a_human_and_a_can():
 
 
 def test_a_crate_without_names_stands_on_the_middles_of_its_lower_edges():
-    left, right, centre = chosen_features(scene("walk").motion, crate())
+    left, right, centre = choose_features(scene("walk").motion, crate())
     assert left.target.offset == pytest.approx([0.2, -0.3, 0.0])
     assert right.target.offset == pytest.approx([-0.2, -0.3, 0.0])
     assert centre.target.offset == pytest.approx(np.zeros(3))
@@ -213,7 +215,7 @@ def test_a_crate_without_names_stands_on_the_middles_of_its_lower_edges():
 
 def test_an_upright_chain_stands_on_one_point_and_its_top_follows_the_head():
     body = snake((0.0, 0.2, 0.0))
-    bottom, centre, top = chosen_features(scene("walk").motion, body)
+    bottom, centre, top = choose_features(scene("walk").motion, body)
     assert [point.name for point in bottom.source] == ["LeftHeel", "LeftToeBase", "RightHeel", "RightToeBase"]
     assert bottom.target.joint == "bone0"
     assert (centre.target.joint, centre.target.offset[1]) == ("bone2", pytest.approx(0.1))
@@ -221,7 +223,7 @@ def test_an_upright_chain_stands_on_one_point_and_its_top_follows_the_head():
 
 
 def test_the_feet_nearest_to_the_hips_drive_a_two_footed_body():
-    left, right, _ = chosen_features(samples.motion("dog_walk").motion, samples.character("can"))
+    left, right, _ = choose_features(samples.motion("dog_walk").motion, samples.character("can"))
     assert left.source[0].name.startswith("LeftHind")
     assert right.source[0].name.startswith("RightHind")
 
@@ -243,9 +245,9 @@ def test_the_intermediate_body_has_the_targets_proportions(name, size):
     are as far apart, in the median over the source's motion, as the can's feet."""
     given, can = scene(name), samples.character("can").scaled(size)
     can = replace(can, offsets=size * can.offsets)
-    features = chosen_features(given.motion, can)
+    features = choose_features(given.motion, can)
     mine = [c for c in given.contacts if c.on == "floor" and not c.actor]
-    body = intermediate(given.motion.skeleton, proportions(given.motion, features, mine, can))
+    body = intermediate_body(given.motion.skeleton, find_proportions(given.motion, features, mine, can))
     places = dict(zip(body.names, body.rest_world[0], strict=True))
     assert places[body.names[0]][1] > 0.0
     centre = fk(rest_motion(body)).points([hip_centre(body)])[0, 0, 1]
@@ -253,7 +255,7 @@ def test_the_intermediate_body_has_the_targets_proportions(name, size):
     assert centre - sole == pytest.approx(0.45 * size, rel=0.02)
     assert body.rest_ends[:, 1].max() - centre == pytest.approx(0.45 * size, rel=0.06)
     naive = replace(given.motion, skeleton=body, offsets=None)
-    found = chosen_features(naive, can)
+    found = choose_features(naive, can)
     pose = fk(naive)
     apart = (found[0].path(pose) - found[1].path(pose))[:, 0]
     if name != "dance":
@@ -262,17 +264,17 @@ def test_the_intermediate_body_has_the_targets_proportions(name, size):
 
 def test_a_source_of_the_targets_proportions_is_taken_as_it_is():
     given = scene("walk")
-    features = chosen_features(given.motion, given.motion.skeleton)
-    how = proportions(given.motion, features, given.contacts, given.motion.skeleton)
+    features = choose_features(given.motion, given.motion.skeleton)
+    how = find_proportions(given.motion, features, given.contacts, given.motion.skeleton)
     assert how.leg == pytest.approx(1.0, abs=1e-3)
-    assert intermediate(given.motion.skeleton, replace(how, widening=0.0, trunk=1.0)) is given.motion.skeleton
+    assert intermediate_body(given.motion.skeleton, replace(how, widening=0.0, trunk=1.0)) is given.motion.skeleton
 
 
 def test_a_narrow_target_brings_the_legs_together_and_no_further():
     given = scene("squat")
     pin = replace(samples.character("can"), ends=tuple(_pinched(end) for end in samples.character("can").ends))
-    how = proportions(given.motion, chosen_features(given.motion, pin), given.contacts, pin)
-    body = intermediate(given.motion.skeleton, how)
+    how = find_proportions(given.motion, choose_features(given.motion, pin), given.contacts, pin)
+    body = intermediate_body(given.motion.skeleton, how)
     hips = [body.rest_world[0][body.joint(f"{side}UpLeg")] for side in ("Left", "Right")]
     assert how.widening < 0.0
     assert hips[0] == pytest.approx(hips[1], abs=1e-9)
@@ -314,15 +316,15 @@ def columns(*rows: str) -> np.ndarray:
     ],
 )
 def test_a_rigid_body_tips_over_from_one_point_to_the_other(down, still, kept, tipped):
-    found, count = tipping(columns(*down), columns(still)[:, 0])
+    found, count = tip_rigid_body(columns(*down), columns(still)[:, 0])
     assert np.array_equal(found, columns(*kept))
     assert count == tipped
 
 
 def test_contacts_go_to_the_point_of_their_limb_and_others_are_named():
     given, can = scene("pick_up"), samples.character("can")
-    features = chosen_features(given.motion, can)
-    kept, notes = supports(features, given.motion, given.contacts, can, given.motion.root)
+    features = choose_features(given.motion, can)
+    kept, notes = find_supports(features, given.motion, given.contacts, can, given.motion.root)
     assert {contact.point.name for contact in kept} == {"LeftFoot", "RightFoot"}
     assert notes[0].startswith("2 contacts of `LeftPalm`, `RightPalm` are not kept")
     assert "tips over from one point to the other" in notes[1]
@@ -340,15 +342,15 @@ def test_points_of_a_body_with_a_joint_between_them_may_both_stand():
         ),
     )
     given = scene("walk")
-    features = chosen_features(given.motion, stilts)
-    kept, notes = supports(features, given.motion, given.contacts, stilts, given.motion.root)
+    features = choose_features(given.motion, stilts)
+    kept, notes = find_supports(features, given.motion, given.contacts, stilts, given.motion.root)
     both = np.zeros((given.motion.num_frames, 2), bool)
     for contact in kept:
         both[contact.frames(30.0, len(both)), int(contact.point.name == "RightTip")] = True
     assert np.mean(both.all(axis=1)) == pytest.approx(0.2, abs=0.05)
     assert not notes
     fixed = replace(stilts, kinds=(JointKind.FREE, JointKind.FIXED, JointKind.FIXED), axes=np.empty((0, 3, 3)))
-    assert "tips over" in supports(features, given.motion, given.contacts, fixed, given.motion.root)[1][0]
+    assert "tips over" in find_supports(features, given.motion, given.contacts, fixed, given.motion.root)[1][0]
 
 
 # The ground
@@ -367,17 +369,17 @@ def test_a_body_without_legs_rises_as_the_middle_it_follows():
     given = rest_motion(samples.character("adult"), num_frames=21)
     centre = np.zeros((21, 3))
     centre[:, 1] = 0.9 + 0.01 * np.arange(21) + 0.5 * np.maximum(1.0 - ((np.arange(21) - 10.0) / 5.0) ** 2, 0.0)
-    height = clearance(given, centre, [(6, 14)], LEVEL)
+    height = clearances(given, centre, [(6, 14)], LEVEL)
     assert height[10] == pytest.approx(0.5)
     assert height[[0, 5, 15, 20]] == pytest.approx(0.0, abs=1e-9)
     higher = replace(given, root=given.root + 0.7 * UP)
-    assert clearance(higher, centre, [(6, 14)], LEVEL)[10] == pytest.approx(0.7)
+    assert clearances(higher, centre, [(6, 14)], LEVEL)[10] == pytest.approx(0.7)
 
 
 def test_a_can_lifted_by_a_flight_is_as_high_as_the_body_it_follows():
     given = scene("skip")
     found = drive(given.motion, samples.character("can"), contacts=given.contacts)
-    wanted, got = lowest(found.intermediate, LEVEL), lowest(found.motion, LEVEL)
+    wanted, got = lowest_heights(found.intermediate, LEVEL), lowest_heights(found.motion, LEVEL)
     for first, last in find_flights(given.contacts, given.motion):
         middle = (first + last) // 2
         assert wanted[middle] > 0.02
@@ -394,7 +396,7 @@ def test_a_chain_follows_hips_and_head_in_place_of_standing():
     assert not found.contacts
     assert any("are not kept" in note for note in found.notes)
     assert np.sqrt(np.square(found.distances()).mean(axis=0)).max() < 0.04
-    assert lowest(found.motion, LEVEL).min() > -2e-3
+    assert lowest_heights(found.motion, LEVEL).min() > -2e-3
     gone = found.motion.root[-1] - found.motion.root[0]
     assert gone[2] == pytest.approx((found.intermediate.root[-1] - found.intermediate.root[0])[2], rel=0.02)
 
@@ -427,7 +429,7 @@ def test_without_plants_and_floor_only_the_points_count():
     assert not free.solution.outcomes
     held = walking_can()
     assert np.square(free.distances()).sum() < np.square(held.distances()).sum()
-    assert lowest(free.motion, LEVEL).min() < -0.01
+    assert lowest_heights(free.motion, LEVEL).min() < -0.01
 
 
 def test_contacts_are_found_where_none_are_given():

@@ -138,10 +138,10 @@ def test_a_window_leaves_what_was_given_out_as_it_is() -> None:
     class Watched(Stream):
         def _retarget(self, part: Motion, begin: int, back: int) -> Motion:
             result = super()._retarget(part, begin, back)
-            if back and self._given is not None:
+            if back and self._output is not None:
                 looked_back.append(back)
-                np.testing.assert_array_equal(result.rotations[:back], self._given.rotations[-back:])
-                np.testing.assert_array_equal(result.root[:back], self._given.root[-back:])
+                np.testing.assert_array_equal(result.rotations[:back], self._output.rotations[-back:])
+                np.testing.assert_array_equal(result.root[:back], self._output.root[-back:])
             return result
 
     run(
@@ -176,11 +176,11 @@ def test_a_stream_keeps_no_more_than_its_windows() -> None:
     for turn in range(3):
         for first in range(0, 270, 15):
             feed.push(walk()[first : first + 15])
-            assert feed._frames is not None
-            assert feed._frames.num_frames <= most
-            assert feed._given is None or feed._given.num_frames <= WINDOW.back * FPS
-            assert len(feed._seen) <= 8
-        assert feed._done > 150 + 270 * turn
+            assert feed._input is not None
+            assert feed._input.num_frames <= most
+            assert feed._output is None or feed._output.num_frames <= WINDOW.back * FPS
+            assert len(feed._lowest_contacts) <= 8
+        assert feed._num_output > 150 + 270 * turn
 
 
 def test_contacts_are_found_as_frames_arrive() -> None:

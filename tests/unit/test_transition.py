@@ -28,7 +28,7 @@ from understudy.transition.blending import (
     larger,
     worst_steps,
 )
-from understudy.transition.meta_skeleton import mergeable, one_body, share
+from understudy.transition.meta_skeleton import find_shared_skeleton, mergeable, one_body
 from understudy.transition.plants import Still
 from understudy.transition.timing import FrameMatch
 
@@ -78,18 +78,18 @@ def test_what_stands_keeps_its_place(into_run: Transition) -> None:
     pose = fk(into_run.motion)
     for plant in into_run.plants:
         path = pose.points([plant.point])[plant.first : plant.last + 1, 0]
-        where = {True: path[0], False: path[-1]}[not plant.stays]
+        where = {True: path[0], False: path[-1]}[not plant.at_end]
         assert np.abs((path - where)[:, [0, 2]]).max() < 2e-3, plant.name
     assert into_run.contact_error < 2e-3
 
 
 def test_what_stands_at_either_end_of_the_blend_stays_where_it_stands(into_run: Transition) -> None:
     pose = fk(into_run.motion)
-    straddling = [plant for plant in into_run.plants if plant.stood or plant.stays]
+    straddling = [plant for plant in into_run.plants if plant.at_start or plant.at_end]
     assert straddling
     for plant in straddling:
         path = pose.points([plant.point])[:, 0]
-        there = path[into_run.start if plant.stood else into_run.end]
+        there = path[into_run.start if plant.at_start else into_run.end]
         assert np.abs((path[plant.first : plant.last + 1] - there)[:, [0, 2]]).max() < 2e-3
 
 
@@ -214,8 +214,8 @@ def test_feet_that_stand_all_through_do_not_move() -> None:
     found = transition(squat, squat)
     for limb in ("LeftUpLeg", "RightUpLeg"):
         mine = [plant for plant in found.plants if plant.limb == limb]
-        assert any(plant.stood for plant in mine)
-        assert any(plant.stays for plant in mine)
+        assert any(plant.at_start for plant in mine)
+        assert any(plant.at_end for plant in mine)
     feet = fk(found.motion).points(["LeftHeel", "RightHeel", "LeftToeBase", "RightToeBase"])
     assert np.abs(feet - feet[found.start])[found.start : found.end + 1].max() < 2e-3
     assert found.notes == ()
@@ -344,7 +344,7 @@ def test_what_cannot_be_is_refused(walk: Motion) -> None:
     pairs = (Pair(source=("Hips",), target=("Hips",)),)
     other = Correspondence(source=dog.skeleton, target=walk.skeleton, pairs=pairs)
     with pytest.raises(OptionError, match=r"The map is from `dog`, 32 joints, to `adult`, 22;.*from `adult`") as caught:
-        share(walk, dog, other, None)
+        find_shared_skeleton(walk, dog, other, None)
     assert "reversed()" in caught.value.hint
     with pytest.raises(OptionError, match="Expected `leave` from 0 to"):
         transition(walk, walk, leave=-0.5, seconds=1.0)

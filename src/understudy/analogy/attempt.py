@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.analogy.conditions import Conditions, MarkerAt, PoseAt
-from understudy.analogy.matching import LIKE_SIZE, SIMILAR, MarkerMatch, match, match_scores
+from understudy.analogy.matching import MIN_SIMILARITY, SIZE_PREFERENCE_WIDTH, MarkerMatch, match, match_scores
 from understudy.analogy.solving import (
     NUM_SAMPLE_FRAMES,
     PULL,
@@ -27,7 +27,7 @@ from understudy.figure.kinematics import locate
 from understudy.figure.measures import leg_length
 from understudy.figure.skeleton import Point
 
-STRANGE_RADIANS = 0.35
+STRANGENESS_WIDTH_RADIANS = 0.35
 """Root mean square deviation of the mean pose from B's own at which the score falls to 1 / e."""
 
 
@@ -60,7 +60,7 @@ class Attempt:
     @property
     def score(self) -> float:
         """From 0 to 1: coverage times fidelity, reduced for a mean pose unlike B's own."""
-        naturalness = float(np.exp(-((self.strangeness / STRANGE_RADIANS) ** 2)))
+        naturalness = float(np.exp(-((self.strangeness / STRANGENESS_WIDTH_RADIANS) ** 2)))
         return self.coverage * max(self.fidelity, 0.0) * naturalness
 
 
@@ -72,8 +72,8 @@ def find_matches(
     eigenvectors: int,
     together: bool = False,
     threshold: float | None,
-    similar: float = SIMILAR,
-    like_size: float | None = LIKE_SIZE,
+    similar: float = MIN_SIMILARITY,
+    like_size: float | None = SIZE_PREFERENCE_WIDTH,
     refine: bool = True,
     unit_scales: bool = False,
 ) -> tuple[list[MarkerMatch], float]:
@@ -99,12 +99,12 @@ def find_matches(
         raise OptionError(f"Expected 1 to {count} eigenvectors, as there are components; got {eigenvectors}")
     groups = [list(range(eigenvectors))] if together else [[number] for number in range(eigenvectors)]
     matches: list[MarkerMatch] = []
-    used = 0.0
+    first_threshold = 0.0
     for group in groups:
-        parts = [study.part(group, unit=unit_scales) for study in (b, a, new)]
+        movements = [study.part(group, unit=unit_scales) for study in (b, a, new)]
         weight = float(b.marker.variances[group[0]] / b.marker.variances[0])
         group_matches, group_threshold = match(
-            *parts[: 3 if refine else 2],
+            *movements[: 3 if refine else 2],
             threshold=threshold,
             similar=similar,
             like_size=like_size,
@@ -112,21 +112,21 @@ def find_matches(
             weight=weight,
         )
         matches += group_matches
-        used = used or group_threshold
+        first_threshold = first_threshold or group_threshold
     if not matches:
-        best = float(np.abs(match_scores(*parts[:2])).max(initial=0.0))
+        best = float(np.abs(match_scores(*movements[:2])).max(initial=0.0))
         raise AnalogyError(
             f"No marker of `{b.motion.skeleton.name}` moves as any of `{a.motion.skeleton.name}` does: the best match "
-            f"score is {best:.2f}, below the threshold of {used:g}",
+            f"score is {best:.2f}, below the threshold of {first_threshold:g}",
             hint="check that both examples show one behaviour; lower the threshold, add markers, or pair them by hand",
         )
-    return matches, used
+    return matches, first_threshold
 
 
 def covered(b: Study, matches: Sequence[MarkerMatch]) -> float:
     """Share of B's movement, over all components, that the matched markers make."""
-    moved = np.einsum("nk,k->n", b.marker.vectors**2, b.marker.spread**2).reshape(-1, 3).sum(axis=1)
-    return float(moved[sorted({m.marker for m in matches})].sum() / moved.sum())
+    energy = np.einsum("nk,k->n", b.marker.vectors**2, b.marker.spread**2).reshape(-1, 3).sum(axis=1)
+    return float(energy[sorted({m.marker for m in matches})].sum() / energy.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,64 +171,64 @@ class AttemptInput:
     """How many frames represent the motion."""
 
 
-def attempt(brief: AttemptInput) -> Attempt:
+def attempt(inputs: AttemptInput) -> Attempt:
     """Solve for B's coordinations with given matches, and measure the result."""
-    chart, new = brief.chart, brief.new
+    chart, new = inputs.chart, inputs.new
     goal = make_goal(
-        brief.markers, chart, brief.matches, new.marker.vectors, means=brief.means, mean_weight=brief.mean_weight
+        inputs.markers, chart, inputs.matches, new.marker.vectors, means=inputs.means, mean_weight=inputs.mean_weight
     )
-    outcome = solve(_task(brief, goal))
+    outcome = solve(_task(inputs, goal))
     course = new.joint.course
     coordinates = outcome.table[0] + course @ outcome.table[1:]
     return Attempt(
-        threshold=brief.threshold,
+        threshold=inputs.threshold,
         components=course.shape[1],
-        orthonormal=brief.orthonormal,
-        matches=brief.matches,
+        orthonormal=inputs.orthonormal,
+        matches=inputs.matches,
         goal=goal,
         outcome=outcome,
         course=course,
         coordinates=coordinates,
-        coverage=brief.coverage,
+        coverage=inputs.coverage,
         fidelity=_fidelity(chart, goal, coordinates, new.marker.course),
-        strangeness=float(np.sqrt(np.mean((outcome.table[0] - outcome.begun[0]) ** 2))),
+        strangeness=float(np.sqrt(np.mean((outcome.table[0] - outcome.initial[0]) ** 2))),
     )
 
 
-def _task(brief: AttemptInput, goal: MarkerObjective) -> Task:
+def _task(inputs: AttemptInput, goal: MarkerObjective) -> Task:
     """The problem to solve: the objective and the conditions over sampled frames."""
-    chart, course, marker_course = brief.chart, brief.new.joint.course, brief.new.marker.course
+    chart, course, marker_course = inputs.chart, inputs.new.joint.course, inputs.new.marker.course
     unit = leg_length(chart.skeleton)
-    chosen, share = reduce_frames(np.concatenate([course, marker_course], axis=1), brief.frames)
-    extra = _condition_frames(brief.poses, brief.places, len(course))
-    view = np.concatenate([chosen, extra])
-    row = {int(frame): len(chosen) + i for i, frame in enumerate(extra)}
+    chosen, share = reduce_frames(np.concatenate([course, marker_course], axis=1), inputs.frames)
+    condition_frames = _condition_frames(inputs.poses, inputs.places, len(course))
+    frames = np.concatenate([chosen, condition_frames])
+    row_of = {int(frame): len(chosen) + i for i, frame in enumerate(condition_frames)}
     conditions = Conditions(
         size=chart.size,
         unit=unit,
-        poses=tuple(_pose_condition(chart, pose, row[pose.frame]) for pose in brief.poses),
-        places=tuple(_place_condition(chart, place, row[place.frame]) for place in brief.places),
-        limits=tuple(_limit_condition(chart, limit) for limit in brief.limits),
-        limited=np.arange(0, len(view), 3),
+        poses=tuple(_pose_condition(chart, pose, row_of[pose.frame]) for pose in inputs.poses),
+        places=tuple(_place_condition(chart, place, row_of[place.frame]) for place in inputs.places),
+        limits=tuple(_limit_condition(chart, limit) for limit in inputs.limits),
+        limited=np.arange(0, len(frames), 3),
     )
-    start = _align_start(chart, goal, brief.start, course, marker_course) if brief.aligned else brief.start.copy()
+    start = _align_start(chart, goal, inputs.start, course, marker_course) if inputs.aligned else inputs.start.copy()
     free = _free_coordinates(chart, goal, conditions)
-    if brief.near is not None:
-        held = np.setdiff1d(np.arange(chart.size), free)
-        start[:, held] = brief.near[:, held]
+    if inputs.near is not None:
+        fixed = np.setdiff1d(np.arange(chart.size), free)
+        start[:, fixed] = inputs.near[:, fixed]
     return Task(
         chart=chart,
         goal=goal,
         conditions=conditions,
-        course=course[view],
-        marker_course=marker_course[view],
-        share=np.concatenate([share, np.zeros(len(extra))]),
+        course=course[frames],
+        marker_course=marker_course[frames],
+        share=np.concatenate([share, np.zeros(len(condition_frames))]),
         start=start,
         free=free,
-        near=brief.near,
-        metric=brief.metric,
-        pull=brief.pull,
-        orthonormal=brief.orthonormal,
+        near=inputs.near,
+        metric=inputs.metric,
+        pull=inputs.pull,
+        orthonormal=inputs.orthonormal,
         unit=unit,
     )
 
@@ -251,10 +251,10 @@ def _pose_condition(chart: JointChart, pose: PoseAt, row: int) -> tuple[int, np.
             f"The pose at frame {pose.frame} has rotations of shape {pose.rotations.shape}; "
             f"`{chart.skeleton.name}` has {chart.skeleton.num_joints} joints"
         )
-    kept = np.ones(len(joints), bool)
+    posed = np.ones(len(joints), bool)
     if pose.joints is not None:
-        kept = np.isin(joints, [chart.skeleton.joint(name) for name in pose.joints])
-    columns = np.flatnonzero(kept)
+        posed = np.isin(joints, [chart.skeleton.joint(name) for name in pose.joints])
+    columns = np.flatnonzero(posed)
     return row, columns, chart.coordinates(pose.rotations[None])[0, columns]
 
 
@@ -284,11 +284,11 @@ def _align_start(chart: JointChart, goal: MarkerObjective, start: Array, course:
     mean pose the best rotation solves an orthogonal Procrustes problem.
     """
     posture = chart.posture(start[:1])
-    size = np.sqrt(goal.weights)[:, None, None]
-    by = posture.point_jacobian(goal.joints, posture.points(goal.joints, goal.offsets))[0] * size
-    moved = by.reshape(-1, chart.size) @ start[1:].T
-    wanted = (goal.movement * size).reshape(len(moved), -1) @ (marker_course.T @ course / len(course))
-    left, _, right = np.linalg.svd(moved.T @ wanted)
+    root_weights = np.sqrt(goal.weights)[:, None, None]
+    jacobian = posture.point_jacobian(goal.joints, posture.points(goal.joints, goal.offsets))[0] * root_weights
+    movement = jacobian.reshape(-1, chart.size) @ start[1:].T
+    goal_movement = (goal.movement * root_weights).reshape(len(movement), -1) @ (marker_course.T @ course / len(course))
+    left, _, right = np.linalg.svd(movement.T @ goal_movement)
     return np.concatenate([start[:1], (left @ right).T @ start[1:]])
 
 
@@ -296,5 +296,5 @@ def _fidelity(chart: JointChart, goal: MarkerObjective, coordinates: Array, mark
     movement = chart.posture(coordinates).points(goal.joints, goal.offsets)
     movement = movement - movement.mean(axis=0)
     wanted = goal.wanted(marker_course)
-    rest = np.einsum("p,fpc->", goal.weights, (movement - wanted) ** 2)
-    return 1.0 - float(rest / np.einsum("p,fpc->", goal.weights, wanted**2))
+    error = np.einsum("p,fpc->", goal.weights, (movement - wanted) ** 2)
+    return 1.0 - float(error / np.einsum("p,fpc->", goal.weights, wanted**2))

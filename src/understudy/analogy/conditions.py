@@ -68,10 +68,10 @@ class ConditionResiduals:
     size: int
     """Number of coordinates."""
 
-    def pushing(self, forces: Array) -> Iterator[tuple[int, Array, np.ndarray]]:
+    def active_jacobians(self, multipliers: Array) -> Iterator[tuple[int, Array, np.ndarray]]:
         """By frame: its index, the Jacobian (N, D) of the rows active at multipliers (R,), and those rows (N,)."""
         assert self.slopes is not None
-        active = np.flatnonzero((forces != 0.0) | ~self.one_sided)
+        active = np.flatnonzero((multipliers != 0.0) | ~self.one_sided)
         active = active[np.argsort(self.frames[active], kind="stable")]
         for rows in np.split(active, np.flatnonzero(np.diff(self.frames[active])) + 1):
             if len(rows):
@@ -111,61 +111,64 @@ class Conditions:
         parts += [self._place(posture, *place, slopes=slopes) for place in self.places]
         chosen = range(len(self.limits)) if watched is None else watched
         parts += [self._limit(posture, *self.limits[number], slopes=slopes) for number in chosen]
-        wide = max((part.columns.shape[1] for part in parts), default=1)
+        pad = max((part.columns.shape[1] for part in parts), default=1)
         empty = np.zeros(0, np.intp)
         return ConditionResiduals(
             frames=np.concatenate([empty, *(part.frames for part in parts)]),
             values=np.concatenate([np.zeros(0), *(part.values for part in parts)]),
             one_sided=np.concatenate([np.zeros(0, bool), *(part.one_sided for part in parts)]),
-            columns=np.concatenate([np.zeros((0, wide), np.intp), *(_pad_columns(p.columns, wide, -1) for p in parts)]),
-            slopes=np.concatenate([np.zeros((0, wide)), *(_pad_columns(p.slopes, wide, 0.0) for p in parts)])
+            columns=np.concatenate([np.zeros((0, pad), np.intp), *(_pad_columns(p.columns, pad, -1) for p in parts)]),
+            slopes=np.concatenate([np.zeros((0, pad)), *(_pad_columns(p.slopes, pad, 0.0) for p in parts)])
             if slopes
             else None,
             size=self.size,
         )
 
     def _pose(self, posture: Posture, frame: int, columns: np.ndarray, goal: Array) -> ConditionResiduals:
-        off = posture.d[frame, columns] - goal
-        return self._part(np.full(len(columns), frame), off, columns[:, None], np.ones((len(columns), 1)))
+        errors = posture.d[frame, columns] - goal
+        return self._part(np.full(len(columns), frame), errors, columns[:, None], np.ones((len(columns), 1)))
 
     def _place(
         self, posture: Posture, frame: int, joint: int, offset: Array, place: Array, *, slopes: bool
     ) -> ConditionResiduals:
-        at = posture.positions[frame, joint] + rotate(posture.rotations[frame, joint], offset)
-        every = np.tile(np.arange(self.size), (3, 1))
-        by = np.zeros((3, 0))
+        position = posture.positions[frame, joint] + rotate(posture.rotations[frame, joint], offset)
+        columns = np.tile(np.arange(self.size), (3, 1))
+        jacobian = np.zeros((3, 0))
         if slopes:
-            every_frame = posture.points(np.array([joint]), offset[None])
-            by = posture.point_jacobian(np.array([joint]), every_frame)[frame, 0] / self.unit
-        return self._part(np.full(3, frame), (at - place) / self.unit, every, by)
+            positions = posture.points(np.array([joint]), offset[None])
+            jacobian = posture.point_jacobian(np.array([joint]), positions)[frame, 0] / self.unit
+        return self._part(np.full(3, frame), (position - place) / self.unit, columns, jacobian)
 
     def _limit(
         self, posture: Posture, joint: int, columns: np.ndarray, limit: JointRange, *, slopes: bool
     ) -> ConditionResiduals:
         frames = self.limited
-        turns = posture.local[frames, joint][:, None]
+        rotations = posture.local[frames, joint][:, None]
         residuals = limit.rows(
-            ConstraintInput(times=frames.astype(float), points=np.empty((len(frames), 0, 3)), local_rotations=turns)
+            ConstraintInput(times=frames.astype(float), points=np.empty((len(frames), 0, 3)), local_rotations=rotations)
         )
         count = residuals.values.shape[1]
-        by = np.zeros((len(frames), count, len(columns)))
+        slope_rows = np.zeros((len(frames), count, len(columns)))
         if slopes and residuals.d_rotations is not None:
-            by = np.einsum("frx,fcx->frc", residuals.d_rotations[:, :, 0], posture.local_axes[frames[:, None], columns])
-        places = np.tile(columns, (len(frames) * count, 1))
+            axes = posture.local_axes[frames[:, None], columns]
+            slope_rows = np.einsum("frx,fcx->frc", residuals.d_rotations[:, :, 0], axes)
+        indices = np.tile(columns, (len(frames) * count, 1))
         frames = np.repeat(frames, count)
-        return self._part(frames, residuals.values.ravel(), places, by.reshape(len(frames), -1), one_sided=True)
+        return self._part(
+            frames, residuals.values.ravel(), indices, slope_rows.reshape(len(frames), -1), one_sided=True
+        )
 
-    def broken(self, posture: Posture) -> list[int]:
+    def violated_limits(self, posture: Posture) -> list[int]:
         """Indices of the limits that are violated at any of their frames."""
         worst = [self._limit(posture, *limit, slopes=False).values.max(initial=-1.0) for limit in self.limits]
-        return [number for number, off in enumerate(worst) if off > LIMIT_SLACK_RADIANS]
+        return [number for number, violation in enumerate(worst) if violation > LIMIT_SLACK_RADIANS]
 
     def _part(
         self, frames: np.ndarray, values: Array, columns: np.ndarray, slopes: Array, *, one_sided: bool = False
     ) -> ConditionResiduals:
-        sided = np.full(len(values), one_sided)
+        sides = np.full(len(values), one_sided)
         return ConditionResiduals(
-            frames=frames, values=values, one_sided=sided, columns=columns, slopes=slopes, size=self.size
+            frames=frames, values=values, one_sided=sides, columns=columns, slopes=slopes, size=self.size
         )
 
 
@@ -205,7 +208,7 @@ def reach(
     )
     fixed = {skeleton.names[skeleton.joint(name)] for name in keep}
     moving = tuple(name for name in skeleton.names if name not in fixed)
-    places = [Place(point=PointRef(point=name), target=np.asarray(at, float), name=name) for name, at in goals.items()]
+    places = [Place(point=PointRef(point=name), target=np.asarray(xyz, float), name=name) for name, xyz in goals.items()]
     involved = {above for place in places for above in _chain_names(skeleton, str(place.point_refs()[0].point))}
     ranges = joint_limits(motion, only=involved & set(moving))[0] if limits else []
     actor = Actor(motion=motion, joints=moving, root_moves=False)

@@ -74,91 +74,90 @@ def analogy(
     settings = settings or Settings()
     report = watch or (lambda _text, _share: None)
     report("studying the motions", 0.0)
-    ready = prepare(
+    inputs = prepare(
         a_example, b_example, a_new, target=target, pairs=pairs, mean_pose=mean_pose, markers=markers, settings=settings
     )
-    level_poses = tuple(replace(pose, rotations=ready.level_pose(pose.rotations)) for pose in poses)
+    level_poses = tuple(replace(pose, rotations=inputs.level_pose(pose.rotations)) for pose in poses)
     report("matching and solving", 0.1)
-    attempts = ready.attempts(level_poses, tuple(places))
+    attempts = inputs.attempts(level_poses, tuple(places))
     best = max(attempts, key=lambda result: result.score)
     report("planting feet", 0.6)
     contacts = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
-    timed = _Timed.of(ready.study_new(best.components), best, contacts, tempo)
-    return _finish(ready, attempts, best, timed, level_poses, places)
+    timed = _TimedSource.of(inputs.study_new(best.components), best, contacts, tempo)
+    return _finish(inputs, attempts, best, timed, level_poses, places)
 
 
 def _finish(
-    ready: Preparation,
-    tried: Sequence[Attempt],
+    inputs: Preparation,
+    attempts: Sequence[Attempt],
     best: Attempt,
-    timed: _Timed,
+    timed: _TimedSource,
     poses: tuple[PoseAt, ...],
     places: Sequence[MarkerAt],
 ) -> Analogy:
     """The result of the best attempt: B on its path with its feet planted, and what was measured."""
     level = Motion(
-        skeleton=ready.body,
+        skeleton=inputs.body,
         fps=timed.source.fps,
         root=np.zeros((len(timed.course.root), 3)),
-        rotations=continuous(ready.chart.rotations(timed.coordinates)),
-        name=ready.body.name,
+        rotations=continuous(inputs.chart.rotations(timed.coordinates)),
+        name=inputs.body.name,
     )
-    stepping = _step(ready, level, timed, best)
-    solution = _plant_feet(stepping, timed.floor, ready.settings) if ready.settings.clean else None
+    stepping = _step(inputs, level, timed, best)
+    solution = _plant_feet(stepping, timed.floor, inputs.settings) if inputs.settings.clean else None
     return Analogy(
-        motion=stepping.motion if solution is None else replace(solution.motion, name=ready.body.name),
+        motion=stepping.motion if solution is None else replace(solution.motion, name=inputs.body.name),
         raw=stepping.motion,
         level=level,
         new=timed.new,
-        a=ready.a,
-        b=ready.b,
-        markers=ready.b_markers,
-        points=ready.points,
+        a=inputs.a,
+        b=inputs.b,
+        markers=inputs.b_markers,
+        points=inputs.points,
         attempt=best,
-        attempts=tuple(tried),
+        attempts=tuple(attempts),
         stepping=stepping,
         wanted=best.goal.wanted(timed.marker_course),
         solution=solution,
         # With a tempo, poses and places lie at other frames of the result and cannot be checked there.
         poses=() if timed.warped else poses,
         places=() if timed.warped else tuple(places),
-        likeness=ready.likeness,
-        seconds=sum(result.outcome.seconds for result in tried),
-        warnings=tuple(_warnings(ready, best, solution)),
+        likeness=inputs.likeness,
+        seconds=sum(result.outcome.seconds for result in attempts),
+        warnings=tuple(_warnings(inputs, best, solution)),
         notes=stepping.notes,
     )
 
 
-def _step(ready: Preparation, level: Motion, timed: _Timed, best: Attempt) -> Stepping:
+def _step(inputs: Preparation, level: Motion, timed: _TimedSource, best: Attempt) -> Stepping:
     """B on its path, with contacts timed by A's."""
     goal = best.goal
     wanted = goal.wanted(timed.marker_course)
-    by_joint: dict[str, Array] = {}
-    for row, joint in enumerate(goal.joints):
-        # Of several markers on a joint the last, outermost one is nearest to the contact point.
-        by_joint[ready.body.names[joint]] = wanted[:, row]
+    # Of several markers on a joint the last, outermost one is nearest to the contact point.
+    by_joint = {inputs.body.names[joint]: wanted[:, row] for row, joint in enumerate(goal.joints)}
     return step(
         timed.course.on(level),
         timed.source,
         timed.contacts,
-        points=ready.points,
+        points=inputs.points,
         level=(level, timed.course.off(timed.source)),
         wanted=by_joint,
         floor=timed.floor,
-        rises=ready.rises,
-        travel=ready.settings.travel,
+        rises=inputs.rises,
+        travel=inputs.settings.travel,
     )
 
 
-def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> list[str]:
+def _warnings(inputs: Preparation, best: Attempt, solution: Solution | None) -> list[str]:
     """Warnings about the quality of a result, a sentence each."""
     warnings = []
-    for what, motion in (("A's new motion", ready.a_new), ("B's example", None if ready.b is None else ready.b.motion)):
-        flips = [] if motion is None else [name for name in find_jumps(motion) if name not in ready.settings.without]
+    example = None if inputs.b is None else inputs.b.motion
+    for owner, motion in (("A's new motion", inputs.a_new), ("B's example", example)):
+        flips = [] if motion is None else [name for name in find_jumps(motion) if name not in inputs.settings.without]
         if flips:
-            named = ", ".join(f"`{name}`" for name in flips[:4])
+            names = ", ".join(f"`{name}`" for name in flips[:4])
             warnings.append(
-                f"{what}: {named} flips from one frame to the next; leave it out (without, --without {flips[0]}) "
+                f"{owner}: {names} flips from one frame to the next; leave it out (without, --without {flips[0]}) "
                 "or repair the clip."
             )
     if best.coverage < MIN_QUALITY:
@@ -166,9 +165,9 @@ def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> l
             f"The examples share little: matched markers make {100 * best.coverage:.0f} % of B's movement. "
             "Use examples of one behaviour, more markers, or marker pairs."
         )
-    if ready.likeness is not None and ready.likeness < MIN_QUALITY:
+    if inputs.likeness is not None and inputs.likeness < MIN_QUALITY:
         warnings.append(
-            f"The examples are performed differently (likeness {ready.likeness:.2f}): they may not show one behaviour."
+            f"The examples are performed differently (likeness {inputs.likeness:.2f}): they may not show one behaviour."
         )
     if best.score < MIN_QUALITY:
         warnings.append(
@@ -188,13 +187,13 @@ def _warnings(ready: Preparation, best: Attempt, solution: Solution | None) -> l
 def _plant_feet(stepping: Stepping, height: float, settings: Settings) -> Solution:
     """Plant B's feet by a spacetime solve, on a level floor at some height."""
     floor = Floor(height=height, slope=np.zeros(2))
-    part = Assignment(motion=stepping.motion, target=stepping.motion.skeleton)
+    assignment = Assignment(motion=stepping.motion, target=stepping.motion.skeleton)
     options = Options(limits=settings.limits)
-    return plan([part], contacts=stepping.contacts, options=options, floor=floor).solve()
+    return plan([assignment], contacts=stepping.contacts, options=options, floor=floor).solve()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Timed:
+class _TimedSource:
     """A's new motion in the time of the result."""
 
     new: Study
@@ -213,7 +212,7 @@ class _Timed:
     """Whether the time of the result differs from A's."""
 
     @staticmethod
-    def of(new: Study, best: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _Timed:
+    def of(new: Study, best: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _TimedSource:
         motion = new.motion
         leg = leg_length(motion.skeleton)
         ground = find_floor(contacts, leg)
@@ -223,7 +222,7 @@ class _Timed:
         highest = MAX_CONTACT_HEIGHT_LEGS * leg
         contacts = [c for c in contacts if c.place is None or c.place[1] - ground.heights(c.place) < highest]
         if tempo is None:
-            return _Timed(
+            return _TimedSource(
                 new=new,
                 course=new.course,
                 source=motion,
@@ -233,17 +232,17 @@ class _Timed:
                 floor=floor,
             )
         times = tempo.sources(tempo.times(motion.fps))
-        course = read_course(best.course, motion.fps, times)
-        way = HeadingCourse(
+        eigenmotion = read_course(best.course, motion.fps, times)
+        course = HeadingCourse(
             root=read_course(new.course.root, motion.fps, times),
             heading=read_course(new.course.heading, motion.fps, times),
         )
-        return _Timed(
+        return _TimedSource(
             new=new,
             warped=True,
-            course=way,
-            source=replace(motion.at(times, fps=motion.fps), root=way.root),
-            coordinates=best.outcome.table[0] + course @ best.outcome.table[1:],
+            course=course,
+            source=replace(motion.at(times, fps=motion.fps), root=course.root),
+            coordinates=best.outcome.table[0] + eigenmotion @ best.outcome.table[1:],
             marker_course=read_course(new.marker.course, motion.fps, times),
             contacts=tempo.contacts(contacts),
             floor=floor,

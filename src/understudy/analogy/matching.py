@@ -19,17 +19,17 @@ MAX_CLIQUE_STEPS = 20_000
 """Most branches tried; the best set until then is taken."""
 
 
-def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
+def largest_clique(edges: np.ndarray, weights: Array) -> np.ndarray:
     """The largest clique of a graph: its nodes in rising order.
 
     Args:
-        linked: (N, N) bool, symmetric: the edges.
-        worth: (N,) of cliques of one size the one with the greatest sum is taken.
+        edges: (N, N) bool, symmetric.
+        weights: (N,) of cliques of one size the one with the greatest sum is taken.
 
-    Branch and bound: the candidates are coloured so that linked nodes differ in colour. A clique cannot grow by more
+    Branch and bound: the candidates are coloured so that neighbours differ in colour. A clique cannot grow by more
     nodes than the candidates have colours.
     """
-    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(linked)]
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(edges)]
     best: list[int] = []
     value = (0, -np.inf)
     steps = 0
@@ -37,51 +37,51 @@ def largest_clique(linked: np.ndarray, worth: Array) -> np.ndarray:
     def grow(members: list[int], candidates: list[int]) -> None:
         nonlocal best, value, steps
         steps += 1
-        reached = (len(members), float(worth[members].sum()))
+        reached = (len(members), float(weights[members].sum()))
         if reached > value:
             best, value = list(members), reached
-        order, colours = _colour_nodes(candidates, neighbours, worth)
+        order, colours = _colour_nodes(candidates, neighbours, weights)
         for i in range(len(order) - 1, -1, -1):
             if len(members) + colours[i] < value[0] or steps > MAX_CLIQUE_STEPS:
                 return
-            joined = order[i]
-            grow([*members, joined], [c for c in order[:i] if c in neighbours[joined]])
+            node = order[i]
+            grow([*members, node], [c for c in order[:i] if c in neighbours[node]])
 
-    grow([], sorted(range(len(linked)), key=lambda i: worth[i]))
+    grow([], sorted(range(len(edges)), key=lambda i: weights[i]))
     return np.array(sorted(best), dtype=np.intp)
 
 
-def _colour_nodes(candidates: list[int], neighbours: list[set[int]], worth: Array) -> tuple[list[int], list[int]]:
-    """Candidates in order of their colour, counted from 1; within a colour by rising worth."""
+def _colour_nodes(candidates: list[int], neighbours: list[set[int]], weights: Array) -> tuple[list[int], list[int]]:
+    """Candidates in order of their colour, counted from 1; within a colour by rising weight."""
     order: list[int] = []
     colours: list[int] = []
-    left = sorted(candidates, key=lambda c: (-len(neighbours[c]), -worth[c]))
+    remaining = sorted(candidates, key=lambda node: (-len(neighbours[node]), -weights[node]))
     colour = 0
-    while left:
+    while remaining:
         colour += 1
-        free = left
-        left = []
-        painted: list[int] = []
-        for c in free:
-            if any(p in neighbours[c] for p in painted):
-                left.append(c)
+        uncoloured = remaining
+        remaining = []
+        same_colour: list[int] = []
+        for node in uncoloured:
+            if any(other in neighbours[node] for other in same_colour):
+                remaining.append(node)
             else:
-                painted.append(c)
-        order += sorted(painted, key=lambda c: worth[c])
-        colours += [colour] * len(painted)
+                same_colour.append(node)
+        order += sorted(same_colour, key=lambda node: weights[node])
+        colours += [colour] * len(same_colour)
     return order, colours
 
 
-THRESHOLDS = (0.9, 0.85, 0.8)
+MATCH_THRESHOLDS = (0.9, 0.85, 0.8)
 """Match scores that are tried, the strictest first: the paper's range."""
 
 MIN_MATCHED_SHARE = 0.6
 """The threshold is lowered until this share of a body's movement is matched."""
 
-SIMILAR = 0.8
+MIN_SIMILARITY = 0.8
 """The paper's similarity threshold of the refinement, T_s."""
 
-LIKE_SIZE = 0.5
+SIZE_PREFERENCE_WIDTH = 0.5
 """Width, in logarithms of scale, of the preference for partners that move as far as the marker itself."""
 
 MIN_MOVEMENT = 0.03
@@ -113,9 +113,11 @@ def match_scores(b: Array, a: Array) -> Array:
 
     Parts of several eigenvectors at once, (I, 3 L) and (J, 3 L), are compared as one direction.
     """
-    sizes = [np.linalg.norm(part, axis=-1) for part in (b, a)]
-    moving = [size > MIN_MOVEMENT * size.max(initial=0.0) for size in sizes]
-    units = [part / np.where(m, s, 1.0)[:, None] * m[:, None] for part, s, m in zip((b, a), sizes, moving, strict=True)]
+    units = []
+    for part in (b, a):
+        size = np.linalg.norm(part, axis=-1)
+        moves = size > MIN_MOVEMENT * size.max(initial=0.0)
+        units.append(part / np.where(moves, size, 1.0)[:, None] * moves[:, None])
     return np.clip(units[0] @ units[1].T, -1.0, 1.0)
 
 
@@ -132,14 +134,14 @@ def find_correspondence(scores: Array, threshold: float) -> list[np.ndarray]:
     return [np.flatnonzero(np.abs(row) >= threshold) for row in scores]
 
 
-def choose_threshold(scores: Array, b: Array, wanted: Sequence[float] = THRESHOLDS) -> float:
+def choose_threshold(scores: Array, b: Array, thresholds: Sequence[float] = MATCH_THRESHOLDS) -> float:
     """The strictest threshold that matches enough of B's movement (I, 3), else the loosest."""
     energy = np.einsum("ic,ic->i", b, b)
-    for threshold in wanted:
+    for threshold in thresholds:
         matched = np.abs(scores).max(axis=1, initial=0.0) >= threshold
         if energy[matched].sum() >= MIN_MATCHED_SHARE * energy.sum():
             return threshold
-    return wanted[-1]
+    return thresholds[-1]
 
 
 def similarity(example: Array, new: Array) -> Array:
@@ -158,23 +160,23 @@ def similarity(example: Array, new: Array) -> Array:
     return match_scores(new, new) * ratio * (before * after > 0.0)
 
 
-def refine(found: np.ndarray, scores: Array, alike: Array, threshold: float = SIMILAR) -> np.ndarray:
+def refine(candidates: np.ndarray, scores: Array, similarities: Array, threshold: float = MIN_SIMILARITY) -> np.ndarray:
     """The largest set of mutually similar markers among the markers of A that one marker of B matched.
 
     Args:
-        found: (N,) the matched markers of A.
+        candidates: (N,) the matched markers of A.
         scores: (J,) the match scores of B's marker with A's.
-        alike: (J, J) similarity of A's markers.
+        similarities: (J, J) similarity of A's markers.
         threshold: Least similarity of two similar markers.
 
     Markers that move in the direction of B's marker are preferred to those that move in the opposite direction: lifting
     a foot would otherwise be matched with putting down another. Of sets of one size the best match is taken.
     """
-    same_direction = found[scores[found] > 0.0]
-    pool = same_direction if len(same_direction) else found
-    near = alike[np.ix_(pool, pool)]
-    linked = (np.minimum(near, near.T) >= threshold) & ~np.eye(len(pool), dtype=bool)
-    return pool[largest_clique(linked, np.abs(scores[pool]))]
+    same_direction = candidates[scores[candidates] > 0.0]
+    pool = same_direction if len(same_direction) else candidates
+    pool_similarities = similarities[np.ix_(pool, pool)]
+    edges = (np.minimum(pool_similarities, pool_similarities.T) >= threshold) & ~np.eye(len(pool), dtype=bool)
+    return pool[largest_clique(edges, np.abs(scores[pool]))]
 
 
 def partner_shares(scales: Array, proportion: float, width: float | None) -> Array:
@@ -186,9 +188,9 @@ def partner_shares(scales: Array, proportion: float, width: float | None) -> Arr
     """
     if width is None:
         return np.full(len(scales), 1.0 / len(scales))
-    off = np.log(np.maximum(np.abs(scales), 1e-9) / max(proportion, 1e-9)) / width
-    near = np.exp(-0.5 * (off**2 - np.min(off**2)))
-    return near / near.sum()
+    deviations = np.log(np.maximum(np.abs(scales), 1e-9) / max(proportion, 1e-9)) / width
+    weights = np.exp(-0.5 * (deviations**2 - np.min(deviations**2)))
+    return weights / weights.sum()
 
 
 def match(
@@ -197,8 +199,8 @@ def match(
     new: Array | None = None,
     *,
     threshold: float | None = None,
-    similar: float = SIMILAR,
-    like_size: float | None = LIKE_SIZE,
+    similar: float = MIN_SIMILARITY,
+    like_size: float | None = SIZE_PREFERENCE_WIDTH,
     eigenvector: int = 0,
     weight: float = 1.0,
 ) -> tuple[list[MarkerMatch], float]:
@@ -219,26 +221,26 @@ def match(
         The matches, one for each marker of B that has partners, and the threshold.
     """
     scores, scales = match_scores(b, a), match_scales(b, a)
-    used = choose_threshold(scores, b) if threshold is None else threshold
-    alike = None if new is None else similarity(a, new)
+    match_threshold = choose_threshold(scores, b) if threshold is None else threshold
+    similarities = None if new is None else similarity(a, new)
     proportion = float(np.sqrt(np.mean(np.sum(b * b, axis=1)) / np.mean(np.sum(a * a, axis=1))))
     matches = []
-    for marker, candidates in enumerate(find_correspondence(scores, used)):
+    for marker, candidates in enumerate(find_correspondence(scores, match_threshold)):
         if len(candidates) == 0:
             continue
-        kept = candidates if alike is None else refine(candidates, scores[marker], alike, similar)
+        partners = candidates if similarities is None else refine(candidates, scores[marker], similarities, similar)
         matches.append(
             MarkerMatch(
                 marker=marker,
-                partners=kept,
-                scales=scales[marker, kept],
-                scores=scores[marker, kept],
-                shares=partner_shares(scales[marker, kept], proportion, like_size),
+                partners=partners,
+                scales=scales[marker, partners],
+                scores=scores[marker, partners],
+                shares=partner_shares(scales[marker, partners], proportion, like_size),
                 eigenvector=eigenvector,
                 weight=weight,
             )
         )
-    return matches, used
+    return matches, match_threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,8 +339,8 @@ def _rows(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any
 
 def _point(row: Mapping[str, Any], name: str) -> Point:
     offset = row.get("offset", [0.0, 0.0, 0.0])
-    numbers = isinstance(offset, list) and len(offset) == 3 and all(isinstance(x, int | float) for x in offset)
-    if not isinstance(row.get("joint"), str) or not numbers or set(row) - {"name", "joint", "offset"}:
+    offset_valid = isinstance(offset, list) and len(offset) == 3 and all(isinstance(x, int | float) for x in offset)
+    if not isinstance(row.get("joint"), str) or not offset_valid or set(row) - {"name", "joint", "offset"}:
         raise FileError(name, None, f"expected a marker with `joint` and perhaps `name` and `offset`; got {dict(row)}")
     return Point(name=str(row.get("name", row["joint"])), joint=row["joint"], offset=np.array(offset, float))
 
@@ -346,8 +348,8 @@ def _point(row: Mapping[str, Any], name: str) -> Point:
 def _pair(row: Mapping[str, Any], name: str) -> MarkerPair:
     partners = row.get("a")
     partners = [partners] if isinstance(partners, str) else partners
-    good = isinstance(row.get("b"), str) and isinstance(partners, list) and all(isinstance(a, str) for a in partners)
+    named = isinstance(row.get("b"), str) and isinstance(partners, list) and all(isinstance(a, str) for a in partners)
     scale = row.get("scale", 1.0)
-    if not good or not isinstance(scale, int | float) or set(row) - {"a", "b", "scale"}:
+    if not named or not isinstance(scale, int | float) or set(row) - {"a", "b", "scale"}:
         raise FileError(name, None, f"expected a pair with `b`, `a` and perhaps `scale`; got {dict(row)}")
     return MarkerPair(b=row["b"], a=tuple(partners or ()), scale=float(scale))

@@ -11,9 +11,9 @@ import numpy as np
 from understudy.analogy.attempt import AnalogyError, Attempt, AttemptInput, attempt, covered, find_matches
 from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.matching import (
-    LIKE_SIZE,
-    SIMILAR,
-    THRESHOLDS,
+    MATCH_THRESHOLDS,
+    MIN_SIMILARITY,
+    SIZE_PREFERENCE_WIDTH,
     MarkerMatch,
     MarkerPair,
     pair_matches,
@@ -47,9 +47,9 @@ class Settings:
     """Match by several eigenvectors at once, as one direction, instead of one objective for each."""
     threshold: float | None = None
     """Least match score; None: 0.9 to 0.8, by the share of movement matched."""
-    similar: float = SIMILAR
+    similar: float = MIN_SIMILARITY
     """Least similarity of A's markers in the refinement by A's new motion."""
-    like_size: float | None = LIKE_SIZE
+    like_size: float | None = SIZE_PREFERENCE_WIDTH
     """Width, in logarithms of scale, of the preference for partners that move as far as the marker itself; None: equal
     weights, as in the paper."""
     refine: bool = True
@@ -97,7 +97,7 @@ class Settings:
             raise OptionError(f'Expected travel "feet", "legs" or a number of zero or more, got {travel!r}')
 
 
-MAX_TURN_DEGREES = 100.0
+MAX_FRAME_TURN_DEGREES = 100.0
 """No joint turns farther within a thirtieth of a second."""
 
 MAX_LENGTH_DIFFERENCE = 0.1
@@ -153,7 +153,7 @@ def find_jumps(motion: Motion) -> list[str]:
     if motion.num_frames < 2:
         return []
     steps = np.degrees(angle_between(motion.rotations[:-1], motion.rotations[1:])).max(axis=0)
-    limit = MAX_TURN_DEGREES * min(30.0 / motion.fps, 1.0)
+    limit = MAX_FRAME_TURN_DEGREES * min(30.0 / motion.fps, 1.0)
     return [name for name, step in zip(motion.skeleton.names, steps, strict=True) if step > limit]
 
 
@@ -177,13 +177,13 @@ def choose_markers(
 def _without(skeleton: Skeleton, markers: Sequence[Point], settings: Settings) -> tuple[Point, ...]:
     """Markers that are not on parts left out by the settings."""
     left_out = parts(skeleton, settings.without)
-    kept = tuple(marker for marker in markers if not left_out[skeleton.index[marker.joint]])
-    if not kept:
+    remaining = tuple(marker for marker in markers if not left_out[skeleton.index[marker.joint]])
+    if not remaining:
         raise OptionError(f"No marker is left on `{skeleton.name}` without {', '.join(settings.without)}")
-    return kept
+    return remaining
 
 
-MIN_METRIC = 0.01
+MIN_METRIC_WEIGHT = 0.01
 """Least weight of a change of a coordinate, squared leg lengths per squared radian."""
 
 GOOD_SCORE = 0.6
@@ -256,35 +256,35 @@ class Preparation:
 
     def attempts(self, poses: Sequence[PoseAt], places: Sequence[MarkerAt]) -> list[Attempt]:
         """Make attempts, the first with the choices in the settings, until the score is good."""
-        tried: list[Attempt] = []
-        failed: AnalogyError | None = None
+        attempts: list[Attempt] = []
+        first_error: AnalogyError | None = None
         for threshold, components in self._choices():
             try:
-                tried.append(self._attempt(threshold, components, poses, places))
+                attempts.append(self._attempt(threshold, components, poses, places))
             except AnalogyError as error:
-                failed = failed or error
+                first_error = first_error or error
                 continue
             except MotionError:
                 # Other numbers of components may exceed what the examples have.
                 if components == self.components:
                     raise
                 continue
-            if tried[-1].score >= GOOD_SCORE or not self.settings.retries:
+            if attempts[-1].score >= GOOD_SCORE or not self.settings.retries:
                 break
-        if not tried:
-            assert failed is not None
-            raise failed
-        return tried
+        if not attempts:
+            assert first_error is not None
+            raise first_error
+        return attempts
 
     def _choices(self) -> Iterator[tuple[float | None, int]]:
         """Thresholds and numbers of components, in the order they are tried."""
-        wanted, count = self.settings.threshold, self.components
-        yield wanted, count
+        first_threshold, count = self.settings.threshold, self.components
+        yield first_threshold, count
         if self.settings.retries:
-            thresholds = [None] if self.pairs else [t for t in THRESHOLDS if t != wanted]
-            others = [c for c in (count + 3, count - 2) if c >= 1]
+            thresholds = [None] if self.pairs else [t for t in MATCH_THRESHOLDS if t != first_threshold]
+            other_counts = [c for c in (count + 3, count - 2) if c >= 1]
             yield from ((threshold, count) for threshold in thresholds if threshold is not None)
-            yield from ((wanted, components) for components in others)
+            yield from ((first_threshold, components) for components in other_counts)
 
     def _attempt(
         self, threshold: float | None, components: int, poses: Sequence[PoseAt], places: Sequence[MarkerAt]
@@ -292,7 +292,7 @@ class Preparation:
         settings = self.settings
         new = self.study_new(components)
         b = self.b if self.b is None else self._with_components(self.b, components)
-        matches, used = self._matches(b, new, threshold)
+        matches, match_threshold = self._matches(b, new, threshold)
         start, near = self._start(b, components)
         keeps_orthonormal = b is not None and len(poses) <= 1
         return attempt(
@@ -301,7 +301,7 @@ class Preparation:
                 markers=self.b_markers,
                 new=new,
                 matches=tuple(matches),
-                threshold=used,
+                threshold=match_threshold,
                 coverage=1.0 if b is None or self.pairs else covered(b, matches),
                 start=start,
                 near=near,
@@ -357,8 +357,9 @@ class Preparation:
         """
         posture = self.chart.posture(np.zeros((1, self.chart.size)))
         joints, offsets = locate(self.body, self.b_markers)
-        by = posture.point_jacobian(joints, posture.points(joints, offsets))[0].reshape(-1, self.chart.size)
-        return np.diag(np.einsum("rd,rd->d", by, by) / len(joints) / leg_length(self.body) ** 2 + MIN_METRIC)
+        jacobian = posture.point_jacobian(joints, posture.points(joints, offsets))[0].reshape(-1, self.chart.size)
+        energy = np.einsum("rd,rd->d", jacobian, jacobian) / len(joints)
+        return np.diag(energy / leg_length(self.body) ** 2 + MIN_METRIC_WEIGHT)
 
     def _with_components(self, study: Study, components: int) -> Study:
         if study.joint.num_components == components:
@@ -427,5 +428,5 @@ def _level(body: Skeleton, rotations: Array, like: Motion | None) -> Array:
     """A pose (J, 4) turned about the vertical to face as in an example, or along +Z."""
     if rotations.shape != (body.num_joints, 4):
         raise OptionError(f"Expected a pose of {body.num_joints} rotations, got shape {rotations.shape}")
-    still = Motion(skeleton=body, fps=30.0, root=np.zeros((1, 3)), rotations=rotations[None])
-    return find_course(still, like=like).off(still).rotations[0]
+    pose_motion = Motion(skeleton=body, fps=30.0, root=np.zeros((1, 3)), rotations=rotations[None])
+    return find_course(pose_motion, like=like).off(pose_motion).rotations[0]

@@ -36,8 +36,8 @@ def correlation(goal: MarkerObjective, level: Motion, wanted: Array) -> float:
     wanted = wanted - wanted.mean(axis=0)
     sizes = [np.sqrt(np.einsum("fpc,fpc->p", path, path)) for path in (movement, wanted)]
     product = np.einsum("fpc,fpc->p", movement, wanted)
-    safe = np.maximum(sizes[0] * sizes[1], 1e-12)
-    return float(np.average(product / safe, weights=np.maximum(sizes[1], 1e-12)))
+    product_sizes = np.maximum(sizes[0] * sizes[1], 1e-12)
+    return float(np.average(product / product_sizes, weights=np.maximum(sizes[1], 1e-12)))
 
 
 def lifts(motion: Motion, points: Sequence[Point]) -> Array:
@@ -45,7 +45,7 @@ def lifts(motion: Motion, points: Sequence[Point]) -> Array:
     feet = feet_of(motion.skeleton, points)
     pose = fk(motion)
     heights = [pose.points(foot)[..., 1].mean(axis=1) for foot in feet]
-    return np.array([np.percentile(h, 98) - np.percentile(h, 5) for h in heights])
+    return np.array([np.percentile(height, 98) - np.percentile(height, 5) for height in heights])
 
 
 def pose_error(level: Motion, frame: int, rotations: Array, joints: Sequence[int]) -> float:
@@ -138,8 +138,8 @@ class Analogy:
         return pose_error(self.level, pose.frame, pose.rotations, list(joints))
 
     def _place_error(self, place: MarkerAt) -> float:
-        at = fk(self.level[place.frame : place.frame + 1]).points([place.point])[0, 0]
-        return float(np.linalg.norm(at - place.place))
+        position = fk(self.level[place.frame : place.frame + 1]).points([place.point])[0, 0]
+        return float(np.linalg.norm(position - place.place))
 
     def _contacts(self) -> dict[str, Any]:
         """The largest distance of a planted point from its place before and after the clean-up, metres."""
@@ -148,12 +148,12 @@ class Analogy:
         for column, contact in enumerate(self.stepping.contacts):
             assert positions is not None
             frames = contact.frames(self.raw.fps, self.raw.num_frames)
-            stray = np.linalg.norm(positions[frames, column] - np.median(positions[frames, column], axis=0), axis=-1)
-            before = max(before, float(stray.max(initial=0.0)))
+            slides = np.linalg.norm(positions[frames, column] - np.median(positions[frames, column], axis=0), axis=-1)
+            before = max(before, float(slides.max(initial=0.0)))
         after = None
         if self.solution is not None:
-            kept = [o.worst for o in self.solution.outcomes if not o.constraint.angular]
-            after = max(kept, default=0.0)
+            violations = [o.worst for o in self.solution.outcomes if not o.constraint.angular]
+            after = max(violations, default=0.0)
         return {"count": len(self.stepping.contacts), "before": before, "after": after}
 
     def matched(self) -> list[dict[str, Any]]:
@@ -193,25 +193,23 @@ class Analogy:
 
     def report(self) -> str:
         """The matches and measures as readable lines."""
-        m, kept = self.measures, self.attempt
-        matched = sorted({match.marker for match in kept.matches})
-        by = "pairs given" if kept.threshold is None else f"threshold {kept.threshold:g}"
-        head = (
-            f"{len(matched)} of {len(self.markers)} markers matched ({by}), {100 * kept.coverage:.0f} % of the movement"
-        )
+        values, best, contacts = self.measures, self.attempt, self.measures["contacts"]
+        matched = f"{len({match.marker for match in best.matches})} of {len(self.markers)} markers matched"
+        coverage, fidelity = 100 * best.coverage, 100 * values["fidelity"]
+        by = "pairs given" if best.threshold is None else f"threshold {best.threshold:g}"
         lines = [
-            f"{head}; {kept.components} components, score {self.score:.2f}",
-            f"  movement: correlation {m['correlation']:.3f} with the source's, {100 * m['fidelity']:.0f} % of it made",
-            f"  period: {_seconds(m['period_result'])}, the source's {_seconds(m['period_source'])}",
-            f"  lift of the feet: {100 * m['lift']:.1f} cm"
-            + ("" if m["lift_example"] is None else f", in the example {100 * m['lift_example']:.1f} cm"),
+            f"{matched} ({by}), {coverage:.0f} % of the movement; {best.components} components, score {self.score:.2f}",
+            f"  movement: correlation {values['correlation']:.3f} with the source's, {fidelity:.0f} % of it made",
+            f"  period: {_seconds(values['period_result'])}, the source's {_seconds(values['period_source'])}",
+            f"  lift of the feet: {100 * values['lift']:.1f} cm"
+            + ("" if values["lift_example"] is None else f", in the example {100 * values['lift_example']:.1f} cm"),
             f"  way: {self.stepping.ratio:.2f} m for each metre of the source",
-            f"  contacts: {m['contacts']['count']}, strayed {1000 * m['contacts']['before']:.0f} mm"
-            + ("" if m["contacts"]["after"] is None else f", after cleaning {1000 * m['contacts']['after']:.2f} mm"),
+            f"  contacts: {contacts['count']}, strayed {1000 * contacts['before']:.0f} mm"
+            + ("" if contacts["after"] is None else f", after cleaning {1000 * contacts['after']:.2f} mm"),
         ]
         if self.poses or self.places:
-            turned, off = np.degrees(m["pose_error"]), 1000 * m["place_error"]
-            lines.append(f"  poses within {turned:.2f} degrees, places within {off:.1f} mm")
+            degrees, millimetres = np.degrees(values["pose_error"]), 1000 * values["place_error"]
+            lines.append(f"  poses within {degrees:.2f} degrees, places within {millimetres:.1f} mm")
         lines += [f"  {foot} steps with {partner}" for foot, partner in self.stepping.partners.items()]
         lines += [f"  {line}" for line in self._limbs()]
         return "\n".join(lines)

@@ -31,15 +31,15 @@ def orthonormalise(table: Array, free: np.ndarray) -> Array:
     """
     result = table.copy()
     fixed = np.delete(table[1:], free, axis=1)
-    sizes, turns = np.linalg.eigh(np.eye(len(table) - 1) - fixed @ fixed.T)
-    root = np.sqrt(np.maximum(sizes, 1e-6))
-    whitened = (turns / root) @ turns.T @ table[1:, free]
+    eigenvalues, eigenvectors = np.linalg.eigh(np.eye(len(table) - 1) - fixed @ fixed.T)
+    root = np.sqrt(np.maximum(eigenvalues, 1e-6))
+    whitened = (eigenvectors / root) @ eigenvectors.T @ table[1:, free]
     left, _, right = np.linalg.svd(whitened, full_matrices=False)
-    result[1:, free] = (turns * root) @ turns.T @ left @ right
+    result[1:, free] = (eigenvectors * root) @ eigenvectors.T @ left @ right
     return result
 
 
-def orthonormality_hessian(basis: Array, slope: Array, stiff: float) -> Array:
+def orthonormality_hessian(basis: Array, slope: Array, stiffness: float) -> Array:
     """(K D, K D) the term that orthonormality [eq. 6] adds to the Hessian by basis vectors (K, D).
 
     Steps are taken along the manifold `F F' = I` and projected back onto it by `orthonormalise`. A stiff penalty on
@@ -47,13 +47,13 @@ def orthonormality_hessian(basis: Array, slope: Array, stiff: float) -> Array:
     absolute value is taken, so that a saddle is left as fast as a minimum is reached.
     """
     count, size = basis.shape
-    by = np.zeros((count, count, count, size))
+    d_products = np.zeros((count, count, count, size))
     for i in range(count):
-        by[i, :, i] += basis
-        by[:, i, i] += basis
-    flat = by.reshape(count * count, count * size)
-    sizes, turns = np.linalg.eigh(0.5 * (slope @ basis.T + basis @ slope.T))
-    return 1e2 * stiff * flat.T @ flat + np.kron((turns * np.abs(sizes)) @ turns.T, np.eye(size))
+        d_products[i, :, i] += basis
+        d_products[:, i, i] += basis
+    jacobian = d_products.reshape(count * count, count * size)
+    curvatures, axes = np.linalg.eigh(0.5 * (slope @ basis.T + basis @ slope.T))
+    return 1e2 * stiffness * jacobian.T @ jacobian + np.kron((axes * np.abs(curvatures)) @ axes.T, np.eye(size))
 
 
 NUM_SAMPLE_FRAMES = 72
@@ -158,22 +158,22 @@ def misfit(
         unit: Unit length, metres.
         slopes: Whether to compute derivatives.
     """
-    size = np.sqrt(goal.weights) / unit
-    places = posture.points(goal.joints, goal.offsets)
-    residuals = (places - goal.wanted(course)) * size[:, None]
+    scale = np.sqrt(goal.weights) / unit
+    positions = posture.points(goal.joints, goal.offsets)
+    residuals = (positions - goal.wanted(course)) * scale[:, None]
     mean = np.einsum("s,spc->pc", share, residuals)
     residuals -= mean
     flat = residuals.reshape(len(residuals), -1)
     value = 0.5 * float(share @ np.einsum("sr,sr->s", flat, flat))
     if goal.means is not None:
-        mean_error = mean - goal.means * size[:, None]
+        mean_error = mean - goal.means * scale[:, None]
         weighted_error = goal.mean_weights[:, None] * mean_error
         value += 0.5 * float(np.sum(weighted_error * mean_error))
         flat = flat + weighted_error.ravel()
     if not slopes:
         return Misfit(value=value, residuals=flat, slopes=None)
-    by = posture.point_jacobian(goal.joints, places) * size[:, None, None]
-    return Misfit(value=value, residuals=flat, slopes=by.reshape(*flat.shape, -1))
+    jacobian = posture.point_jacobian(goal.joints, positions) * scale[:, None, None]
+    return Misfit(value=value, residuals=flat, slopes=jacobian.reshape(*flat.shape, -1))
 
 
 def reduce_frames(course: Array, count: int = NUM_SAMPLE_FRAMES) -> tuple[np.ndarray, Array]:
@@ -191,18 +191,18 @@ def reduce_frames(course: Array, count: int = NUM_SAMPLE_FRAMES) -> tuple[np.nda
     if frames <= count:
         return np.arange(frames), np.full(frames, 1.0 / frames)
     chosen = np.unique(np.rint(np.linspace(0, frames - 1, count)).astype(np.intp))
-    units = course / np.maximum(np.sqrt(np.mean(course**2, axis=0)), 1e-12)
+    normalised = course / np.maximum(np.sqrt(np.mean(course**2, axis=0)), 1e-12)
     rows, columns = np.triu_indices(course.shape[1])
-    features = np.concatenate([np.ones((frames, 1)), units, units[:, rows] * units[:, columns]], axis=1)
+    features = np.concatenate([np.ones((frames, 1)), normalised, normalised[:, rows] * normalised[:, columns]], axis=1)
     table, goal = features[chosen].T, features.mean(axis=0)
-    even = np.full(len(chosen), 1.0 / len(chosen))
-    weights = even + np.linalg.lstsq(table, goal - table @ even, rcond=1e-9)[0]
+    uniform = np.full(len(chosen), 1.0 / len(chosen))
+    weights = uniform + np.linalg.lstsq(table, goal - table @ uniform, rcond=1e-9)[0]
     if weights.min() < 0.0:
         from scipy.optimize import nnls
 
         # The least-norm change makes some weights negative: solve with weights >= 0 and a slight pull to even weights.
         pull = 1e-3 * np.eye(len(chosen))
-        weights = nnls(np.concatenate([table, pull]), np.concatenate([goal, pull @ even]))[0]
+        weights = nnls(np.concatenate([table, pull]), np.concatenate([goal, pull @ uniform]))[0]
     return chosen, weights / weights.sum()
 
 
@@ -272,7 +272,7 @@ class CoordinationResult:
 
     table: Array
     """(1 + K, D) mean pose and basis vectors."""
-    begun: Array
+    initial: Array
     """(1 + K, D) the initial table: the start, adjusted to the poses."""
     misfit: float
     """Half the mean square residual of the objective, unit lengths squared."""
@@ -286,26 +286,26 @@ class CoordinationResult:
 
 def solve(task: Task) -> CoordinationResult:
     """Find the best basis vectors and mean pose."""
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     search = _TrustRegion(task)
-    begun = search.table
+    initial = search.table
     steps = search.run()
     state = search.at(search.table, slopes=False)
     return CoordinationResult(
         table=search.table,
-        begun=begun,
+        initial=initial,
         misfit=state.fit.value,
         violation=_worst(state.rows),
         skew=float(np.abs(search.table[1:] @ search.table[1:].T - np.eye(len(search.table) - 1)).max()),
         steps=steps,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start_time,
     )
 
 
 def _worst(rows: ConditionResiduals) -> float:
     """The largest violation; for limits, in excess of their slack."""
-    off = np.where(rows.one_sided, rows.values - LIMIT_SLACK_RADIANS, np.abs(rows.values))
-    return max(float(off.max(initial=0.0)), 0.0)
+    violations = np.where(rows.one_sided, rows.values - LIMIT_SLACK_RADIANS, np.abs(rows.values))
+    return max(float(violations.max(initial=0.0)), 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -325,7 +325,7 @@ class _TrustRegion:
         self.places = task.places
         self.posed = _group_poses(task)
         self.table = self._project(task.start)
-        self.home = self.table if task.near is None else task.near
+        self.near = self.table if task.near is None else task.near
         self.penalty = FIRST_PENALTY
         self.damping = FIRST_DAMPING
         self.pull = task.pull * np.einsum("s,sa,sb->ab", task.share, self.places, self.places)
@@ -333,7 +333,7 @@ class _TrustRegion:
         self.metric = np.eye(self.table.shape[1]) if task.metric is None else task.metric
         self.watched: list[int] = []
         """Limits that were violated in some round."""
-        self.forces = np.zeros(len(task.conditions.rows(self._posture(self.table), watched=()).values))
+        self.multipliers = np.zeros(len(task.conditions.rows(self._posture(self.table), watched=()).values))
         """(R,) multipliers of the conditions' rows."""
 
     def run(self) -> int:
@@ -345,18 +345,18 @@ class _TrustRegion:
         for _ in range(MAX_ROUNDS):
             steps += self._descend()
             posture, conditions = self._posture(self.table), self.task.conditions
-            new = [number for number in conditions.broken(posture) if number not in self.watched]
+            new_limits = [number for number in conditions.violated_limits(posture) if number not in self.watched]
             rows = conditions.rows(posture, slopes=False, watched=self.watched)
-            off = _worst(rows)
-            if off < MAX_VIOLATION and not new:
+            violation = _worst(rows)
+            if violation < MAX_VIOLATION and not new_limits:
                 break
-            self.forces = self._forces(rows)
-            self.watched += new
-            whole = conditions.rows(posture, slopes=False, watched=self.watched)
-            self.forces = np.pad(self.forces, (0, len(whole.values) - len(self.forces)))
-            if off > 0.25 * worst:
+            self.multipliers = self._multipliers(rows)
+            self.watched += new_limits
+            all_rows = conditions.rows(posture, slopes=False, watched=self.watched)
+            self.multipliers = np.pad(self.multipliers, (0, len(all_rows.values) - len(self.multipliers)))
+            if violation > 0.25 * worst:
                 self.penalty = min(10.0 * self.penalty, MAX_PENALTY)
-            worst = off if off >= MAX_VIOLATION else np.inf
+            worst = violation if violation >= MAX_VIOLATION else np.inf
             self.damping = min(self.damping, FIRST_DAMPING)
         return steps
 
@@ -366,12 +366,12 @@ class _TrustRegion:
         With orthonormal vectors only the mean pose is free. It meets a single pose, and the mean of several.
         """
         result = orthonormalise(table, self.task.free) if self.task.orthonormal else table.copy()
-        for columns, at, goals in self.posed:
-            error = goals - at @ result[:, columns]
+        for columns, factors, goals in self.posed:
+            error = goals - factors @ result[:, columns]
             if self.task.orthonormal:
                 result[0, columns] += error.mean(axis=0)
             else:
-                result[:, columns] += np.linalg.pinv(at) @ error
+                result[:, columns] += np.linalg.pinv(factors) @ error
         return result
 
     def _posture(self, table: Array) -> Posture:
@@ -383,16 +383,16 @@ class _TrustRegion:
         posture = self._posture(table)
         fit = misfit(task.goal, posture, task.marker_course, task.share, task.unit, slopes=slopes)
         rows = task.conditions.rows(posture, slopes=slopes, watched=self.watched)
-        away = table - self.home
-        merit = fit.value + 0.5 * float(np.einsum("ab,ad,bd->", self.pull, away, away @ self.metric))
-        forces = self._forces(rows)
-        merit += 0.5 * float((forces**2 - self.forces**2) @ (1.0 / _row_stiffness(rows))) / self.penalty
+        deviation = table - self.near
+        merit = fit.value + 0.5 * float(np.einsum("ab,ad,bd->", self.pull, deviation, deviation @ self.metric))
+        multipliers = self._multipliers(rows)
+        merit += 0.5 * float((multipliers**2 - self.multipliers**2) @ (1.0 / _row_stiffness(rows))) / self.penalty
         return _State(fit=fit, rows=rows, merit=merit)
 
-    def _forces(self, rows: ConditionResiduals) -> Array:
+    def _multipliers(self, rows: ConditionResiduals) -> Array:
         """(R,) the updated multiplier of each row."""
-        forces = self.penalty * _row_stiffness(rows) * rows.values + self.forces
-        return np.where(rows.one_sided, np.maximum(forces, 0.0), forces)
+        multipliers = self.penalty * _row_stiffness(rows) * rows.values + self.multipliers
+        return np.where(rows.one_sided, np.maximum(multipliers, 0.0), multipliers)
 
     def _descend(self) -> int:
         """Take damped Gauss-Newton steps until the merit stops falling; return their number."""
@@ -410,16 +410,16 @@ class _TrustRegion:
                 trial = self.table.copy()
                 trial[:, self.task.free] -= cho_solve(factor, slope.ravel(), check_finite=False).reshape(slope.shape)
                 trial = self._project(trial)
-                tried = self.at(trial, slopes=False)
-                if tried.merit < state.merit:
+                trial_state = self.at(trial, slopes=False)
+                if trial_state.merit < state.merit:
                     break
                 self.damping = max(10.0 * self.damping, 1e-6)
             else:
                 return step
-            gained = state.merit - tried.merit
+            reduction = state.merit - trial_state.merit
             self.table = trial
             self.damping = max(0.2 * self.damping, 1e-9)
-            if gained < MIN_GAIN * max(abs(tried.merit), 1e-6):
+            if reduction < MIN_GAIN * max(abs(trial_state.merit), 1e-6):
                 return step
             state = self.at(trial, slopes=True)
         return MAX_STEPS
@@ -428,25 +428,25 @@ class _TrustRegion:
         """The normal matrix and gradient (1 + K, N) of the merit by free coordinates, and the diagonal for damping."""
         task, z, free = self.task, self.places, self.task.free
         assert state.fit.slopes is not None
-        by, share = state.fit.slopes[..., free], task.share
+        slopes, share = state.fit.slopes[..., free], task.share
         count, size = len(self.table), len(free)
         frames = np.flatnonzero(share > 0.0)
         square = np.zeros((len(z), size, size))
-        square[frames] = share[frames, None, None] * (np.swapaxes(by[frames], 1, 2) @ by[frames])
-        slope = np.einsum("s,srd,sr->sd", share, by, state.fit.residuals, optimize=True)
-        forces, firm = self._forces(state.rows), _row_stiffness(state.rows)
-        for frame, jacobian, numbers in state.rows.pushing(forces):
-            lever = jacobian[:, free]
-            square[frame] += self.penalty * (lever.T * firm[numbers]) @ lever
-            slope[frame] += lever.T @ forces[numbers]
+        square[frames] = share[frames, None, None] * (np.swapaxes(slopes[frames], 1, 2) @ slopes[frames])
+        slope = np.einsum("s,srd,sr->sd", share, slopes, state.fit.residuals, optimize=True)
+        multipliers, stiffness = self._multipliers(state.rows), _row_stiffness(state.rows)
+        for frame, jacobian, numbers in state.rows.active_jacobians(multipliers):
+            free_jacobian = jacobian[:, free]
+            square[frame] += self.penalty * (free_jacobian.T * stiffness[numbers]) @ free_jacobian
+            slope[frame] += free_jacobian.T @ multipliers[numbers]
         pairs = np.einsum("sa,sb->sab", z, z).reshape(len(z), -1)
         whole = (pairs.T @ square.reshape(len(z), -1)).reshape(count, count, size, size).transpose(0, 2, 1, 3)
-        mean = np.einsum("s,sa,srd->rad", share, z, by, optimize=True).reshape(by.shape[1], -1)
-        loose = np.ones(by.shape[1]) if task.goal.means is None else 1.0 - np.repeat(task.goal.mean_weights, 3)
-        matrix = whole.reshape(count * size, -1) - mean.T @ (loose[:, None] * mean)
+        mean = np.einsum("s,sa,srd->rad", share, z, slopes, optimize=True).reshape(slopes.shape[1], -1)
+        factors = np.ones(slopes.shape[1]) if task.goal.means is None else 1.0 - np.repeat(task.goal.mean_weights, 3)
+        matrix = whole.reshape(count * size, -1) - mean.T @ (factors[:, None] * mean)
         metric = self.metric[np.ix_(free, free)]
         matrix += np.kron(self.pull, metric)
-        total = z.T @ slope + self.pull @ (self.table - self.home)[:, free] @ metric
+        total = z.T @ slope + self.pull @ (self.table - self.near)[:, free] @ metric
         scale = np.maximum(np.diag(matrix), 1e-4 * np.diag(matrix).max())
         if task.orthonormal:
             matrix[size:, size:] += orthonormality_hessian(self.table[1:, free], total[1:], float(scale.max()))
@@ -463,8 +463,8 @@ def _group_poses(task: Task) -> list[tuple[np.ndarray, Array, Array]]:
     for column, goals in rows.items():
         groups.setdefault(tuple(row for row, _ in goals), []).append(column)
     return [
-        (np.array(columns), task.places[list(at)], np.array([[v for _, v in rows[c]] for c in columns]).T)
-        for at, columns in groups.items()
+        (np.array(columns), task.places[list(frames)], np.array([[v for _, v in rows[c]] for c in columns]).T)
+        for frames, columns in groups.items()
     ]
 
 

@@ -57,22 +57,22 @@ class Tempo:
         for contact in contacts:
             start, end = np.clip([contact.start, contact.end], source[0], source[-1])
             if start < end:
-                at = _inverse(source, result, np.array([start, end])) - result[0]
-                moved.append(replace(contact, start=float(at[0]), end=float(at[1])))
+                times = _inverse(source, result, np.array([start, end])) - result[0]
+                moved.append(replace(contact, start=float(times[0]), end=float(times[1])))
         return tuple(moved)
 
 
-def _curve(at: Array, values: Array, times: Array) -> Array:
+def _curve(knots: Array, values: Array, times: Array) -> Array:
     """A smooth monotone curve through values; a straight line through two."""
     from scipy.interpolate import PchipInterpolator
 
-    return PchipInterpolator(at, values)(np.clip(times, at[0], at[-1]))
+    return PchipInterpolator(knots, values)(np.clip(times, knots[0], knots[-1]))
 
 
-def _inverse(source: Array, result: Array, wanted: Array) -> Array:
+def _inverse(source: Array, result: Array, times: Array) -> Array:
     """Seconds of the result at which seconds of the source occur."""
-    fine = np.linspace(result[0], result[-1], 4001)
-    return np.interp(wanted, _curve(result, source, fine), fine)
+    samples = np.linspace(result[0], result[-1], 4001)
+    return np.interp(times, _curve(result, source, samples), samples)
 
 
 def read_course(course: Array, fps: float, times: Array) -> Array:
@@ -80,11 +80,9 @@ def read_course(course: Array, fps: float, times: Array) -> Array:
     from scipy.interpolate import CubicSpline
 
     frames = np.clip(times * fps, 0.0, len(course) - 1.0)
-    return (
-        CubicSpline(np.arange(len(course)), course, axis=0)(frames)
-        if len(course) > 1
-        else np.repeat(course, len(times), 0)
-    )
+    if len(course) < 2:
+        return np.repeat(course, len(times), 0)
+    return CubicSpline(np.arange(len(course)), course, axis=0)(frames)
 
 
 MAX_FOOT_LEGS = 0.45
@@ -148,7 +146,7 @@ def standing_heights(motion: Motion, points: Sequence[Point]) -> dict[str, float
         below = np.any([skeleton.below(skeleton.joint(point.joint)) for point in points], axis=0)
         tips = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     heights = np.percentile(fk(motion).points([*points, *tips])[..., 1], 5, axis=0)
-    return {point.name: float(h - heights.min()) for point, h in zip(points, heights, strict=False)}
+    return {point.name: float(height - heights.min()) for point, height in zip(points, heights, strict=False)}
 
 
 def step(
@@ -180,23 +178,23 @@ def step(
     pairs, notes = _pair_feet(points, source.skeleton, contacts, level, wanted)
     legs = leg_ratio(source.skeleton, motion.skeleton)
     local = fk(replace(motion, root=np.zeros_like(motion.root))).points(points)
-    down = _stances(pairs, contacts)
-    standing = _find_standing(points, down, local, rises, motion, source, legs)
-    high = [point.name for point in points if down.get(point.name) and point.name not in standing]
-    if high:
-        notes.append(f"{', '.join(f'`{name}`' for name in high)}: too high to stand; not planted.")
-    down = {name: spans for name, spans in down.items() if name in standing}
+    stances = _stances(pairs, contacts)
+    standing = _find_standing(points, stances, local, rises, motion, source, legs)
+    too_high = [point.name for point in points if stances.get(point.name) and point.name not in standing]
+    if too_high:
+        notes.append(f"{', '.join(f'`{name}`' for name in too_high)}: too high to stand; not planted.")
+    stances = {name: spans for name, spans in stances.items() if name in standing}
     if travel == "feet":
-        ratio = _travel_ratio(points, down, local, source, legs)
+        ratio = _travel_ratio(points, stances, local, source, legs)
     else:
         ratio = legs if travel == "legs" else float(travel)
-    placed = _place_motion(motion, source, points, down, local, rises, ratio, legs, floor)
-    planted, hanging = _plant_feet(placed, points, down, rises, floor)
-    if hanging:
-        notes.append(f"{hanging} of {hanging + len(planted)} stances are too high above the floor: not planted.")
+    placed = _place_motion(motion, source, points, stances, local, rises, ratio, legs, floor)
+    plants, floating = _plant_feet(placed, points, stances, rises, floor)
+    if floating:
+        notes.append(f"{floating} of {floating + len(plants)} stances are too high above the floor: not planted.")
     return Stepping(
         motion=placed,
-        contacts=tuple(sorted(planted, key=lambda contact: contact.start)),
+        contacts=tuple(sorted(plants, key=lambda contact: contact.start)),
         ratio=ratio,
         partners={foot[0].name: source_foot[0].name for foot, source_foot in pairs},
         notes=tuple(notes),
@@ -204,23 +202,23 @@ def step(
 
 
 def _plant_feet(
-    motion: Motion, points: Sequence[Point], down: dict[str, list[Contact]], rises: dict[str, float], floor: float
+    motion: Motion, points: Sequence[Point], stances: dict[str, list[Contact]], rises: dict[str, float], floor: float
 ) -> tuple[list[Contact], int]:
     """B's contacts at the positions of its feet during their stances, and the number of stances that are too high."""
     positions = fk(motion).points(points)
-    planted: list[Contact] = []
-    hanging = 0
+    plants: list[Contact] = []
+    floating = 0
     for column, point in enumerate(points):
         ground = floor + rises.get(point.name, 0.0)
-        for span in down.get(point.name, ()):
+        for span in stances.get(point.name, ()):
             path = positions[span.frames(motion.fps, motion.num_frames), column]
             if len(path) and path[:, 1].min() - ground > MAX_STANCE_HEIGHT_LEGS * leg_length(motion.skeleton):
-                hanging += 1
+                floating += 1
             elif len(path):
                 place = np.median(path, axis=0)
                 place[1] = ground
-                planted.append(replace(span, point=point, place=place))
-    return planted, hanging
+                plants.append(replace(span, point=point, place=place))
+    return plants, floating
 
 
 def _pair_feet(
@@ -232,7 +230,7 @@ def _pair_feet(
 ) -> tuple[list[tuple[list[Point], list[Point]]], list[str]]:
     """Pair each foot of B with the foot of A whose movement its matched markers follow best; notes on the others."""
     source_feet = feet_of(skeleton, list({c.point.name: c.point for c in contacts if c.on == "floor"}.values()))
-    pairs, alone = [], []
+    pairs, unpaired = [], []
     pose, source_pose = fk(level[0]), fk(level[1])
     paths = [_centred(source_pose.points(foot).mean(axis=1)) for foot in source_feet]
     for foot in feet_of(level[0].skeleton, points):
@@ -242,9 +240,9 @@ def _pair_feet(
         if scores and max(scores) >= MIN_FOOT_CORRELATION:
             pairs.append((_sort_points(foot, level[0]), _sort_points(source_feet[int(np.argmax(scores))], level[1])))
         else:
-            alone.append(foot[0].name)
-    named = ", ".join(f"`{name}`" for name in alone)
-    return pairs, [f"{named}: moves with no foot of the source; not planted."] if alone else []
+            unpaired.append(foot[0].name)
+    names = ", ".join(f"`{name}`" for name in unpaired)
+    return pairs, [f"{names}: moves with no foot of the source; not planted."] if unpaired else []
 
 
 def _wanted_path(foot: Sequence[Point], skeleton: Skeleton, wanted: dict[str, Array]) -> Array | None:
@@ -265,20 +263,20 @@ def _correlation(a: Array, b: Array) -> float:
 
 def _stances(pairs: list[tuple[list[Point], list[Point]]], contacts: Sequence[Contact]) -> dict[str, list[Contact]]:
     """The stances of each point of B: heel as heel and toe as toe, or as either if a foot has one point."""
-    down: dict[str, list[Contact]] = {}
+    stances: dict[str, list[Contact]] = {}
     for foot, source_foot in pairs:
         for rank, point in enumerate(foot):
-            chosen = {p.name for p in source_foot}
+            names = {p.name for p in source_foot}
             if len(foot) > 1 and len(source_foot) > 1:
-                chosen = {source_foot[round(rank * (len(source_foot) - 1) / (len(foot) - 1))].name}
-            down[point.name] = _merge_contacts([c for c in contacts if c.point.name in chosen and c.on == "floor"])
-    return down
+                names = {source_foot[round(rank * (len(source_foot) - 1) / (len(foot) - 1))].name}
+            stances[point.name] = _merge_contacts([c for c in contacts if c.point.name in names and c.on == "floor"])
+    return stances
 
 
 def _sort_points(foot: Sequence[Point], level: Motion) -> list[Point]:
     """The points of a foot from heel to toe, in a motion with heading +Z."""
-    ahead = fk(level).points(foot)[..., 2].mean(axis=0)
-    return [foot[i] for i in np.argsort(ahead)]
+    forward = fk(level).points(foot)[..., 2].mean(axis=0)
+    return [foot[i] for i in np.argsort(forward)]
 
 
 def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:
@@ -292,17 +290,17 @@ def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:
     return merged
 
 
-def _held_frames(spans: Sequence[Contact], motion: Motion) -> np.ndarray:
+def _standing_frames(contacts: Sequence[Contact], motion: Motion) -> np.ndarray:
     """(F,) True while any of the contacts holds."""
-    held = np.zeros(motion.num_frames, bool)
-    for span in spans:
-        held[span.frames(motion.fps, motion.num_frames)] = True
-    return held
+    standing = np.zeros(motion.num_frames, bool)
+    for contact in contacts:
+        standing[contact.frames(motion.fps, motion.num_frames)] = True
+    return standing
 
 
 def _find_standing(
     points: Sequence[Point],
-    down: dict[str, list[Contact]],
+    stances: dict[str, list[Contact]],
     local: Array,
     rises: dict[str, float],
     motion: Motion,
@@ -312,9 +310,9 @@ def _find_standing(
     """Names of the points that are low enough during their stances."""
     heights = local[..., 1] + ratio * (source.root[:, 1] - source.root[:, 1].mean())[:, None]
     typical = {
-        point.name: float(np.median(heights[held, i])) - rises.get(point.name, 0.0)
+        point.name: float(np.median(heights[standing, i])) - rises.get(point.name, 0.0)
         for i, point in enumerate(points)
-        if (held := _held_frames(down.get(point.name, ()), motion)).any()
+        if (standing := _standing_frames(stances.get(point.name, ()), motion)).any()
     }
     lowest = min(typical.values(), default=0.0)
     highest = MAX_STANDING_HEIGHT_LEGS * leg_length(motion.skeleton)
@@ -322,7 +320,7 @@ def _find_standing(
 
 
 def _travel_ratio(
-    points: Sequence[Point], down: dict[str, list[Contact]], local: Array, source: Motion, legs: float
+    points: Sequence[Point], stances: dict[str, list[Contact]], local: Array, source: Motion, legs: float
 ) -> float:
     """Metres that B travels per metre of A so that standing feet slide least."""
     if source.num_frames < 2:
@@ -330,10 +328,10 @@ def _travel_ratio(
     velocity = np.gradient(source.root, axis=0)[:, [0, 2]]
     product, square = 0.0, 0.0
     for i, point in enumerate(points):
-        held = _held_frames(down.get(point.name, ()), source)
+        standing = _standing_frames(stances.get(point.name, ()), source)
         foot_velocity = np.gradient(local[:, i], axis=0)[:, [0, 2]]
-        product -= float(np.sum(velocity[held] * foot_velocity[held]))
-        square += float(np.sum(velocity[held] ** 2))
+        product -= float(np.sum(velocity[standing] * foot_velocity[standing]))
+        square += float(np.sum(velocity[standing] ** 2))
     return float(np.clip(product / square, 0.2 * legs, 5.0 * legs)) if square > 1e-9 else legs
 
 
@@ -341,7 +339,7 @@ def _place_motion(
     motion: Motion,
     source: Motion,
     points: Sequence[Point],
-    down: dict[str, list[Contact]],
+    stances: dict[str, list[Contact]],
     local: Array,
     rises: dict[str, float],
     ratio: float,
@@ -350,10 +348,10 @@ def _place_motion(
 ) -> Motion:
     """B's motion with its path scaled about the start and its feet on the floor."""
     root = source.root[:1] + ratio * (source.root - source.root[:1])
-    bob = legs * (source.root[:, 1] - source.root[:, 1].mean())
-    wanted, lowest = [], local[..., 1].min() if len(points) else 0.0
+    vertical = legs * (source.root[:, 1] - source.root[:, 1].mean())
+    heights, lowest = [], local[..., 1].min() if len(points) else 0.0
     for i, point in enumerate(points):
-        held = _held_frames(down.get(point.name, ()), motion)
-        wanted += list(floor + rises.get(point.name, 0.0) - local[held, i, 1] - bob[held])
-    root[:, 1] = bob + (float(np.median(wanted)) if wanted else floor - float(lowest))
+        standing = _standing_frames(stances.get(point.name, ()), motion)
+        heights += list(floor + rises.get(point.name, 0.0) - local[standing, i, 1] - vertical[standing])
+    root[:, 1] = vertical + (float(np.median(heights)) if heights else floor - float(lowest))
     return replace(motion, root=root)

@@ -20,9 +20,9 @@ from understudy.solve.coordinates import Body, Posture
 def period(path: Array, fps: float) -> float | None:
     """Seconds after which a movement (F, ...) repeats itself; None if it does not."""
     signal = path.reshape(len(path), -1)
-    at = np.linspace(-1.0, 1.0, len(signal))[:, None]
+    ramp = np.linspace(-1.0, 1.0, len(signal))[:, None]
     signal = signal - signal.mean(axis=0)
-    signal = signal - at * (np.sum(at * signal, axis=0) / np.sum(at**2))
+    signal = signal - ramp * (np.sum(ramp * signal, axis=0) / np.sum(ramp**2))
     count = len(signal)
     if count < 8 or float(np.abs(signal).max()) < 1e-6:
         return None
@@ -35,13 +35,13 @@ def period(path: Array, fps: float) -> float | None:
         return None
     inner = np.arange(max(int(low[0]), 1), len(likeness) - 1)
     peaks = [i for i in inner if likeness[i] >= likeness[i - 1] and likeness[i] > likeness[i + 1]]
-    good = [i for i in peaks if likeness[i] > 0.9 * max(likeness[j] for j in peaks)]
-    if not good or likeness[good[0]] < 0.3:
+    best_peaks = [i for i in peaks if likeness[i] > 0.9 * max(likeness[j] for j in peaks)]
+    if not best_peaks or likeness[best_peaks[0]] < 0.3:
         return None
-    peak = good[0]
+    peak = best_peaks[0]
     before, top, after = likeness[peak - 1 : peak + 2]
-    bend = before - 2.0 * top + after
-    return float((peak + (0.5 * (before - after) / bend if bend < 0.0 else 0.0)) / fps)
+    curvature = before - 2.0 * top + after
+    return float((peak + (0.5 * (before - after) / curvature if curvature < 0.0 else 0.0)) / fps)
 
 
 def likeness(a: Array, b: Array, fps: tuple[float, float]) -> float:
@@ -122,8 +122,8 @@ def _facing(motion: Motion) -> Array:
 
 def _mean_deviation(motion: Motion, heading: Array) -> float:
     """Mean angle from a heading to the facing direction, radians."""
-    away = _facing(motion) - heading
-    return float(np.arctan2(np.sin(away).mean(), np.cos(away).mean()))
+    deviation = _facing(motion) - heading
+    return float(np.arctan2(np.sin(deviation).mean(), np.cos(deviation).mean()))
 
 
 def _drift(motion: Motion, heading: Array) -> Array:
@@ -140,27 +140,27 @@ def _drift(motion: Motion, heading: Array) -> Array:
     cycle = period(turns.reshape(len(turns), -1), motion.fps)
     if cycle is None or cycle * motion.fps * 2.0 > motion.num_frames:
         return np.zeros(motion.num_frames)
-    away = _facing(motion) - heading
-    slow = gaussian_filter1d(away, DRIFT_SMOOTHING_CYCLES * cycle * motion.fps, mode="reflect")
-    return slow - slow.mean() if np.ptp(slow) > MIN_DRIFT_RADIANS else np.zeros(motion.num_frames)
+    deviation = _facing(motion) - heading
+    drift = gaussian_filter1d(deviation, DRIFT_SMOOTHING_CYCLES * cycle * motion.fps, mode="reflect")
+    return drift - drift.mean() if np.ptp(drift) > MIN_DRIFT_RADIANS else np.zeros(motion.num_frames)
 
 
 def _path_direction(motion: Motion) -> Array:
     """(F,) radians: the direction of a motion's path, constant for a straight path."""
     from scipy.ndimage import gaussian_filter1d
 
-    slow = MIN_TRAVEL_LEGS_PER_S * leg_length(motion.skeleton)
-    across = motion.root[-1] - motion.root[0]
+    min_speed = MIN_TRAVEL_LEGS_PER_S * leg_length(motion.skeleton)
+    travel = motion.root[-1] - motion.root[0]
     path = gaussian_filter1d(motion.root[:, [0, 2]], PATH_SMOOTHING_SECONDS * motion.fps, axis=0, mode="nearest")
     velocity = np.gradient(path, axis=0) * motion.fps if len(path) > 1 else np.zeros((1, 2))
-    moving = np.linalg.norm(velocity, axis=-1) > slow
+    moving = np.linalg.norm(velocity, axis=-1) > min_speed
     if moving.mean() < 0.5:
         mean = np.array([np.sin(_facing(motion)).mean(), np.cos(_facing(motion)).mean()])
         return np.full(motion.num_frames, np.arctan2(mean[0], mean[1]))
     angles = np.unwrap(np.arctan2(velocity[moving, 0], velocity[moving, 1]))
     heading = np.interp(np.arange(motion.num_frames), np.flatnonzero(moving), angles)
     if np.ptp(heading) < MAX_STRAIGHT_TURN_RADIANS:
-        return np.full(motion.num_frames, np.arctan2(across[0], across[2]))
+        return np.full(motion.num_frames, np.arctan2(travel[0], travel[2]))
     return gaussian_filter1d(heading, PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
 
 
@@ -209,31 +209,28 @@ def spread_markers(skeleton: Skeleton, *, count: int | None = None, density: flo
     markers: list[Point] = []
     for (joint, bone, tip), length in zip(bones, lengths, strict=True):
         number = max(round(length / spacing), 1)
-        around = _around(skeleton, joint, bone)
+        around = _directions_across(skeleton, joint, bone)
         for i in range(number):
             along = bone * (i + 1) / number
             if tip and i == number - 1:
                 markers.append(Point(name=tip, joint=skeleton.names[joint], offset=along))
                 continue
             beside = MARKER_OFFSET * length * around[i % 4]
-            markers.append(
-                Point(
-                    name=f"{skeleton.names[joint]}~{len(markers)}", joint=skeleton.names[joint], offset=along + beside
-                )
-            )
+            name = f"{skeleton.names[joint]}~{len(markers)}"
+            markers.append(Point(name=name, joint=skeleton.names[joint], offset=along + beside))
     return tuple(markers)
 
 
-def _bones(skeleton: Skeleton, short: float) -> list[tuple[int, Array, str]]:
+def _bones(skeleton: Skeleton, min_length: float) -> list[tuple[int, Array, str]]:
     """For each bone its joint, the bone (3,) in the joint's frame, and the name of the tip it ends in, or ""."""
     bones = []
     for joint, children in enumerate(skeleton.children):
         bones += [(joint, skeleton.offsets[child], "") for child in children]
         bones += [(joint, end.offset, end.name) for end in skeleton.ends if end.joint == skeleton.names[joint]]
-    return [bone for bone in bones if np.linalg.norm(bone[1]) > short]
+    return [bone for bone in bones if np.linalg.norm(bone[1]) > min_length]
 
 
-def _around(skeleton: Skeleton, joint: int, bone: Array) -> Array:
+def _directions_across(skeleton: Skeleton, joint: int, bone: Array) -> Array:
     """(4, 3) directions across a bone, in its joint's frame: front, outside, back, inside."""
     positions, rotations = skeleton.rest_world
     world = rotate(rotations[joint], bone)
@@ -276,13 +273,13 @@ class JointChart:
     def body(self, frames: int) -> Body:
         """The body held in the base pose for some frames, to be displaced by coordinates."""
         if frames not in self._bodies:
-            held = Motion(
+            base_motion = Motion(
                 skeleton=self.skeleton,
                 fps=30.0,
                 root=np.zeros((frames, 3)),
                 rotations=np.tile(self.base, (frames, 1, 1)),
             )
-            self._bodies[frames] = Body(motion=held, root_moves=False)
+            self._bodies[frames] = Body(motion=base_motion, root_moves=False)
         return self._bodies[frames]
 
     def posture(self, q: Array) -> Posture:
@@ -299,39 +296,39 @@ class JointChart:
         angles = joint_angle_curves(self.skeleton, rotations, joint_angles(self.skeleton, self.base))
         angles = angles - joint_angles(self.skeleton, self.base)
         vectors = unwrap_rotations(log(multiply(conjugate(self.base), rotations)))
-        out = np.empty((len(rotations), body.num_coordinates))
+        coordinates = np.empty((len(rotations), body.num_coordinates))
         column = 0
         for joint in body.joints or ():
             count = NUM_AXES[self.skeleton.kinds[joint]]
-            out[:, column : column + count] = (vectors if count == 3 else angles)[:, joint, :count]
+            coordinates[:, column : column + count] = (vectors if count == 3 else angles)[:, joint, :count]
             column += count
-        return out
+        return coordinates
 
 
 def unwrap_rotations(vectors: Array) -> Array:
     """Rotation vectors (F, ..., 3) made continuous over the frames: past half a turn they grow instead of flipping."""
-    out = vectors.copy()
+    unwrapped = vectors.copy()
     size = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if float(size.max(initial=0.0)) < 0.5 * np.pi:
-        return out
-    full = 2.0 * np.pi * vectors / np.where(size > 1e-9, size, 1.0)
-    for frame in range(1, len(out)):
+        return unwrapped
+    full_turns = 2.0 * np.pi * vectors / np.where(size > 1e-9, size, 1.0)
+    for frame in range(1, len(unwrapped)):
         # Whole turns about the axis give the same rotation: take the vector nearest to the previous frame's.
-        turns = np.arange(-2, 3)[:, None] if out.ndim == 2 else np.arange(-2, 3).reshape(-1, *(1,) * (out.ndim - 1))
-        choices = vectors[frame] + turns * full[frame]
-        best = np.argmin(np.linalg.norm(choices - out[frame - 1], axis=-1), axis=0)
-        out[frame] = np.take_along_axis(choices, best[None, ..., None], 0)[0]
-    return out
+        turns = np.arange(-2, 3).reshape(-1, *(1,) * (unwrapped.ndim - 1))
+        choices = vectors[frame] + turns * full_turns[frame]
+        best = np.argmin(np.linalg.norm(choices - unwrapped[frame - 1], axis=-1), axis=0)
+        unwrapped[frame] = np.take_along_axis(choices, best[None, ..., None], 0)[0]
+    return unwrapped
 
 
 def mean_pose(motion: Motion) -> Array:
     """(J, 4) the mean of a motion's local rotations, within the degrees of freedom of its joints."""
-    middle = mean(motion.rotations)
-    few = [j for j, kind in enumerate(motion.skeleton.kinds) if NUM_AXES[kind] < 3]
-    if few:
+    pose = mean(motion.rotations)
+    limited = [j for j, kind in enumerate(motion.skeleton.kinds) if NUM_AXES[kind] < 3]
+    if limited:
         curves = joint_angle_curves(motion.skeleton, motion.rotations)
-        middle[few] = joint_rotations(motion.skeleton, curves.mean(axis=0))[few]
-    return middle
+        pose[limited] = joint_rotations(motion.skeleton, curves.mean(axis=0))[limited]
+    return pose
 
 
 DEFAULT_COMPONENTS = 5
@@ -393,30 +390,30 @@ def decompose(
         raise OptionError(f"Expected components or energy, not both; got {components} and {energy}")
     if energy is not None and not 0.0 < energy <= 1.0:
         raise OptionError(f"Expected a share of energy above 0 and up to 1, got {energy}")
-    wanted = DEFAULT_COMPONENTS if components is None else components
-    if energy is None and wanted < 1:
-        raise OptionError(f"Expected at least one component, got {wanted}")
+    count = DEFAULT_COMPONENTS if components is None else components
+    if energy is None and count < 1:
+        raise OptionError(f"Expected at least one component, got {count}")
     mean = data.mean(axis=0)
-    moved = data - mean
-    if float(np.einsum("fn,fn->", moved, moved)) / frames < MIN_VARIANCE:
+    centred = data - mean
+    if float(np.einsum("fn,fn->", centred, centred)) / frames < MIN_VARIANCE:
         raise MotionError(
             f"Nothing moves in {what}: {frames} frames of one pose hold no coordination to learn from",
             hint="choose a part of the clip in which the body moves",
         )
-    left, sizes, right = np.linalg.svd(moved / np.sqrt(frames), full_matrices=False)
+    left, sizes, right = np.linalg.svd(centred / np.sqrt(frames), full_matrices=False)
     variances = sizes**2
     if energy is not None:
-        wanted = int(np.searchsorted(np.cumsum(variances) / variances.sum(), energy - 1e-12) + 1)
-    if wanted > min(frames - 1, size):
+        count = int(np.searchsorted(np.cumsum(variances) / variances.sum(), energy - 1e-12) + 1)
+    if count > min(frames - 1, size):
         raise MotionError(
-            f"{wanted} components cannot be had from {what}: it has {frames} frames of {size} numbers, "
+            f"{count} components cannot be had from {what}: it has {frames} frames of {size} numbers, "
             f"which give at most {max(min(frames - 1, size), 0)}",
             hint="use more frames or fewer components",
         )
     # The sign of an eigenvector is arbitrary: the largest component is made positive, so that results repeat.
-    vectors = right[:wanted].T
-    signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(wanted)])
-    course = np.sqrt(frames) * left[:, :wanted] * sizes[:wanted]
+    vectors = right[:count].T
+    signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(count)])
+    course = np.sqrt(frames) * left[:, :count] * sizes[:count]
     return Eigenmotion(mean=mean, vectors=vectors * signs, course=course * signs, variances=variances)
 
 
@@ -456,10 +453,10 @@ class Study:
         """
         count = min(self.marker.num_components, other.marker.num_components)
         flips = np.ones(self.marker.num_components)
-        at = np.linspace(0.0, 1.0, 200)
+        samples = np.linspace(0.0, 1.0, 200)
         for i in range(count):
             courses = [
-                np.interp(at, np.linspace(0.0, 1.0, len(c)), c)
+                np.interp(samples, np.linspace(0.0, 1.0, len(c)), c)
                 for c in (self.marker.course[:, i], other.marker.course[:, i])
             ]
             if float(np.corrcoef(courses[0], courses[1])[0, 1]) < -MIN_STEP_CORRELATION:

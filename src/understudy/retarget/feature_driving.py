@@ -1,8 +1,8 @@
-"""Feature driving: a body with fewer freedoms, or no limbs, performs another's motion [Gleicher98, sec. 8, fig. 11].
+"""Feature driving: a body with few degrees of freedom performs another body's motion [Gleicher98, sec. 8, fig. 11].
 
-The source is first retargeted onto an intermediate body: its own skeleton with the target's proportions. Points of the
-target then follow that body's features, in the least-squares sense with a band-limited change; at last the spacetime
-solve makes the contacts hold that the target can keep, and keeps it above the floor.
+First the motion is retargeted onto an intermediate body: the source's skeleton with the target's proportions. Then a
+band-limited least-squares solve makes points of the target follow features of that body. Last, a spacetime solve holds
+the contacts that the target can keep, and keeps the target above the floor.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from understudy.retarget.features import (
     LEFT,
     RIGHT,
     Feature,
-    chosen_features,
+    choose_features,
     crown_point,
-    given_features,
+    find_supports,
+    ground_points,
     hip_centre,
     middle_point,
-    rest_places,
-    stands_on,
-    supports,
+    named_features,
+    rest_positions,
     tips,
 )
 from understudy.retarget.plan import Assignment, Options, plan
@@ -62,206 +62,203 @@ from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.least_squares import LeastSquares
 from understudy.solve.solvers.spacetime import Spacetime
 
-SAME = 1e-3
-"""Share by which measures may differ for the source to have the target's proportions already."""
+MIN_CHANGE = 1e-3
+"""The source keeps its proportions if its factors differ from 1, and its width in metres from 0, by less than this."""
 
-LEGS = ("left_upper_leg", "right_upper_leg", "left_foot", "right_foot", "hips")
-"""Roles without which a source is only made larger or smaller as a whole."""
+LEG_ROLES = ("left_upper_leg", "right_upper_leg", "left_foot", "right_foot", "hips")
+"""Roles that a source needs for separate factors of legs and trunk; any other source is scaled uniformly."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Proportions:
-    """How the source's skeleton is changed so that its features lie about where the target's do.
+    """Changes of the source's skeleton that bring its features near the target's.
 
-    `leg`: the target's centre above its foot points, over the source's hip centre above its soles along the bones;
-    it scales legs, feet and pelvis.
-    `trunk`: the target's top above its centre, over the source's crown above its hip centre along the bones; it scales
-    all above the hips, and is `leg` where no head is known or the target ends at its centre.
-    `widening`: the target's foot points apart, less the source's soles apart to the side, in the median over the
-    motion and scaled by `leg`; half of it is added to each hip joint's place, across. At most the legs meet.
-    Points of the target that are in no pair are those it stands on and its middle. A source without legs that can be
-    told, or pairs of which none is a foot, scale it as a whole: by how far the target's points spread, over the
-    source's.
+    The target's foot points and centre are those of the pairs, or else its ground points and its middle point. If the
+    source's legs are unknown, or no pair has a foot, both factors are the ratio of the spreads of the paired points.
     """
 
     leg: float
+    """Factor of legs, feet and pelvis: height of the target's centre above its foot points, over the distance along the
+    bones from the source's soles to its hip centre."""
     trunk: float
+    """Factor of everything above the hips: height of the target's top above its centre, over the distance along the
+    bones from the source's hip centre to its crown. It equals `leg` if either length is zero."""
     widening: float = 0.0
-    """Metres."""
+    """Metres added between the hip joints, half on each side: distance of the target's foot points, less the median
+    lateral distance of the source's soles times `leg`. Narrowing stops where the hip joints meet."""
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to change."""
-        return max(abs(self.leg - 1.0), abs(self.trunk - 1.0), abs(self.widening)) > SAME
+        """Whether any proportion changes."""
+        return max(abs(self.leg - 1.0), abs(self.trunk - 1.0), abs(self.widening)) > MIN_CHANGE
 
     def __str__(self) -> str:
         widened = f", hips {1e3 * self.widening:+.0f} mm wide" if self.widening else ""
         return f"legs x {self.leg:.3g}, trunk x {self.trunk:.3g}{widened}"
 
 
-def proportions(
+def find_proportions(
     motion: Motion, features: Sequence[Feature], contacts: Sequence[Contact], target: Skeleton
 ) -> Proportions:
-    """What makes the source's body one of the target's proportions."""
+    """Find the changes that give the source's body the target's proportions."""
     source, by_part = motion.skeleton, {feature.part: feature for feature in features if feature.part}
     grounds = [by_part[part] for part in (LEFT, RIGHT, BOTTOM) if part in by_part]
-    # A single pair says nothing of sizes: there, too, the whole body does.
-    legged = all(role in roles(source) for role in LEGS) and (bool(grounds) or len(features) == 1)
-    centre = by_part[CENTRE].target if CENTRE in by_part else middle_point(target)
-    middle = rest_places(target, [centre])[0]
-    stands = rest_places(target, [feature.target for feature in grounds] or stands_on(target))
-    height = float(middle[1] - stands[:, 1].mean())
-    if not legged or height <= 1e-3 * float(extent(target).max()):
-        return _evenly(source, features, target)
+    # A single pair has no spread to compare, so the sizes of the bodies are compared instead.
+    has_legs = all(role in roles(source) for role in LEG_ROLES) and (bool(grounds) or len(features) == 1)
+    centre_point = by_part[CENTRE].target if CENTRE in by_part else middle_point(target)
+    centre = rest_positions(target, [centre_point])[0]
+    feet = rest_positions(target, [feature.target for feature in grounds] or ground_points(target))
+    height = float(centre[1] - feet[:, 1].mean())
+    if not has_legs or height <= 1e-3 * float(extent(target).max()):
+        return _uniform_proportions(source, features, target)
     pose = fk(motion)
     leg = height / (leg_length(source) + _ankle_height(pose, motion, grounds, contacts))
     widening = 0.0
     if LEFT in by_part and RIGHT in by_part:
         left, right = by_part[LEFT], by_part[RIGHT]
-        places = rest_places(target, [left.target, right.target])
-        apart = float(np.linalg.norm((places[0] - places[1])[[0, 2]]))
-        aside = np.einsum("fi,fi->f", left.path(pose) - right.path(pose), cross(UP, facing(motion)))
-        widening = apart - leg * float(np.median(aside))
-    top = float(rest_places(target, tips(target))[:, 1].max() - middle[1])
+        positions = rest_positions(target, [left.target, right.target])
+        distance = float(np.linalg.norm((positions[0] - positions[1])[[0, 2]]))
+        lateral = np.einsum("fi,fi->f", left.path(pose) - right.path(pose), cross(UP, facing(motion)))
+        widening = distance - leg * float(np.median(lateral))
+    top = float(rest_positions(target, tips(target))[:, 1].max() - centre[1])
     crown = _crown_height(source)
     trunk = top / crown if min(top, crown) > 1e-3 * height else leg
     return Proportions(leg=leg, trunk=trunk, widening=widening)
 
 
-def _evenly(source: Skeleton, features: Sequence[Feature], target: Skeleton) -> Proportions:
-    places = np.stack([rest_places(source, feature.source).mean(axis=0) for feature in features])
-    goals = rest_places(target, [feature.target for feature in features])
-    spread, wanted = (float(np.linalg.norm(each - each.mean(axis=0))) for each in (places, goals))
-    ratio = wanted / spread if min(spread, wanted) > 1e-6 else 1.0
+def _uniform_proportions(source: Skeleton, features: Sequence[Feature], target: Skeleton) -> Proportions:
+    positions = np.stack([rest_positions(source, feature.source).mean(axis=0) for feature in features])
+    goals = rest_positions(target, [feature.target for feature in features])
+    spread, goal_spread = (float(np.linalg.norm(cloud - cloud.mean(axis=0))) for cloud in (positions, goals))
+    ratio = goal_spread / spread if min(spread, goal_spread) > 1e-6 else 1.0
     return Proportions(leg=ratio, trunk=ratio)
 
 
 def _ankle_height(pose: Pose, motion: Motion, grounds: Sequence[Feature], contacts: Sequence[Contact]) -> float:
-    """Metres from the ankles down to the soles' points, as the feet stand flattest."""
-    skeleton, found = pose.skeleton, roles(pose.skeleton)
-    drops = []
+    """Height of the ankles above the points of the soles while the feet stand flat, metres."""
+    skeleton, joint_roles = pose.skeleton, roles(pose.skeleton)
+    heights = []
     for which in (LEFT, RIGHT):
-        foot = found[f"{which}_foot"]
+        foot = joint_roles[f"{which}_foot"]
         below = skeleton.below(foot)
         soles = [p for f in grounds for p in f.source if below[skeleton.index[p.joint]]]
         if not soles:
             continue
-        held = [c.frames(motion.fps, motion.num_frames) for c in contacts if below[skeleton.index[c.point.joint]]]
-        frames = np.unique(np.concatenate(held)) if held else np.arange(motion.num_frames)
+        stances = [c.frames(motion.fps, motion.num_frames) for c in contacts if below[skeleton.index[c.point.joint]]]
+        frames = np.unique(np.concatenate(stances)) if stances else np.arange(motion.num_frames)
         above = pose.positions[:, foot, 1] - pose.points(soles)[..., 1].min(axis=1)
-        drops.append(max(float(np.percentile(above[frames], 10.0)), 0.0) if len(frames) else 0.0)
-    return float(np.mean(drops)) if drops else 0.0
+        heights.append(max(float(np.percentile(above[frames], 10.0)), 0.0) if len(frames) else 0.0)
+    return float(np.mean(heights)) if heights else 0.0
 
 
 def _crown_height(source: Skeleton) -> float:
-    """Metres along the bones from the hips to the top of the head; 0 where there is none."""
+    """Metres along the bones from the hips to the top of the head; 0 if there is no head."""
     crown = crown_point(source)
     if crown is None:
         return 0.0
-    path = source.chain(source.index[crown.joint])
+    chain = source.chain(source.index[crown.joint])
     hips = roles(source)["hips"]
-    bones = path[path.index(hips) + 1 :] if hips in path else path[1:]
+    bones = chain[chain.index(hips) + 1 :] if hips in chain else chain[1:]
     return float(source.lengths[bones].sum() + np.linalg.norm(crown.offset))
 
 
-def intermediate(source: Skeleton, how: Proportions) -> Skeleton:
+def intermediate_body(source: Skeleton, proportions: Proportions) -> Skeleton:
     """The source's skeleton with other proportions."""
-    if not how.changes:
+    if not proportions.changes:
         return source
-    found = roles(source)
-    factors = np.full(source.num_joints, how.trunk)
-    factors[0] = how.leg
+    joint_roles = roles(source)
+    factors = np.full(source.num_joints, proportions.trunk)
+    factors[0] = proportions.leg
     for role in (f"{which}_upper_leg" for which in (LEFT, RIGHT)):
-        if role in found:
-            factors[source.below(found[role])] = how.leg
-            factors[source.chain(found[role])] = how.leg
+        if role in joint_roles:
+            factors[source.below(joint_roles[role])] = proportions.leg
+            factors[source.chain(joint_roles[role])] = proportions.leg
     body = replace(source.scaled(factors), name=f"{source.name} of other proportions".strip())
-    if how.widening == 0.0 or any(role not in found for role in LEGS):
+    if proportions.widening == 0.0 or any(role not in joint_roles for role in LEG_ROLES):
         return body
     positions, rotations = body.rest_world
-    uppers = [found["left_upper_leg"], found["right_upper_leg"]]
+    uppers = [joint_roles["left_upper_leg"], joint_roles["right_upper_leg"]]
     across = positions[uppers[0]] - positions[uppers[1]]
     width = float(np.linalg.norm(across))
     across = across / width if width > 1e-9 else np.array([1.0, 0.0, 0.0])
     offsets = body.offsets.copy()
     for upper, sign in zip(uppers, (1.0, -1.0), strict=True):
-        moved = 0.5 * sign * max(how.widening, -width) * across
-        offsets[upper] += unrotate(rotations[source.parents[upper]], moved)
+        shift = 0.5 * sign * max(proportions.widening, -width) * across
+        offsets[upper] += unrotate(rotations[source.parents[upper]], shift)
     return replace(body, offsets=offsets)
 
 
-def moved_features(features: Sequence[Feature], motion: Motion, body: Skeleton) -> tuple[Feature, ...]:
-    """The features with their source's points on the intermediate body instead."""
-    stage = ContactContext(source=motion, target=body, floor=Floor(slope=np.zeros(2)))
+def _features_on(features: Sequence[Feature], motion: Motion, body: Skeleton) -> tuple[Feature, ...]:
+    """The features with their source points moved onto the intermediate body."""
+    context = ContactContext(source=motion, target=body, floor=Floor(slope=np.zeros(2)))
     centre = hip_centre(motion.skeleton)
 
-    def moved(point: Point) -> Point:
+    def point_on_body(point: Point) -> Point:
         if point.name == centre.name and point.joint == centre.joint:
             return hip_centre(body)
-        return stage.point(point)
+        return context.point(point)
 
-    return tuple(replace(f, source=tuple(moved(point) for point in f.source)) for f in features)
+    return tuple(replace(f, source=tuple(point_on_body(point) for point in f.source)) for f in features)
 
 
-LOOKS = 3
-"""At how many moments of a flight the body is held up at most; between them it follows."""
+MAX_FLIGHT_INSTANTS = 3
+"""Most instants of a flight at which constraints keep the body off the floor."""
 
-HIGH = 1e-3
-"""Metres below which a flight is no hop."""
+MIN_FLIGHT_HEIGHT_METRES = 1e-3
+"""An instant of a flight with less clearance gets no constraint."""
 
 
 def find_flights(contacts: Sequence[Contact], motion: Motion) -> list[tuple[int, int]]:
-    """First and last frames of the spans, between two contacts with the floor, in which there is none."""
+    """First and last frame of each span between two floor contacts in which nothing touches the floor."""
     down = np.zeros(motion.num_frames, bool)
     for contact in contacts:
         if contact.on == "floor":
             down[contact.frames(motion.fps, motion.num_frames)] = True
     edges = np.flatnonzero(np.diff(down.astype(np.int8)))
-    return [(int(a) + 1, int(b)) for a, b in pairwise(edges) if not down[a + 1]]
+    return [(int(lift) + 1, int(last)) for lift, last in pairwise(edges) if not down[lift + 1]]
 
 
-def clearance(middle: Motion, centre: Array, flights: Sequence[tuple[int, int]], floor: Floor) -> Array:
-    """(F,) metres above the floor that the lowest point of a driven body is to be.
+def clearances(motion: Motion, centre: Array, flights: Sequence[tuple[int, int]], floor: Floor) -> Array:
+    """(F,) metres: wanted height of a driven body's lowest point above the floor.
 
-    As high as the lowest point of the body that it follows; and, as it has no legs to draw up or stretch out, at least
-    as high in each flight as that body's middle rises over a straight line from where it takes off to where it lands.
+    It is the height of the followed body's lowest point. A driven body has no legs to draw up, so in a flight it is
+    also at least the rise of the followed body's centre above the line from take-off to landing.
 
     Args:
-        middle: The motion of the body followed.
-        centre: (F, 3) metres, world: the way of that body's middle.
+        motion: The motion of the followed body.
+        centre: (F, 3) metres, world: path of that body's centre.
         flights: First and last frames of the source's flights.
         floor: The ground.
     """
-    height = np.maximum(lowest(middle, floor), 0.0)
+    heights = np.maximum(lowest_heights(motion, floor), 0.0)
     for first, last in flights:
         frames = np.arange(first - 1, last + 2)
         rise = centre[frames, 1] - np.interp(frames, frames[[0, -1]], centre[frames[[0, -1]], 1])
-        height[frames] = np.maximum(height[frames], rise)
-    return height
+        heights[frames] = np.maximum(heights[frames], rise)
+    return heights
 
 
-def lowest(motion: Motion, floor: Floor) -> Array:
-    """(F,) metres above the floor of the lowest end or point worth watching of a body."""
-    places = fk(motion).points((*tips(motion.skeleton), *contact_points(motion)))
-    return np.asarray((places[..., 1] - floor.heights(places)).min(axis=1) * floor.normal[1])
+def lowest_heights(motion: Motion, floor: Floor) -> Array:
+    """(F,) metres: height above the floor of the lowest tip or contact point of a body."""
+    positions = fk(motion).points((*tips(motion.skeleton), *contact_points(motion)))
+    return np.asarray((positions[..., 1] - floor.heights(positions)).min(axis=1) * floor.normal[1])
 
 
-def as_high(motion: Motion, height: Array, floor: Floor) -> Motion:
-    """A motion raised or lowered at each frame so that its lowest point is at a height (F,) above the floor.
+def _raise_to(motion: Motion, heights: Array, floor: Floor) -> Motion:
+    """Shift a motion at each frame so that its lowest point is at a height (F,) above the floor.
 
-    Points that are followed in the least-squares sense end up between each other: a body that lifts one side pushes
-    the other into the floor.
+    A least-squares fit splits the error between points: a body that lifts one side pushes the other into the floor.
     """
-    raised = height - lowest(motion, floor)
-    return replace(motion, root=motion.root + raised[:, None] * floor.normal)
+    rise = heights - lowest_heights(motion, floor)
+    return replace(motion, root=motion.root + rise[:, None] * floor.normal)
 
 
-def plants(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[Constraint]:
-    """Points stay where they stand, not said where."""
-    made: list[Constraint] = []
-    for contact in placed(motion, kept):
+def _plants(motion: Motion, supports: Sequence[Contact], floor: Floor) -> list[Constraint]:
+    """Constraints that keep each supporting point in one place on the floor; the solve chooses the place."""
+    constraints: list[Constraint] = []
+    for contact in _with_places(motion, supports):
         assert contact.place is not None
-        made.append(
+        constraints.append(
             SamePlace(
                 point=PointRef(point=contact.point),
                 height=float(floor.heights(contact.place)),
@@ -270,43 +267,41 @@ def plants(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[Constr
                 name=contact_name(contact),
             )
         )
-    return made
+    return constraints
 
 
-def placed(motion: Motion, kept: Sequence[Contact]) -> tuple[Contact, ...]:
-    """The contacts with the places where their points are in a motion."""
-    pose = fk(motion)
-    return tuple(
-        replace(c, place=pose.points([c.point])[c.frames(motion.fps, motion.num_frames), 0].mean(axis=0)) for c in kept
-    )
+def _with_places(motion: Motion, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+    """The contacts with the mean positions of their points in a motion as places."""
+    pose, clock = fk(motion), (motion.fps, motion.num_frames)
+    return tuple(replace(c, place=pose.points([c.point])[c.frames(*clock), 0].mean(axis=0)) for c in contacts)
 
 
-def above_floor(motion: Motion, kept: Sequence[Contact], floor: Floor) -> list[Constraint]:
-    """Every end of the body stays above the floor; while it stands its plant says so already."""
-    made: list[Constraint] = []
+def _above_floor(motion: Motion, supports: Sequence[Contact], floor: Floor) -> list[Constraint]:
+    """Constraints that keep every tip of the body above the floor, except while a plant holds it."""
+    constraints: list[Constraint] = []
     for tip in tips(motion.skeleton):
-        pauses = tuple((c.start, c.end) for c in kept if c.point.name == tip.name)
-        above = replace(_over(tip, floor, -FLOOR_DEPTH_METRES, f"{tip.name} above the floor"), pauses=pauses)
-        if len(above.frames(motion.times)):
-            made.append(above)
-    return made
+        pauses = tuple((c.start, c.end) for c in supports if c.point.name == tip.name)
+        region = replace(_region_above(tip, floor, -FLOOR_DEPTH_METRES, f"{tip.name} above the floor"), pauses=pauses)
+        if len(region.frames(motion.times)):
+            constraints.append(region)
+    return constraints
 
 
-def off_floor(motion: Motion, flights: Sequence[tuple[int, int]], height: Array, floor: Floor) -> list[Constraint]:
-    """What the body stands on is off the floor while the source is: at moments of each flight, by a height (F,)."""
-    made: list[Constraint] = []
+def _off_floor(motion: Motion, flights: Sequence[tuple[int, int]], heights: Array, floor: Floor) -> list[Constraint]:
+    """Constraints that lift the ground points to heights (F,) at some instants of each flight of the source."""
+    constraints: list[Constraint] = []
     for first, last in flights:
-        frames = np.unique(np.linspace(first, last, LOOKS + 2).round().astype(int)[1:-1])
-        for frame in frames[height[frames] > HIGH]:
+        frames = np.unique(np.linspace(first, last, MAX_FLIGHT_INSTANTS + 2).round().astype(int)[1:-1])
+        for frame in frames[heights[frames] > MIN_FLIGHT_HEIGHT_METRES]:
             time = float(motion.times[frame])
-            for point in stands_on(motion.skeleton):
-                held = _over(point, floor, float(height[frame]), f"{point.name} in the air at {time:.2f} s")
-                made.append(replace(held, instants=(time,)))
-    return made
+            for point in ground_points(motion.skeleton):
+                region = _region_above(point, floor, float(heights[frame]), f"{point.name} in the air at {time:.2f} s")
+                constraints.append(replace(region, instants=(time,)))
+    return constraints
 
 
-def _over(point: Point, floor: Floor, height: float, name: str) -> Region:
-    """A point that stays at a height above the floor or higher."""
+def _region_above(point: Point, floor: Floor, height: float, name: str) -> Region:
+    """A constraint that keeps a point at least at a height above the floor, metres."""
     return Region(
         point=PointRef(point=point),
         shape="half_space",
@@ -316,36 +311,35 @@ def _over(point: Point, floor: Floor, height: float, name: str) -> Region:
     )
 
 
-UNSAID = 1e-6
-"""How much facing forward counts against the points, where they leave a turn open."""
+FACING_WEIGHT = 1e-6
+"""Weight of the source's facing direction relative to the points: it decides rotations that the points leave open."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Driven:
-    """A target's motion that follows a source's features, and what it was made from."""
+    """The motion of a target that follows a source's features, and the inputs of its solve."""
 
     solution: Solution
-    """The last solve: contacts and floor."""
+    """The last solve, for contacts and floor."""
     intermediate: Motion
-    """The source's motion on a body of its own structure and the target's proportions."""
+    """The source's motion on the intermediate body, which has the target's proportions."""
     features: tuple[Feature, ...]
     """Which point of the target follows which points of the intermediate body."""
     proportions: Proportions
     contacts: tuple[Contact, ...]
-    """The contacts that the target's points keep, with the places where they stand."""
+    """The contacts that the target's points keep, with their places."""
     notes: tuple[str, ...]
-    """What was decided on the way, a sentence each."""
+    """Automatic decisions, a sentence each."""
 
     @property
     def motion(self) -> Motion:
-        """What the target does."""
+        """The target's motion."""
         return self.solution.motion
 
     def distances(self) -> Array:
-        """(F, P) metres between each point of the target and what it follows."""
-        followed, own = fk(self.intermediate), fk(self.motion)
-        paths = np.stack([feature.path(followed) for feature in self.features], axis=1)
-        return np.linalg.norm(own.points([feature.target for feature in self.features]) - paths, axis=-1)
+        """(F, P) metres: distance of each point of the target from the points that it follows."""
+        positions = fk(self.motion).points([feature.target for feature in self.features])
+        return np.linalg.norm(positions - _paths(self.intermediate, self.features), axis=-1)
 
 
 def drive(
@@ -360,13 +354,13 @@ def drive(
     """Make a body of any structure follow the features of a motion.
 
     Args:
-        motion: What the source does.
-        target: The character that is to follow: a rigid body, a chain, anything with points.
-        points: Which points of the target follow which of the source; if not given, its lowest points on the left and
-            right follow the feet and its centre the hips.
-        contacts: The source's contacts; found by themselves if not given.
-        options: What to choose otherwise than by itself; plants are `free` or `none`.
-        watch: Told how far the solvers are.
+        motion: The source's motion.
+        target: The character that follows: a rigid body, a chain, any body with points.
+        points: Which points of the target follow which points of the source. If not given, the lowest points on its
+            left and right follow the feet, and its centre follows the hips.
+        contacts: The source's contacts; detected if not given.
+        options: Choices that differ from the automatic ones; plants are `free` or `none`.
+        watch: Called with the current step and the share of the work done.
     """
     options, watch = options or Options(), watch or (lambda _text, _share: None)
     if options.plants == "fixed":
@@ -376,33 +370,36 @@ def drive(
         )
     if contacts is None:
         contacts = detect_contacts(motion, contact_points(motion), options.detection)
-    contacts = _own(contacts)
+    contacts = _contacts_of_source(contacts)
     if points is None:
-        features = chosen_features(motion, target)
+        features = choose_features(motion, target)
     else:
-        features = given_features(motion.skeleton, target, points)
-    how = proportions(motion, features, contacts, target)
-    kept, notes = supports(features, motion, contacts, target, _centre(motion, features))
+        features = named_features(motion.skeleton, target, points)
+    proportions = find_proportions(motion, features, contacts, target)
+    supports, notes = find_supports(features, motion, contacts, target, _centre(motion, features))
     if options.plants == "none":
-        kept, notes = (), ()
-    middle, features = _adapted(motion, features, how, contacts, options, _stage(watch, 0.0, 0.4))
+        supports, notes = (), ()
+    progress = _progress_range(watch, 0.0, 0.4)
+    intermediate, features = _retarget_to_intermediate(motion, features, proportions, contacts, options, progress)
     spacing = options.spacing or choose_spacing(motion)
-    followed, limits = _followed(middle, features, target, spacing, options, _stage(watch, 0.4, 0.7))
+    progress = _progress_range(watch, 0.4, 0.7)
+    followed, limits = _follow_features(intermediate, features, target, spacing, options, progress)
     floor = find_floor(contacts, leg_length(motion.skeleton))
-    start, hard = _grounded(followed, middle, features, contacts, kept, floor, options)
-    solution = Spacetime(spacing=spacing).solve(_problem(start, (*hard, *limits), options), _stage(watch, 0.7, 1.0))
+    start, ground = _constrain_to_floor(followed, intermediate, features, contacts, supports, floor, options)
+    problem = _problem(start, (*ground, *limits), options)
+    solution = Spacetime(spacing=spacing).solve(problem, _progress_range(watch, 0.7, 1.0))
     return Driven(
         solution=solution,
-        intermediate=middle,
+        intermediate=intermediate,
         features=features,
-        proportions=how,
-        contacts=placed(solution.motion, kept),
-        notes=(f"The intermediate body has {how}", *notes) if how.changes else notes,
+        proportions=proportions,
+        contacts=_with_places(solution.motion, supports),
+        notes=(f"The intermediate body has {proportions}", *notes) if proportions.changes else notes,
     )
 
 
-def _own(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """The contacts of the one source with things that are no other actors."""
+def _contacts_of_source(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+    """The contacts of the only source, without its contacts with other actors."""
     actors = sorted({contact.actor for contact in contacts})
     if len(actors) > 1:
         raise OptionError(
@@ -412,107 +409,107 @@ def _own(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     return tuple(replace(contact, actor="") for contact in contacts if contact.other is None)
 
 
-def _stage(watch: ProgressCallback, begin: float, end: float) -> ProgressCallback:
-    """A watch for a part of the work."""
+def _progress_range(watch: ProgressCallback, begin: float, end: float) -> ProgressCallback:
+    """A callback for one step of the work, which takes the shares from `begin` to `end`."""
     return lambda text, share: watch(text, begin + share * (end - begin))
 
 
-def _adapted(
+def _retarget_to_intermediate(
     motion: Motion,
     features: tuple[Feature, ...],
-    how: Proportions,
+    proportions: Proportions,
     contacts: tuple[Contact, ...],
     options: Options,
     watch: ProgressCallback,
 ) -> tuple[Motion, tuple[Feature, ...]]:
     """The motion on the intermediate body, and the features on it."""
-    if not how.changes:
+    if not proportions.changes:
         return motion, features
-    body = intermediate(motion.skeleton, how)
-    # What is to be kept or stiff are joints of the target, which this body does not have.
-    mine = replace(options, keep=(), stiffness=None)
-    found = plan([Assignment(motion=motion, target=body)], contacts=contacts, options=mine).solve(watch=watch)
-    return found.motion, moved_features(features, motion, body)
+    body = intermediate_body(motion.skeleton, proportions)
+    # These options name joints of the target, which the intermediate body does not have.
+    options = replace(options, keep=(), stiffness=None)
+    solution = plan([Assignment(motion=motion, target=body)], contacts=contacts, options=options).solve(watch=watch)
+    return solution.motion, _features_on(features, motion, body)
 
 
-def _followed(
-    middle: Motion,
+def _follow_features(
+    intermediate: Motion,
     features: tuple[Feature, ...],
     target: Skeleton,
     spacing: float,
     options: Options,
     watch: ProgressCallback,
 ) -> tuple[Motion, tuple[Constraint, ...]]:
-    """The target's points as near to what they follow as they come, and the limits of its joints."""
-    start = fitted(middle, features, target, cutoff=0.5 / spacing)
+    """The target's motion with points as near as possible to those they follow, and the limits of its joints."""
+    start = fit_rest_pose(intermediate, features, target, cutoff=0.5 / spacing)
     limits = _limits(start, options)
-    follows = _follows(features, _paths(middle, features), middle.times)
-    found = LeastSquares(spacing=spacing).solve(_problem(start, (*follows, *limits), options), watch)
-    return found.motion, limits
+    follows = _follows(features, _paths(intermediate, features), intermediate.times)
+    solution = LeastSquares(spacing=spacing).solve(_problem(start, (*follows, *limits), options), watch)
+    return solution.motion, limits
 
 
-def _grounded(
+def _constrain_to_floor(
     followed: Motion,
-    middle: Motion,
+    intermediate: Motion,
     features: tuple[Feature, ...],
     contacts: tuple[Contact, ...],
-    kept: tuple[Contact, ...],
+    supports: tuple[Contact, ...],
     floor: Floor,
     options: Options,
 ) -> tuple[Motion, list[Constraint]]:
-    """A motion as high above the floor as what it follows, and what keeps it standing there, above it or off it."""
-    hard = plants(followed, kept, floor)
+    """The motion shifted to its clearances, and the constraints that plant it, keep it above the floor or lift it."""
+    constraints = _plants(followed, supports, floor)
     if not options.floor or all(contact.on != "floor" for contact in contacts):
-        return followed, hard
+        return followed, constraints
     if any(feature.part in (LEFT, RIGHT, BOTTOM) for feature in features):
-        flights = find_flights(contacts, middle)
-        height = clearance(middle, _centre(middle, features), flights, floor)
-        followed = as_high(followed, height, floor)
-        hard += off_floor(followed, flights, height, floor)
-    return followed, hard + above_floor(followed, kept, floor)
+        flights = find_flights(contacts, intermediate)
+        heights = clearances(intermediate, _centre(intermediate, features), flights, floor)
+        followed = _raise_to(followed, heights, floor)
+        constraints += _off_floor(followed, flights, heights, floor)
+    return followed, constraints + _above_floor(followed, supports, floor)
 
 
-def _paths(middle: Motion, features: Sequence[Feature]) -> Array:
-    """(F, P, 3) metres, world: what each feature's point is to follow."""
-    pose = fk(middle)
+def _paths(motion: Motion, features: Sequence[Feature]) -> Array:
+    """(F, P, 3) metres, world: the path that each feature's target point follows."""
+    pose = fk(motion)
     return np.stack([feature.path(pose) for feature in features], axis=1)
 
 
 def _centre(motion: Motion, features: Sequence[Feature]) -> Array:
-    """(F, 3) metres, world: the way of the source's middle."""
-    middles = [feature for feature in features if feature.part == CENTRE]
-    return _paths(motion, middles or features).mean(axis=1)
+    """(F, 3) metres, world: path of the features that are the centre, or else the mean path of all features."""
+    centres = [feature for feature in features if feature.part == CENTRE]
+    return _paths(motion, centres or features).mean(axis=1)
 
 
-def fitted(middle: Motion, features: Sequence[Feature], target: Skeleton, *, cutoff: float) -> Motion:
-    """The target's rest pose laid onto the features at each frame, rigidly, and smoothed: where the solver starts.
+def fit_rest_pose(motion: Motion, features: Sequence[Feature], target: Skeleton, *, cutoff: float) -> Motion:
+    """Fit the target's rest pose rigidly to the features at each frame, and smooth it: the start of the solve.
 
-    The turn of each frame is the one of least squared distances [Kabsch 1976]; where the points leave a turn open, as
-    two points do, the body faces as the source does.
+    The rotation minimises the squared distances [Kabsch 1976]. Two points leave a rotation open; the body then faces
+    as the source does.
 
     Args:
-        middle: The motion followed.
-        features: What follows what.
-        target: The body laid onto them.
-        cutoff: Hertz above which nothing is followed.
+        motion: The motion that is followed.
+        features: Which points follow which.
+        target: The body that is fitted.
+        cutoff: Frequency of the low-pass filter, hertz.
     """
-    goals = _paths(middle, features)
-    places = rest_places(target, [feature.target for feature in features])
-    around, origin = goals - goals.mean(axis=1, keepdims=True), places.mean(axis=0)
-    ahead = facing(middle)
-    yaw = from_axis_angle(np.array([0.0, 1.0, 0.0]), np.arctan2(ahead[:, 0], ahead[:, 2]))
-    size = max(float(np.square(places - origin).sum()), 1e-12)
-    spread = np.einsum("fpi,pj->fij", around, places - origin) + UNSAID * size * to_matrix(yaw)
-    u, _, vt = np.linalg.svd(spread)
-    proper = np.ones((len(u), 3))
-    proper[:, 2] = np.linalg.det(u) * np.linalg.det(vt)
-    turns = continuous(from_matrix((u * proper[:, None]) @ vt))
-    turns = normalize(low_pass(turns, middle.fps, cutoff))
-    middles = low_pass(goals.mean(axis=1), middle.fps, cutoff)
-    rotations = np.tile(target.rest, (middle.num_frames, 1, 1))
+    goals = _paths(motion, features)
+    positions = rest_positions(target, [feature.target for feature in features])
+    centred_goals, origin = goals - goals.mean(axis=1, keepdims=True), positions.mean(axis=0)
+    forward = facing(motion)
+    yaw = from_axis_angle(UP, np.arctan2(forward[:, 0], forward[:, 2]))
+    square_size = max(float(np.square(positions - origin).sum()), 1e-12)
+    covariance = np.einsum("fpi,pj->fij", centred_goals, positions - origin)
+    u, _, vt = np.linalg.svd(covariance + FACING_WEIGHT * square_size * to_matrix(yaw))
+    signs = np.ones((len(u), 3))
+    signs[:, 2] = np.linalg.det(u) * np.linalg.det(vt)
+    turns = continuous(from_matrix((u * signs[:, None]) @ vt))
+    turns = normalize(low_pass(turns, motion.fps, cutoff))
+    centres = low_pass(goals.mean(axis=1), motion.fps, cutoff)
+    rotations = np.tile(target.rest, (motion.num_frames, 1, 1))
     rotations[:, 0] = multiply(turns, target.rest[0])
-    root = middles + rotate(turns, target.offsets[0] - origin)
-    return Motion(skeleton=target, fps=middle.fps, root=root, rotations=rotations, name=target.name)
+    root = centres + rotate(turns, target.offsets[0] - origin)
+    return Motion(skeleton=target, fps=motion.fps, root=root, rotations=rotations, name=target.name)
 
 
 def _limits(start: Motion, options: Options) -> tuple[Constraint, ...]:
@@ -522,10 +519,10 @@ def _limits(start: Motion, options: Options) -> tuple[Constraint, ...]:
 
 
 def _problem(start: Motion, constraints: tuple[Constraint, ...], options: Options) -> Problem:
-    """The driven body with what it is to meet, and what the options say of its joints."""
+    """The solve of the driven body: its start, its constraints, and which of its joints are fixed or stiff."""
     skeleton = start.skeleton
-    kept = {skeleton.names[skeleton.joint(name)] for name in options.keep}
-    joints = tuple(name for name in skeleton.names if name not in kept) if kept else None
+    fixed = {skeleton.names[skeleton.joint(name)] for name in options.keep}
+    joints = tuple(name for name in skeleton.names if name not in fixed) if fixed else None
     return Problem(actors=(Actor(motion=start, joints=joints, stiffness=options.stiffness),), constraints=constraints)
 
 

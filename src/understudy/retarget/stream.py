@@ -1,7 +1,7 @@
-"""Long motions and live ones: retargeting in windows, frames out as they come in, a fixed look-ahead behind.
+"""Retargeting of long and live motions, window by window: output follows input with a fixed delay.
 
-A window is solved with what was already given out held as it is: keys that would change it are zero, so what follows
-leaves it smoothly, and a foot that stands across the seam stays where it stands. Memory is that of one window
+The solve of a window does not change frames that are already output: keys that reach them are zero. So new frames
+continue them smoothly, and a foot that stands across the seam keeps its place. Only one window is in memory
 [Lommers13, sec. 4.1 and 8.2].
 """
 
@@ -36,20 +36,20 @@ from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
-FADE = 0.5
-"""Seconds over which the change of what is known eases into what is new."""
+FADE_SECONDS = 0.5
+"""Time over which the offset from solved frames to the start of the new ones fades out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """How much is solved at a time. Seconds."""
+    """Lengths of the parts of one solve. Seconds."""
 
     step: float = 4.0
-    """What each window adds."""
+    """New frames that a window outputs."""
     ahead: float = 1.0
-    """How far beyond that it looks: the delay of a live stream is the step and this."""
+    """Look-ahead beyond these frames: the delay of a live stream is the step plus the look-ahead."""
     back: float = 1.0
-    """How much of what was given out it sees."""
+    """Output frames that the window begins with, unchanged."""
 
     def __post_init__(self) -> None:
         if not (self.step > 0.0 and self.ahead >= 0.0 and self.back >= 0.0):
@@ -64,36 +64,36 @@ class Stream:
     target: Skeleton
     fps: float
     alignment: Alignment | None = None
-    """How a target of another structure corresponds."""
+    """Alignment with a target of another structure."""
     landing: Landing | None = None
-    """Where on it contacts go; found as they come if they are not known beforehand."""
+    """Landing points of contacts on that target; found window by window if not given."""
     window: Window = field(default_factory=Window)
     options: Options = field(default_factory=Options)
     contacts: tuple[Contact, ...] | None = None
-    """The source's contacts, if they are known beforehand; found in each window otherwise."""
+    """The source's contacts; detected in each window if not given."""
     floor: Floor | None = None
-    """The ground, if it is known; that of the first window with contacts otherwise."""
+    """The ground; found in the first window with contacts if not given."""
     given_target: Skeleton | None = None
-    """The target as the user has it, where feet were attached to it for the solve."""
+    """The target that the user gave; `target` may have feet attached to it for the solve."""
     unmet: list[str] = field(default_factory=list)
-    """What windows could not meet, a sentence each."""
-    _frames: Motion | None = None
-    """The source's frames still needed."""
-    _first: int = 0
-    """Number of the first of them."""
-    _done: int = 0
-    """Frames given out."""
-    _given: Motion | None = None
-    """The last frames given out, as far as windows look back."""
-    _ahead: Motion | None = None
-    """What the last window made of the frames that it looked ahead to: where the next one starts."""
+    """Constraints that a window did not meet, a sentence each."""
+    _input: Motion | None = None
+    """The source's frames that are still needed."""
+    _input_start: int = 0
+    """Frame number of the first of them."""
+    _num_output: int = 0
+    """Number of output frames."""
+    _output: Motion | None = None
+    """The last output frames, as many as a window begins with."""
+    _look_ahead: Motion | None = None
+    """The last window's solution of its look-ahead frames: the start of the next window's solve."""
     _points: tuple[Point, ...] = ()
-    _seen: list[Contact] = field(default_factory=list)
-    """Of each point the lowest contact so far."""
+    _lowest_contacts: list[Contact] = field(default_factory=list)
+    """The lowest contact of each point so far."""
 
     def __repr__(self) -> str:
         names = f"{self.source.name or 'unnamed'} to {self.target.name or 'unnamed'}"
-        return f"<Stream {names} at {self.fps:g} fps: {self._done} frames given out>"
+        return f"<Stream {names} at {self.fps:g} fps: {self._num_output} frames given out>"
 
     @staticmethod
     def open(
@@ -106,16 +106,16 @@ class Stream:
         correspondence: CorrespondenceLike | None = None,
         align: Literal["direction", "stance"] | None = None,
     ) -> Stream:
-        """A stream between two characters, matched as `retarget` matches them.
+        """Open a stream between two characters, matched as `retarget` matches them.
 
         Args:
-            source: Who will send frames: a file, a sample, a clip, a motion, or a skeleton.
-            target: Who performs them: a file, a sample, a clip or a skeleton.
-            fps: Frames a second that will be sent; the source's own if not given.
-            window: How much is solved at a time.
-            options: What to keep and how.
-            correspondence: Which bones correspond; found if not given.
-            align: How the two are aligned; chosen if not given.
+            source: The character of the input: a file, a sample, a clip, a motion or a skeleton.
+            target: The character of the output: a file, a sample, a clip or a skeleton.
+            fps: Frame rate of the input; that of the source if not given.
+            window: Lengths of the windows.
+            options: Options of the retarget.
+            correspondence: Which bones correspond; suggested if not given.
+            align: Mode of the alignment; chosen if not given.
         """
         if isinstance(source, Skeleton):
             if fps is None:
@@ -135,164 +135,164 @@ class Stream:
         )
 
     def push(self, frames: Motion) -> list[Motion]:
-        """Take more frames of the source; give the frames of the target that are ready, a motion each window."""
+        """Add frames of the source, and return the target's frames that are ready, one motion per window."""
         if abs(frames.fps - self.fps) > 1e-6 * self.fps:
             raise OptionError(f"Expected frames at {self.fps:g} a second, got {frames.fps:g}")
-        self._frames = frames if self._frames is None else join(self._frames, frames)
+        self._input = frames if self._input is None else join(self._input, frames)
         ready = []
         step, ahead = max(round(self.window.step * self.fps), 1), round(self.window.ahead * self.fps)
-        while self._first + self._frames.num_frames >= self._done + step + ahead:
-            ready.append(self._given_out(self._solve(step, self._done + step + ahead)))
+        while self._input_start + self._input.num_frames >= self._num_output + step + ahead:
+            ready.append(self._on_given_target(self._solve(step, self._num_output + step + ahead)))
         return ready
 
     def finish(self) -> list[Motion]:
-        """The frames that are left."""
-        if self._frames is None or self._first + self._frames.num_frames <= self._done:
+        """Solve and return the remaining frames."""
+        if self._input is None or self._input_start + self._input.num_frames <= self._num_output:
             return []
-        end = self._first + self._frames.num_frames
-        return [self._given_out(self._solve(end - self._done, end))]
+        end = self._input_start + self._input.num_frames
+        return [self._on_given_target(self._solve(end - self._num_output, end))]
 
-    def _given_out(self, motion: Motion) -> Motion:
-        """A window's motion on the target as the user has it."""
+    def _on_given_target(self, motion: Motion) -> Motion:
+        """A window's motion on the target that the user gave."""
         given = self.given_target
         return motion if given is None or attach(given) is given else change_parents(motion, given)
 
     def _solve(self, count: int, end: int) -> Motion:
-        """Solve the next window, up to a frame, and give out so many frames."""
-        assert self._frames is not None
-        back = min(round(self.window.back * self.fps), self._done)
-        begin = self._done - back
-        part = self._frames[begin - self._first : end - self._first]
+        """Solve the next window, up to frame `end`, and return its first `count` new frames."""
+        assert self._input is not None
+        back = min(round(self.window.back * self.fps), self._num_output)
+        begin = self._num_output - back
+        part = self._input[begin - self._input_start : end - self._input_start]
         result = self._retarget(part, begin, back)
-        given = result[back : back + count]
-        self._ahead = result[back + count :] if result.num_frames > back + count else None
-        self._done += count
-        keep = min(round(self.window.back * self.fps), self._done)
-        self._given = (given if self._given is None else join(self._given, given))[-keep:] if keep else None
-        drop = self._done - keep - self._first
-        self._frames = self._frames[drop:] if drop < self._frames.num_frames else None
-        self._first += drop
-        return given
+        output = result[back : back + count]
+        self._look_ahead = result[back + count :] if result.num_frames > back + count else None
+        self._num_output += count
+        back = min(round(self.window.back * self.fps), self._num_output)
+        self._output = (output if self._output is None else join(self._output, output))[-back:] if back else None
+        drop = self._num_output - back - self._input_start
+        self._input = self._input[drop:] if drop < self._input.num_frames else None
+        self._input_start += drop
+        return output
 
     def _retarget(self, part: Motion, begin: int, back: int) -> Motion:
-        """The target's motion over a window whose first frames are given out already."""
+        """The target's motion over a window whose first `back` frames are already output."""
         contacts = self._window_contacts(part, begin)
         if self.floor is None and contacts:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
-        across, pinned = self._split(part, contacts, back)
+        seam_names, seam_plants = self._seam_contacts(part, contacts, back)
         options = replace(self.options, floor=False)
-        role = Assignment(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
-        drawn = plan([role], contacts=contacts, options=options, floor=self.floor)
-        start = drawn.starts[0]
+        assignment = Assignment(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
+        window_plan = plan([assignment], contacts=contacts, options=options, floor=self.floor)
+        start = window_plan.starts[0]
         hold = -np.inf
-        if back and self._given is not None:
+        if back and self._output is not None:
             hold = (back - 1) / self.fps
-            known = self._given[-back:] if self._ahead is None else join(self._given[-back:], self._ahead)
-            start = continued(start, known, round(FADE * self.fps))
-        kept = tuple(c for c in drawn.constraints if c.name not in across)
-        made = (*kept, *pinned, *(self._floor(part, contacts, drawn.starts[0]) if self.options.floor else ()))
-        constraints = tuple(_from(c, back / self.fps) for c in made if len(c.frames(part.times[back:])))
+            solved = self._output[-back:] if self._look_ahead is None else join(self._output[-back:], self._look_ahead)
+            start = continued(start, solved, round(FADE_SECONDS * self.fps))
+        floor = self._floor_constraints(part, contacts, window_plan.starts[0]) if self.options.floor else ()
+        constraints = (*(c for c in window_plan.constraints if c.name not in seam_names), *seam_plants, *floor)
+        constraints = tuple(_from(c, back / self.fps) for c in constraints if len(c.frames(part.times[back:])))
         solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
-        solution = replace(drawn, starts=(start,), constraints=constraints).solve(solver)
-        self._note(solution, begin)
+        solution = replace(window_plan, starts=(start,), constraints=constraints).solve(solver)
+        self._record_unmet(solution, begin)
         return solution.motion
 
     def _window_contacts(self, part: Motion, begin: int) -> tuple[Contact, ...]:
-        """The contacts of a window, in its own time."""
+        """The contacts of a window, in seconds from its first frame."""
         if self.contacts is None:
             self._points = self._points or contact_points(part)
-            return self._landed(part, detect_contacts(part, self._points, self.options.detection))
+            return self._land_contacts(part, detect_contacts(part, self._points, self.options.detection))
         shift, last = begin / self.fps, part.duration
-        moved = [replace(c, start=c.start - shift, end=c.end - shift) for c in self.contacts]
-        inside = [c for c in moved if c.end >= 0.0 and c.start <= last]
+        shifted = [replace(c, start=c.start - shift, end=c.end - shift) for c in self.contacts]
+        inside = [c for c in shifted if c.end >= 0.0 and c.start <= last]
         return tuple(replace(c, start=max(c.start, 0.0), end=min(c.end, last)) for c in inside)
 
-    def _landed(self, part: Motion, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-        """Contacts as a target of another structure makes them; where they go is kept for later windows."""
+    def _land_contacts(self, part: Motion, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
+        """The contacts of a target of another structure. Their landing points stay the same in later windows."""
         if self.alignment is None:
             return contacts
-        landing = landed(part, contacts, self.alignment, self.floor or find_floor(contacts, leg_length(part.skeleton)))
-        before = self.landing or landing
-        self.landing = replace(
-            landing, points={**before.points, **landing.points}, rises={**landing.rises, **before.rises}
-        )
+        floor = self.floor or find_floor(contacts, leg_length(part.skeleton))
+        landing = _transferred_landing(part, contacts, self.alignment, floor)
+        last = self.landing or landing
+        self.landing = replace(landing, points={**last.points, **landing.points}, rises={**landing.rises, **last.rises})
         return landing.contacts
 
-    def _floor(self, part: Motion, contacts: Sequence[Contact], start: Motion) -> list[Constraint]:
-        """What keeps a body above the floor: as low as any contact so far stood, so that windows agree."""
-        stage = replace(self._stage(part), start=start)
-        everything = [*(self.contacts or self._seen), *contacts]
-        lowest = {c.point.name: c for c in sorted(everything, key=_height) if c.place is not None and c.on == "floor"}
-        self._seen = list(lowest.values())
-        apart = [replace(c, start=-2.0, end=-1.0) for c in lowest.values()]
-        return floor_constraints(stage, [*apart, *contacts])
+    def _floor_constraints(self, part: Motion, contacts: Sequence[Contact], start: Motion) -> list[Constraint]:
+        """Constraints that keep a body above the height of its lowest contacts so far, so that windows agree."""
+        context = replace(self._contact_context(part), start=start)
+        candidates = [*(self.contacts or self._lowest_contacts), *contacts]
+        lowest = {c.point.name: c for c in sorted(candidates, key=_depth) if c.place is not None and c.on == "floor"}
+        self._lowest_contacts = list(lowest.values())
+        # Before the window they only set heights, and do not pause constraints.
+        outside = [replace(c, start=-2.0, end=-1.0) for c in lowest.values()]
+        return floor_constraints(context, [*outside, *contacts])
 
-    def _stage(self, part: Motion) -> ContactContext:
+    def _contact_context(self, part: Motion) -> ContactContext:
         floor = self.floor or Floor(slope=np.zeros(2))
         return ContactContext(source=part, target=self.target, floor=floor, landing=self.landing)
 
-    def _split(self, part: Motion, contacts: Sequence[Contact], back: int) -> tuple[set[str], tuple[Constraint, ...]]:
-        """The names of contacts that begin before what is new, and those that go on, pinned where they stand."""
+    def _seam_contacts(
+        self, part: Motion, contacts: Sequence[Contact], back: int
+    ) -> tuple[set[str], tuple[Constraint, ...]]:
+        """Names of the contacts that begin before the new frames, and constraints that hold those that continue."""
         seam = (back - 0.5) / self.fps
-        if not back or self._given is None:
+        if not back or self._output is None:
             return set(), ()
-        stage = self._stage(part)
-        last = fk(self._given[-1:])
-        across, pinned = set(), []
+        context, last_pose = self._contact_context(part), fk(self._output[-1:])
+        names, plants = set(), []
         for contact in contacts:
             if contact.start >= seam or contact.place is None:
                 continue
-            across.add(contact_name(contact))
+            names.add(contact_name(contact))
             if contact.end > seam:
-                point = stage.point(contact.point)
-                place = last.points([point])[0, 0]
+                point = context.point(contact.point)
+                place = last_pose.points([point])[0, 0]
                 name = f"{point.name} stays"
-                pinned.append(
+                plants.append(
                     Place(point=PointRef(point=point), target=place, start=contact.start, end=contact.end, name=name)
                 )
-        return across, tuple(pinned)
+        return names, tuple(plants)
 
-    def _note(self, solution: Solution, begin: int) -> None:
+    def _record_unmet(self, solution: Solution, begin: int) -> None:
         shift = begin / self.fps
         for outcome in solution.unmet:
-            refs = (*outcome.constraint.point_refs(), *outcome.constraint.joints())
-            named = refs[0].point if isinstance(refs[0].point, str) else refs[0].point.name
+            point = (*outcome.constraint.point_refs(), *outcome.constraint.joints())[0].point
+            name = point if isinstance(point, str) else point.name
             self.unmet.append(
-                f"{outcome.constraint.kind} of `{named}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
+                f"{outcome.constraint.kind} of `{name}` is off by {outcome.worst:.3g} at {outcome.time + shift:.2f} s"
             )
 
 
-def landed(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, floor: Floor) -> Landing:
-    """Where the contacts of a motion go on a target of another structure."""
-    return find_landing(
-        motion, contacts, alignment, transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment)), floor
-    )
+def _transferred_landing(motion: Motion, contacts: Sequence[Contact], alignment: Alignment, floor: Floor) -> Landing:
+    """Landing points of a motion's contacts on a target of another structure."""
+    transferred = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
+    return find_landing(motion, contacts, alignment, transferred, floor)
 
 
-def _height(contact: Contact) -> float:
-    """For sorting, highest first: the last of a name is its lowest."""
+def _depth(contact: Contact) -> float:
+    """Sort key that puts the lowest contact last."""
     return 0.0 if contact.place is None else -float(contact.place[1])
 
 
 def _from(constraint: Constraint, seam: float) -> Constraint:
-    """A constraint that holds from the seam on."""
+    """The constraint restricted to times from the seam on."""
     if constraint.instants:
         return replace(constraint, instants=tuple(t for t in constraint.instants if t >= seam - 1e-6))
     return replace(constraint, start=max(constraint.start, seam))
 
 
-def continued(start: Motion, known: Motion, fade: int) -> Motion:
-    """A start whose first frames are those known, and that eases back to itself over `fade` frames."""
+def continued(start: Motion, solved: Motion, fade: int) -> Motion:
+    """A start with its first frames replaced by solved ones; the offset at the seam fades out over `fade` frames."""
     frames = np.arange(start.num_frames)
-    last = known.num_frames - 1
-    turn = log(multiply(conjugate(start.rotations[last]), known.rotations[-1]))
-    move = known.root[-1] - start.root[last]
+    last = solved.num_frames - 1
+    turn = log(multiply(conjugate(start.rotations[last]), solved.rotations[-1]))
+    shift = solved.root[-1] - start.root[last]
     share = np.clip((frames - last) / max(fade, 1), 0.0, 1.0)
     ease: Array = 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
     rotations = multiply(start.rotations, exp(ease[:, None, None] * turn))
-    # The path keeps the offset: easing it back would slide the feet.
-    root = start.root + move * np.where([True, False, True], 1.0, ease[:, None])
-    rotations[: last + 1], root[: last + 1] = known.rotations, known.root
+    # The horizontal offset does not fade: fading it would slide the feet.
+    root = start.root + shift * np.where([True, False, True], 1.0, ease[:, None])
+    rotations[: last + 1], root[: last + 1] = solved.rotations, solved.root
     return replace(start, rotations=rotations, root=root)
 
 
@@ -313,16 +313,16 @@ def retarget_in_windows(
     Args:
         source: The motion: a file, a sample, a clip or a motion.
         target: The character: a file, a sample, a clip or a skeleton.
-        window: How much is solved at a time.
-        options: What to keep and how.
-        reading: How files are read.
-        contacts: The source's contacts; found if not given.
-        correspondence: Which bones correspond; found if not given.
-        align: How the two are aligned; chosen if not given.
-        target_motion: Something that the target does, where its skeleton alone does not show how it stands.
+        window: Lengths of the windows.
+        options: Options of the retarget.
+        reading: Options for reading files.
+        contacts: The source's contacts; detected if not given.
+        correspondence: Which bones correspond; suggested if not given.
+        align: Mode of the alignment; chosen if not given.
+        target_motion: A motion of the target that shows how it stands, if its skeleton does not.
 
     Returns:
-        The target's motion, and what could not be met, a sentence each.
+        The target's motion, and a sentence for each constraint that is not met.
     """
     options = options or Options()
     spec = ActorSpec(source=label_of(source), target=label_of(target), align=align)
@@ -333,7 +333,7 @@ def retarget_in_windows(
         contacts = find_contacts([actor], options)
     floor = find_floor(contacts, leg_length(motion.skeleton)) if contacts else None
     if alignment is not None:
-        landing = landed(motion, contacts, alignment, floor or Floor(slope=np.zeros(2)))
+        landing = _transferred_landing(motion, contacts, alignment, floor or Floor(slope=np.zeros(2)))
         contacts = landing.contacts
     stream = Stream(
         source=motion.skeleton,

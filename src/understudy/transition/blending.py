@@ -45,7 +45,7 @@ class Steps:
     def over(self, other: Steps) -> float:
         """The largest ratio of these steps to another's: at most 1 if none is larger. Steps of zero are skipped."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
-        return max((a / b if b > 0.0 else np.inf for a, b in pairs if a > 1e-9), default=0.0)
+        return max((step / limit if limit > 0.0 else np.inf for step, limit in pairs if step > 1e-9), default=0.0)
 
 
 def worst_steps(motion: Motion, legs: Array | float) -> Steps:
@@ -127,27 +127,25 @@ def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> B
     from scipy.ndimage import gaussian_filter1d
 
     clock = np.linspace(match.first[0], match.first[-1], 200)
-    even = np.interp(clock, match.first[[0, -1]], match.second[[0, -1]])
-    stray = gaussian_filter1d(
-        np.interp(clock, match.first, match.second) - even, PACE_SMOOTHING * len(clock), mode="nearest"
-    )
-    pace = np.clip(np.gradient(even + stray, clock), *PACES)
-    a, b = np.empty(num_frames + 1), np.empty(num_frames + 1)
-    a[0], b[0] = round(match.first[0] * fps) / fps, match.second[0]
-    now, then = float(a[0]), float(b[0])
+    even_pace = np.interp(clock, match.first[[0, -1]], match.second[[0, -1]])
+    deviation = np.interp(clock, match.first, match.second) - even_pace
+    deviation = gaussian_filter1d(deviation, PACE_SMOOTHING * len(clock), mode="nearest")
+    pace = np.clip(np.gradient(even_pace + deviation, clock), *PACES)
+    first, second = np.empty(num_frames + 1), np.empty(num_frames + 1)
+    first[0], second[0] = round(match.first[0] * fps) / fps, match.second[0]
+    first_time, second_time = float(first[0]), float(second[0])
     step = 1.0 / (fps * SUBSTEPS)
     for frame in range(num_frames):
-        for part in range(SUBSTEPS):
-            share = float(ease(np.array((frame + (part + 0.5) / SUBSTEPS) / num_frames)))
-            rate = float(np.interp(now, clock, pace))
-            now += step * ((1.0 - share) + share / rate)
-            then += step * ((1.0 - share) * rate + share)
-        a[frame + 1], b[frame + 1] = now, then
+        for substep in range(SUBSTEPS):
+            share = float(ease(np.array((frame + (substep + 0.5) / SUBSTEPS) / num_frames)))
+            rate = float(np.interp(first_time, clock, pace))
+            first_time += step * ((1.0 - share) + share / rate)
+            second_time += step * ((1.0 - share) * rate + share)
+        first[frame + 1], second[frame + 1] = first_time, second_time
     # The blend ends on a frame of the second motion, so that the frames that follow need no resampling.
-    end = min(round(float(b[-1]) * fps), last)
-    return BlendClocks(
-        first=a, second=b + (end / fps - b[-1]), share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps
-    )
+    end = min(round(float(second[-1]) * fps), last)
+    second = second + (end / fps - second[-1])
+    return BlendClocks(first=first, second=second, share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,41 +171,39 @@ class Blend:
     """(3,) metres by which it is then shifted horizontally."""
 
 
-def blend(
-    first: Motion, second: Motion, way: BlendClocks, on: tuple[Callable[[Motion], Motion], Callable[[Motion], Motion]]
-) -> Blend:
+def blend(first: Motion, second: Motion, clocks: BlendClocks, to_shared: Callable[[int, Motion], Motion]) -> Blend:
     """Join two motions of the same frame rate by a blend.
 
     Args:
         first: The first motion, on its own skeleton.
         second: The second motion, on its own skeleton.
-        way: The clocks of the blend.
-        on: Functions that convert a motion of the first body, and of the second, to the shared skeleton.
+        clocks: The clocks of the blend.
+        to_shared: Function that converts a motion of the first (0) or second (1) body to the shared skeleton.
     """
-    resampled = first.at(way.first, fps=way.fps), second.at(way.second, fps=way.fps)
+    resampled = first.at(clocks.first, fps=clocks.fps), second.at(clocks.second, fps=clocks.fps)
     headings = tuple(_heading(motion) for motion in resampled)
-    a, b = on[0](resampled[0]), on[1](resampled[1])
-    heading, root = _path((a.root, b.root), headings, way.share)
-    unturned = [_headed(motion, -yaw).rotations for motion, yaw in zip((a, b), headings, strict=True)]
-    rotations = blend_rotations(unturned[0], unturned[1], way.share)
+    a, b = to_shared(0, resampled[0]), to_shared(1, resampled[1])
+    heading, root = _path((a.root, b.root), headings, clocks.share)
+    level_rotations = [_turn_in_place(motion, -yaw).rotations for motion, yaw in zip((a, b), headings, strict=True)]
+    rotations = blend_rotations(level_rotations[0], level_rotations[1], clocks.share)
     rotations[:, 0] = multiply(_yaw(heading), rotations[:, 0])
     offsets = None
     if a.offsets is not None or b.offsets is not None or not np.allclose(a.skeleton.offsets, b.skeleton.offsets):
-        offsets = blend_offsets(frame_offsets(a), frame_offsets(b), way.share)
+        offsets = blend_offsets(frame_offsets(a), frame_offsets(b), clocks.share)
     turn = float(heading[-1] - headings[1][-1])
-    placed = _headed(on[1](second), np.full(second.num_frames, turn))
+    placed = _turn_in_place(to_shared(1, second), np.full(second.num_frames, turn))
     path = rotate(_yaw(np.array(turn)), placed.root)
-    shift = (root[-1] - path[way.entry]) * [1.0, 0.0, 1.0]
+    shift = (root[-1] - path[clocks.entry]) * [1.0, 0.0, 1.0]
     placed = replace(placed, skeleton=a.skeleton, root=path + shift)
-    before = on[0](first)[: way.start + 1]
-    pieces = [before, replace(a, root=root, rotations=rotations, offsets=offsets)[1:-1], placed[way.entry :]]
-    share = np.concatenate([np.zeros(way.start), way.share, np.ones(pieces[2].num_frames - 1)])
+    first_part = to_shared(0, first)[: clocks.start + 1]
+    parts = [first_part, replace(a, root=root, rotations=rotations, offsets=offsets)[1:-1], placed[clocks.entry :]]
+    share = np.concatenate([np.zeros(clocks.start), clocks.share, np.ones(parts[2].num_frames - 1)])
     return Blend(
-        motion=_joined(pieces, offsets is not None),
-        start=way.start,
-        end=way.start + len(way.share) - 1,
+        motion=_concatenate(parts, offsets is not None),
+        start=clocks.start,
+        end=clocks.start + len(clocks.share) - 1,
         second=placed,
-        entry=way.entry,
+        entry=clocks.entry,
         share=share,
         sources=(a, b),
         turn=turn,
@@ -215,12 +211,12 @@ def blend(
     )
 
 
-def _joined(parts: list[Motion], changes: bool) -> Motion:
+def _concatenate(parts: list[Motion], bones_change: bool) -> Motion:
     return replace(
         parts[0],
         root=np.concatenate([part.root for part in parts]),
         rotations=np.concatenate([part.rotations for part in parts]),
-        offsets=np.concatenate([frame_offsets(part) for part in parts]) if changes else None,
+        offsets=np.concatenate([frame_offsets(part) for part in parts]) if bones_change else None,
     )
 
 
@@ -234,7 +230,7 @@ def _heading(motion: Motion) -> Array:
     return np.unwrap(np.arctan2(forward[:, 0], forward[:, 2]))
 
 
-def _headed(motion: Motion, turn: Array) -> Motion:
+def _turn_in_place(motion: Motion, turn: Array) -> Motion:
     """A motion turned in place about the vertical by (F,) radians."""
     rotations = motion.rotations.copy()
     rotations[:, 0] = multiply(_yaw(turn), rotations[:, 0])
@@ -243,13 +239,13 @@ def _headed(motion: Motion, turn: Array) -> Motion:
 
 def _path(roots: tuple[Array, Array], headings: tuple[Array, ...], share: Array) -> tuple[Array, Array]:
     """Heading (N,) and path (N, 3) that blend the turns and steps of both motions, relative to the heading."""
-    middle = 0.5 * (share[1:] + share[:-1])
-    turns = (1.0 - middle) * np.diff(headings[0]) + middle * np.diff(headings[1])
+    mean_share = 0.5 * (share[1:] + share[:-1])
+    turns = (1.0 - mean_share) * np.diff(headings[0]) + mean_share * np.diff(headings[1])
     heading = headings[0][0] + np.concatenate([[0.0], np.cumsum(turns)])
-    steps = np.zeros((len(middle), 3))
-    for root, own_heading, weight in zip(roots, headings, (1.0 - middle, middle), strict=True):
-        turned = 0.5 * (heading[1:] + heading[:-1] - own_heading[1:] - own_heading[:-1])
-        steps += weight[:, None] * rotate(_yaw(turned), np.diff(root, axis=0))
+    steps = np.zeros((len(mean_share), 3))
+    for root, motion_heading, weight in zip(roots, headings, (1.0 - mean_share, mean_share), strict=True):
+        turn = 0.5 * (heading[1:] + heading[:-1] - motion_heading[1:] - motion_heading[:-1])
+        steps += weight[:, None] * rotate(_yaw(turn), np.diff(root, axis=0))
     path = roots[0][0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
     path[:, 1] = (1.0 - share) * roots[0][:, 1] + share * roots[1][:, 1]
     return heading, path
@@ -276,8 +272,8 @@ def blend_offsets(a: Array, b: Array, share: Array) -> Array:
     lengths = [np.linalg.norm(bones, axis=-1, keepdims=True) for bones in (a, b)]
     start = np.where(lengths[0] > MIN_BONE_METRES, a, b)
     end = np.where(lengths[1] > MIN_BONE_METRES, b, start)
-    mix = share[:, None, None]
-    way = rotate(exp(mix * log(between(start, end))), start)
-    size = np.linalg.norm(way, axis=-1, keepdims=True)
-    length = (1.0 - mix) * lengths[0] + mix * lengths[1]
-    return np.where(size > MIN_BONE_METRES, way * length / np.maximum(size, MIN_BONE_METRES), 0.0)
+    bone_share = share[:, None, None]
+    direction = rotate(exp(bone_share * log(between(start, end))), start)
+    size = np.linalg.norm(direction, axis=-1, keepdims=True)
+    length = (1.0 - bone_share) * lengths[0] + bone_share * lengths[1]
+    return np.where(size > MIN_BONE_METRES, direction * length / np.maximum(size, MIN_BONE_METRES), 0.0)

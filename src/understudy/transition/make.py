@@ -23,8 +23,8 @@ from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, make_solution
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 from understudy.transition.blending import Blend, Steps, blend, blend_clocks, larger, worst_steps
-from understudy.transition.meta_skeleton import SIDES, MetaSkeleton, Shared, share
-from understudy.transition.plants import BlendPlant, Footing, constraints, plants, shift_to_plants
+from understudy.transition.meta_skeleton import SIDES, MetaSkeleton, SharedSkeleton, find_shared_skeleton
+from understudy.transition.plants import BlendPlant, LimbContact, constraints, plants, shift_to_plants
 from understudy.transition.timing import FrameMatch, compare, find_match, limb_name, standing_points
 
 MIN_BLEND_SECONDS = (0.8, 1.2)
@@ -33,8 +33,8 @@ MIN_BLEND_SECONDS = (0.8, 1.2)
 MIN_KEY_INTERVALS = 12
 """Fewest key intervals over a blend."""
 
-STIFFNESS = 1e4
-"""Stiffness of the second band-limited level."""
+STIFF_LEVEL_STIFFNESS = 1e4
+"""Stiffness of the second band-limited level, which only the stiffer solve has."""
 
 MAX_CONTACT_ERROR_METRES = 2e-3
 """A contact within this distance of its place counts as kept."""
@@ -91,14 +91,14 @@ class Transition:
     def relapse(self) -> float:
         """The largest step of a bone's length against its overall change, metres: 0 if all lengths are monotonic."""
         lengths = self.lengths[:, 1:]
-        way = np.sign(lengths[-1] - lengths[0])
-        return float(np.maximum(-way * np.diff(lengths, axis=0), 0.0).max(initial=0.0))
+        trend = np.sign(lengths[-1] - lengths[0])
+        return float(np.maximum(-trend * np.diff(lengths, axis=0), 0.0).max(initial=0.0))
 
     @property
     def contact_error(self) -> float:
         """The largest distance of a plant from its place, metres."""
         outcomes = () if self.solution is None else self.solution.outcomes
-        return max((o.worst for o in outcomes if o.constraint.kind != "region"), default=0.0)
+        return max((outcome.worst for outcome in outcomes if outcome.constraint.kind != "region"), default=0.0)
 
     def measure(self) -> tuple[Outcome, ...]:
         """How well the motion as it is now meets the constraints of the solve."""
@@ -144,18 +144,19 @@ def transition(
     watch("comparing", 0.0)
     second, notes = _resample(second, first.fps)
     all_contacts = _contacts_of(first, contacts[0]), _contacts_of(second, contacts[1])
-    both = share(first, second, correspondence, alignment)
-    features = compare(both.correspondence, (first, second), all_contacts, one_body=both.meta is None)
-    least = MIN_BLEND_SECONDS[both.meta is not None]
-    match = find_match(features, seconds=seconds, leave=leave, enter=enter, least=least)
+    shared = find_shared_skeleton(first, second, correspondence, alignment)
+    features = compare(shared.correspondence, (first, second), all_contacts, one_body=shared.meta is None)
+    min_seconds = MIN_BLEND_SECONDS[shared.meta is not None]
+    match = find_match(features, seconds=seconds, leave=leave, enter=enter, min_seconds=min_seconds)
     watch("blending", 0.1)
-    joined, blended = _join(both, (first, second), all_contacts, match, seconds)
-    joined = replace(joined, notes=(*notes, *both.notes, *_match_notes(match), *_loose_notes(both.meta), *joined.notes))
+    joined, blended = _join(shared, (first, second), all_contacts, match, seconds)
+    notes += [*shared.notes, *_match_notes(match), *_loose_notes(shared.meta)]
+    joined = replace(joined, notes=(*notes, *joined.notes))
     return _solve(joined, blended, spacing, watch)
 
 
 def _join(
-    both: Shared,
+    shared: SharedSkeleton,
     motions: tuple[Motion, Motion],
     contacts: tuple[Sequence[Contact], Sequence[Contact]],
     match: FrameMatch,
@@ -164,10 +165,11 @@ def _join(
     """The transition before the solve, and its blend."""
     first, second = motions
     length = seconds or 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
-    way = blend_clocks(match, first.fps, max(round(length * first.fps), 2), second.num_frames - 1)
-    blended = blend(first, second, way, (lambda motion: both.home(0, motion), lambda motion: both.home(1, motion)))
+    clocks = blend_clocks(match, first.fps, max(round(length * first.fps), 2), second.num_frames - 1)
+    blended = blend(first, second, clocks, shared.convert)
     legs = leg_length(first.skeleton), leg_length(second.skeleton)
-    standing = plants(blended, way, (_footings(both, 0, contacts[0]), _footings(both, 1, contacts[1])), min(legs))
+    limb_contacts = _limb_contacts(shared, 0, contacts[0]), _limb_contacts(shared, 1, contacts[1])
+    standing = plants(blended, clocks, limb_contacts, min(legs))
     blended, notes = shift_to_plants(blended, standing)
     result = Transition(
         motion=blended.motion,
@@ -179,9 +181,9 @@ def _join(
         shift=blended.shift,
         plants=standing,
         solution=None,
-        meta=both.meta,
+        meta=shared.meta,
         steps=_steps(blended.motion, blended, max(legs)),
-        allowed=larger(worst_steps(both.home(0, first), legs[0]), worst_steps(both.home(1, second), legs[1])),
+        allowed=larger(worst_steps(shared.convert(0, first), legs[0]), worst_steps(shared.convert(1, second), legs[1])),
         leg=max(legs),
         notes=notes,
     )
@@ -200,14 +202,14 @@ def _contacts_of(motion: Motion, contacts: Sequence[Contact] | None) -> tuple[Co
     return tuple(contacts) if contacts is not None else detect_contacts(motion, standing_points(motion))
 
 
-def _footings(both: Shared, which: int, contacts: Sequence[Contact]) -> list[Footing]:
+def _limb_contacts(shared: SharedSkeleton, which: int, contacts: Sequence[Contact]) -> list[LimbContact]:
     """Contacts of limbs with the floor, on the shared skeleton."""
-    footings = []
+    limb_contacts = []
     for contact in contacts:
-        limb = limb_name(both.correspondence, SIDES[which], contact.point.joint) if contact.on == "floor" else None
+        limb = limb_name(shared.correspondence, SIDES[which], contact.point.joint) if contact.on == "floor" else None
         if limb is not None:
-            footings.append(Footing(limb=limb, point=both.point(which, contact.point), contact=contact))
-    return footings
+            limb_contacts.append(LimbContact(limb=limb, point=shared.point(which, contact.point), contact=contact))
+    return limb_contacts
 
 
 def _solve(joined: Transition, blended: Blend, spacing: float | None, watch: ProgressCallback) -> Transition:
@@ -246,9 +248,9 @@ def passes(spacing: float, fps: float) -> tuple[tuple[tuple[Level, ...], ...], .
     The keys of the last level are the frames. It changes abruptly where plants begin and end, so little should be left
     to it.
     """
-    soft, last = levels(spacing, fps)
-    stiff = replace(soft, stiffness=STIFFNESS, rate=min(4.0 / spacing, fps), gain=0.02)
-    return ((soft, last),), ((soft,), (stiff, last))
+    soft, per_frame = levels(spacing, fps)
+    stiff = replace(soft, stiffness=STIFF_LEVEL_STIFFNESS, rate=min(4.0 / spacing, fps), gain=0.02)
+    return ((soft, per_frame),), ((soft,), (stiff, per_frame))
 
 
 def _splice(blended: Blend, solution: Solution) -> Motion:
@@ -276,5 +278,5 @@ def _match_notes(match: FrameMatch) -> list[str]:
 def _loose_notes(meta: MetaSkeleton | None) -> list[str]:
     if meta is None or not meta.loose:
         return []
-    named = ", ".join(f"`{name}`" for name in meta.loose[:6])
-    return [f"{named} hang from different bones in the two bodies: their bones change length during the motion"]
+    names = ", ".join(f"`{name}`" for name in meta.loose[:6])
+    return [f"{names} hang from different bones in the two bodies: their bones change length during the motion"]

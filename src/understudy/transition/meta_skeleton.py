@@ -38,27 +38,27 @@ def unite(whole: Correspondence) -> Union:
     merged = sorted(
         (whole.source.index[a], whole.target.index[b]) for pair in whole.pairs for a, b in matched(whole, pair)
     )
-    above = {node: _shared_above(whole, merged, node) for node in merged}
-    carried = _carried(whole, merged, above)
+    shared_parent = {node: _shared_parent(whole, merged, node) for node in merged}
+    leads_to = _leads_to(whole, merged, shared_parent)
     parent: dict[Node, Node | None] = {}
     for node in merged:
-        top = above[node]
-        line = [*([] if top is None else [top]), *_in_series(whole, node, carried), node]
-        parent.setdefault(line[0], None)
-        parent.update(dict(zip(line[1:], line[:-1], strict=True)))
+        upper_node = shared_parent[node]
+        chain = [*([] if upper_node is None else [upper_node]), *_unmerged_above(whole, node, leads_to), node]
+        parent.setdefault(chain[0], None)
+        parent.update(dict(zip(chain[1:], chain[:-1], strict=True)))
     for side, skeleton in enumerate((whole.source, whole.target)):
-        image = {node[side]: node for node in merged}
+        node_of = {node[side]: node for node in merged}
         for joint in range(skeleton.num_joints):
-            node = image.setdefault(joint, _single(side, joint))
+            node = node_of.setdefault(joint, _unmerged_node(side, joint))
             if node not in parent:
-                parent[node] = image[int(skeleton.parents[joint])]
-    nodes = _in_order(parent)
+                parent[node] = node_of[int(skeleton.parents[joint])]
+    nodes = _depth_first(parent)
     number = {node: i for i, node in enumerate(nodes)}
-    uppers = [parent[node] for node in nodes]
+    node_parents = [parent[node] for node in nodes]
     return Union(
         nodes=tuple(nodes),
-        parents=tuple(-1 if upper is None else number[upper] for upper in uppers),
-        loose=tuple(number[node] for node in merged if _is_loose(whole, merged, above, node)),
+        parents=tuple(-1 if node_parent is None else number[node_parent] for node_parent in node_parents),
+        loose=tuple(number[node] for node in merged if _is_loose(whole, merged, shared_parent, node)),
     )
 
 
@@ -67,20 +67,20 @@ def matched(whole: Correspondence, pair: Pair) -> list[tuple[str, str]]:
     for side in ("source", "target"):
         bones = getattr(pair, side)
         if not is_chain(getattr(whole, side), bones):
-            named = ", ".join(f"`{bone}`" for bone in bones)
+            names = ", ".join(f"`{bone}`" for bone in bones)
             raise CorrespondenceError(
-                f"{pair} is ambiguous for a skeleton of both bodies: {named} of the {side} do not form a chain, so "
+                f"{pair} is ambiguous for a skeleton of both bodies: {names} of the {side} do not form a chain, so "
                 "none of them can be merged with the other body's bone",
                 hint="pair one of them and leave the others without a partner, or list a chain from the body outwards",
             )
     long, short = max(len(pair.source), len(pair.target)), min(len(pair.source), len(pair.target))
-    spread = [(2 * i * (long - 1) + short - 1) // (2 * (short - 1)) if short > 1 else 0 for i in range(short)]
-    even = list(range(short))
-    a, b = (even, spread) if len(pair.source) == short else (spread, even)
-    return [(pair.source[i], pair.target[j]) for i, j in zip(a, b, strict=True)]
+    spaced = [(2 * i * (long - 1) + short - 1) // (2 * (short - 1)) if short > 1 else 0 for i in range(short)]
+    consecutive = list(range(short))
+    source_bones, target_bones = (consecutive, spaced) if len(pair.source) == short else (spaced, consecutive)
+    return [(pair.source[i], pair.target[j]) for i, j in zip(source_bones, target_bones, strict=True)]
 
 
-def _single(side: int, joint: int) -> Node:
+def _unmerged_node(side: int, joint: int) -> Node:
     return (joint, -1) if side == 0 else (-1, joint)
 
 
@@ -89,67 +89,67 @@ def _chains(whole: Correspondence, node: Node) -> tuple[list[int], list[int]]:
     return whole.source.chain(node[0])[:-1], whole.target.chain(node[1])[:-1]
 
 
-def _shared_above(whole: Correspondence, merged: list[Node], node: Node) -> Node | None:
+def _shared_parent(whole: Correspondence, merged: list[Node], node: Node) -> Node | None:
     """The lowest merged joint that is an ancestor of a merged joint on both bodies."""
-    a, b = (set(chain) for chain in _chains(whole, node))
-    shared = [other for other in merged if other[0] in a and other[1] in b]
+    source_above, target_above = (set(chain) for chain in _chains(whole, node))
+    shared = [other for other in merged if other[0] in source_above and other[1] in target_above]
     return max(shared, key=lambda other: int(whole.source.depths[other[0]]), default=None)
 
 
-def _is_loose(whole: Correspondence, merged: list[Node], above: dict[Node, Node | None], node: Node) -> bool:
+def _is_loose(whole: Correspondence, merged: list[Node], shared_parent: dict[Node, Node | None], node: Node) -> bool:
     """Whether either body has a merged joint between this one and its lowest shared ancestor."""
     for side, chain in enumerate(_chains(whole, node)):
         lowest = next((other for joint in reversed(chain) for other in merged if other[side] == joint), None)
-        if lowest != above[node]:
+        if lowest != shared_parent[node]:
             return True
     return False
 
 
-def _carried(whole: Correspondence, merged: list[Node], above: dict[Node, Node | None]) -> dict[Node, frozenset[Node]]:
+def _leads_to(whole: Correspondence, merged: list[Node], tops: dict[Node, Node | None]) -> dict[Node, frozenset[Node]]:
     """For each unmerged joint between merged ones: the merged joints that it leads to."""
     leads_to: dict[Node, set[Node]] = {}
     for node in merged:
         for side, chain in enumerate(_chains(whole, node)):
-            top = above[node]
-            between = chain[chain.index(top[side]) + 1 :] if top is not None else chain
+            upper = tops[node]
+            between = chain[chain.index(upper[side]) + 1 :] if upper is not None else chain
             # Joints above a merged joint that only this body has in between belong to that joint, not to this one.
             stops = [i for i, joint in enumerate(between) if any(joint == other[side] for other in merged)]
             for joint in between[: stops[0]] if stops else between:
-                leads_to.setdefault(_single(side, joint), set()).add(node)
+                leads_to.setdefault(_unmerged_node(side, joint), set()).add(node)
     return {node: frozenset(leads) for node, leads in leads_to.items()}
 
 
-def _in_series(whole: Correspondence, node: Node, carried: dict[Node, frozenset[Node]]) -> list[Node]:
+def _unmerged_above(whole: Correspondence, node: Node, leads_to: dict[Node, frozenset[Node]]) -> list[Node]:
     """The unmerged joints that lead to a merged joint, highest first."""
-    line = [single for single, leads in carried.items() if node in leads]
-    line.sort(key=lambda single: (-len(carried[single]), single[0] < 0, single))
-    for upper, lower in pairwise(line):
-        if not carried[upper] >= carried[lower]:
-            a, b = (_named(whole, single) for single in (upper, lower))
+    chain = [single for single, leads in leads_to.items() if node in leads]
+    chain.sort(key=lambda single: (-len(leads_to[single]), single[0] < 0, single))
+    for upper, lower in pairwise(chain):
+        if not leads_to[upper] >= leads_to[lower]:
+            a, b = (_node_name(whole, single) for single in (upper, lower))
             raise CorrespondenceError(
                 f"The map is ambiguous: {a} and {b} both lead to `{whole.source.names[node[0]]}`, but each also leads "
                 "to bones that the other does not lead to, so that neither can hang from the other",
                 hint="pair these two, or leave some of the bones that hang from them without a partner",
             )
-    return line
+    return chain
 
 
-def _named(whole: Correspondence, node: Node) -> str:
+def _node_name(whole: Correspondence, node: Node) -> str:
     side = "source" if node[0] >= 0 else "target"
     skeleton: Skeleton = getattr(whole, side)
     return f"`{skeleton.names[max(node)]}` of the {side}"
 
 
-def _in_order(parent: dict[Node, Node | None]) -> list[Node]:
+def _depth_first(parent: dict[Node, Node | None]) -> list[Node]:
     """The joints with parents before children; those of the source come first, in the source's order."""
     children: dict[Node | None, list[Node]] = {}
-    for node, above in parent.items():
-        children.setdefault(above, []).append(node)
+    for node, upper in parent.items():
+        children.setdefault(upper, []).append(node)
     order, pending = [], sorted(children[None], reverse=True)
     while pending:
         order.append(pending.pop())
-        below = children.get(order[-1], [])
-        pending += sorted(below, key=lambda node: (node[0] < 0, node), reverse=True)
+        lower = children.get(order[-1], [])
+        pending += sorted(lower, key=lambda node: (node[0] < 0, node), reverse=True)
     return order
 
 
@@ -168,7 +168,7 @@ class MetaSkeleton:
     ends: np.ndarray
     """(M, 2) the end points that each joint represents; -1 for none."""
     turns: tuple[Array, Array]
-    """(J, 4) for each joint of the source, and of the target: rotation from its own frame to the frame here."""
+    """(J, 4) for each joint of the source, and of the target: rotation from its frame to the meta-skeleton's frame."""
     loose: tuple[str, ...] = ()
     """Joints whose parents differ in the two bodies: their bones change length as the body moves."""
 
@@ -235,35 +235,35 @@ class MetaSkeleton:
         _check(motion, body, SIDES[which])
         pose = fk(motion)
         shape = (motion.num_frames, self.skeleton.num_joints)
-        place, world = np.empty((*shape, 3)), np.empty((*shape, 4))
+        positions, rotations = np.empty((*shape, 3)), np.empty((*shape, 4))
         for columns, is_end in ((self.joints[:, which], False), (self.ends[:, which], True)):
-            own_joints = np.flatnonzero(columns >= 0)
-            numbers = columns[own_joints]
-            bone = np.array([body.index[body.ends[n].joint] for n in numbers], np.intp) if is_end else numbers
-            place[:, own_joints] = pose.ends()[:, numbers] if is_end else pose.positions[:, numbers]
-            world[:, own_joints] = multiply(pose.rotations[:, bone], conjugate(self.turns[which][bone]))
+            present = np.flatnonzero(columns >= 0)
+            numbers = columns[present]
+            bones = np.array([body.index[body.ends[n].joint] for n in numbers], np.intp) if is_end else numbers
+            positions[:, present] = pose.ends()[:, numbers] if is_end else pose.positions[:, numbers]
+            rotations[:, present] = multiply(pose.rotations[:, bones], conjugate(self.turns[which][bones]))
         donors = self._order[which]
         rest = self.skeleton.rest_world[1]
         missing = np.flatnonzero(donors != np.arange(len(donors)))
-        place[:, missing] = place[:, donors[missing]]
-        bent = multiply(conjugate(rest[donors[missing]]), rest[missing])
-        world[:, missing] = multiply(world[:, donors[missing]], bent)
-        up = self.skeleton.parents[1:]
-        offsets = np.zeros_like(place)
+        positions[:, missing] = positions[:, donors[missing]]
+        rest_turns = multiply(conjugate(rest[donors[missing]]), rest[missing])
+        rotations[:, missing] = multiply(rotations[:, donors[missing]], rest_turns)
+        parents = self.skeleton.parents[1:]
+        offsets = np.zeros_like(positions)
         offsets[:, 0] = self.skeleton.offsets[0]
-        offsets[:, 1:] = unrotate(world[:, up], place[:, 1:] - place[:, up])
-        local = world.copy()
-        local[:, 1:] = multiply(conjugate(world[:, up]), world[:, 1:])
-        return replace(motion, skeleton=self.skeleton, root=place[:, 0], rotations=local, offsets=offsets)
+        offsets[:, 1:] = unrotate(rotations[:, parents], positions[:, 1:] - positions[:, parents])
+        local = rotations.copy()
+        local[:, 1:] = multiply(conjugate(rotations[:, parents]), rotations[:, 1:])
+        return replace(motion, skeleton=self.skeleton, root=positions[:, 0], rotations=local, offsets=offsets)
 
     def _convert_to(self, which: int, motion: Motion) -> Motion:
         body = self._bodies[which]
         _check(motion, self.skeleton, "meta-skeleton")
         pose = fk(motion)
         numbers = np.array([self.number(SIDES[which], joint) for joint in range(body.num_joints)])
-        world = multiply(pose.rotations[:, numbers], self.turns[which])
-        local = world.copy()
-        local[:, 1:] = multiply(conjugate(world[:, body.parents[1:]]), world[:, 1:])
+        rotations = multiply(pose.rotations[:, numbers], self.turns[which])
+        local = rotations.copy()
+        local[:, 1:] = multiply(conjugate(rotations[:, body.parents[1:]]), rotations[:, 1:])
         return replace(motion, skeleton=body, root=pose.positions[:, numbers[0]], rotations=local, offsets=None)
 
 
@@ -276,20 +276,20 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> MetaS
     """
     union = unite(correspondence)
     joints = np.array(union.nodes)
-    world = _reference(union, alignment)
-    ends, homes = _ends(correspondence, joints)
+    rotations = _reference(union, alignment)
+    ends, end_joints = _ends(correspondence, joints)
     turns = tuple(
-        multiply(conjugate(world[_numbers(joints[:, which])]), reference)
+        multiply(conjugate(rotations[_numbers(joints[:, which])]), reference)
         for which, reference in enumerate((alignment.source_world, alignment.target_world))
     )
-    none = np.full((len(homes), 2), -1)
-    order, parents = _tree_order([*union.parents, *homes.tolist()])
-    world = np.concatenate([world, world[homes]])[order]
-    joints = np.concatenate([joints, none])[order]
+    no_joint = np.full((len(end_joints), 2), -1)
+    order, parents = _tree_order([*union.parents, *end_joints.tolist()])
+    rotations = np.concatenate([rotations, rotations[end_joints]])[order]
+    joints = np.concatenate([joints, no_joint])[order]
     ends = np.concatenate([np.full((len(union.nodes), 2), -1), ends])[order]
     names = _names(correspondence, joints, ends)
-    rest = world.copy()
-    rest[1:] = multiply(conjugate(world[parents[1:]]), world[1:])
+    rest = rotations.copy()
+    rest[1:] = multiply(conjugate(rotations[parents[1:]]), rotations[1:])
     kinds = [JointKind.FIXED if is_end else JointKind.BALL for is_end in (ends >= 0).any(axis=1)]
     skeleton = Skeleton(
         names=names,
@@ -297,9 +297,9 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> MetaS
         offsets=np.zeros((len(names), 3)),
         rest=rest,
         kinds=(JointKind.FREE, *kinds[1:]),
-        name=_joint_name(correspondence),
+        name=_combined_name(correspondence),
     )
-    bare = MetaSkeleton(
+    meta = MetaSkeleton(
         correspondence=correspondence,
         skeleton=skeleton,
         joints=joints,
@@ -307,7 +307,7 @@ def meta_skeleton(correspondence: Correspondence, alignment: Alignment) -> MetaS
         turns=(turns[0], turns[1]),
         loose=tuple(names[int(np.flatnonzero(order == i)[0])] for i in union.loose),
     )
-    return replace(bare, skeleton=replace(skeleton, offsets=_bones(bare, alignment)))
+    return replace(meta, skeleton=replace(skeleton, offsets=_bones(meta, alignment)))
 
 
 def _tree_order(parents: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -319,14 +319,14 @@ def _tree_order(parents: list[int]) -> tuple[np.ndarray, np.ndarray]:
     while pending:
         order.append(pending.pop())
         pending += children.get(order[-1], [])[::-1]
-    place = {joint: number for number, joint in enumerate(order)} | {-1: -1}
-    return np.array(order), np.array([place[parents[joint]] for joint in order], np.intp)
+    number_of = {joint: number for number, joint in enumerate(order)} | {-1: -1}
+    return np.array(order), np.array([number_of[parents[joint]] for joint in order], np.intp)
 
 
-def _check(motion: Motion, skeleton: Skeleton, who: str) -> None:
+def _check(motion: Motion, skeleton: Skeleton, owner: str) -> None:
     if motion.skeleton.names != skeleton.names or not np.array_equal(motion.skeleton.parents, skeleton.parents):
         raise MotionError(
-            f"Expected a motion of the {who}, `{skeleton.name}` with {skeleton.num_joints} joints from "
+            f"Expected a motion of the {owner}, `{skeleton.name}` with {skeleton.num_joints} joints from "
             f"`{skeleton.names[0]}`; got one of `{motion.skeleton.name}` with {motion.skeleton.num_joints} from "
             f"`{motion.skeleton.names[0]}`"
         )
@@ -336,11 +336,11 @@ def _reference(union: Union, alignment: Alignment) -> Array:
     """(N, 4) joint orientations in the reference pose: those of the source. Joints of the target alone take their
     parent's; without a parent they take that of the first source joint."""
     first = next(node[0] for node in union.nodes if node[0] >= 0)
-    world = identity(len(union.nodes))
+    rotations = identity(len(union.nodes))
     for number, (node, parent) in enumerate(zip(union.nodes, union.parents, strict=True)):
-        above = alignment.source_world[first] if parent < 0 else world[parent]
-        world[number] = alignment.source_world[node[0]] if node[0] >= 0 else above
-    return world
+        parent_rotation = alignment.source_world[first] if parent < 0 else rotations[parent]
+        rotations[number] = alignment.source_world[node[0]] if node[0] >= 0 else parent_rotation
+    return rotations
 
 
 def _numbers(column: np.ndarray) -> np.ndarray:
@@ -358,23 +358,24 @@ def _ends(whole: Correspondence, joints: np.ndarray) -> tuple[np.ndarray, np.nda
     one of its bone.
     """
     sides = (whole.source, whole.target)
-    home = [
+    joint_of = [
         [int(np.flatnonzero(joints[:, which] == body.index[end.joint])[0]) for end in body.ends]
         for which, body in enumerate(sides)
     ]
     mapped = {(pair.source, pair.target) for pair in whole.points}
     merged: dict[int, int] = {}
-    for a, first in enumerate(whole.source.ends):
-        others = [b for b in range(len(whole.target.ends)) if home[1][b] == home[0][a] and b not in merged.values()]
-        by_map = [b for b in others if (first.name, whole.target.ends[b].name) in mapped]
-        by_name = [b for b in others if whole.target.ends[b].name == first.name]
-        by_bone = others if len(others) == 1 and home[0].count(home[0][a]) == 1 else []
+    for a, end in enumerate(whole.source.ends):
+        unmerged = [b for b in range(len(whole.target.ends)) if b not in merged.values()]
+        others = [b for b in unmerged if joint_of[1][b] == joint_of[0][a]]
+        by_map = [b for b in others if (end.name, whole.target.ends[b].name) in mapped]
+        by_name = [b for b in others if whole.target.ends[b].name == end.name]
+        by_bone = others if len(others) == 1 and joint_of[0].count(joint_of[0][a]) == 1 else []
         for b in (by_map or by_name or by_bone)[:1]:
             merged[a] = b
-    pairs = [(a, merged.get(a, -1)) for a in range(len(home[0]))]
-    pairs += [(-1, b) for b in range(len(home[1])) if b not in merged.values()]
-    homes = [home[0][a] if a >= 0 else home[1][b] for a, b in pairs]
-    return np.array(pairs, np.intp).reshape(-1, 2), np.array(homes, np.intp)
+    pairs = [(a, merged.get(a, -1)) for a in range(len(joint_of[0]))]
+    pairs += [(-1, b) for b in range(len(joint_of[1])) if b not in merged.values()]
+    end_joints = [joint_of[0][a] if a >= 0 else joint_of[1][b] for a, b in pairs]
+    return np.array(pairs, np.intp).reshape(-1, 2), np.array(end_joints, np.intp)
 
 
 def _names(whole: Correspondence, joints: np.ndarray, ends: np.ndarray) -> tuple[str, ...]:
@@ -384,22 +385,22 @@ def _names(whole: Correspondence, joints: np.ndarray, ends: np.ndarray) -> tuple
     source_names = {*whole.source.names, *(end.name for end in whole.source.ends)}
     for (a, b), (end_a, end_b) in zip(joints.tolist(), ends.tolist(), strict=True):
         if a >= 0 or end_a >= 0:
-            wanted = whole.source.names[a] if a >= 0 else whole.source.ends[end_a].name
+            name = whole.source.names[a] if a >= 0 else whole.source.ends[end_a].name
         else:
-            wanted = whole.target.names[b] if b >= 0 else whole.target.ends[end_b].name
-            wanted = f"{prefix}_{wanted}" if wanted in source_names else wanted
-        names.append(_unique_name(wanted, names))
+            name = whole.target.names[b] if b >= 0 else whole.target.ends[end_b].name
+            name = f"{prefix}_{name}" if name in source_names else name
+        names.append(_unique_name(name, names))
     return tuple(names)
 
 
-def _unique_name(wanted: str, taken: Sequence[str]) -> str:
-    name, number = wanted, 2
+def _unique_name(base: str, taken: Sequence[str]) -> str:
+    name, number = base, 2
     while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
+        name, number = f"{base}_{number}", number + 1
     return name
 
 
-def _joint_name(whole: Correspondence) -> str:
+def _combined_name(whole: Correspondence) -> str:
     return "_".join(name for name in (whole.source.name, whole.target.name) if name)
 
 
@@ -424,7 +425,7 @@ SAME_BODY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shared:
+class SharedSkeleton:
     """The shared skeleton of two motions."""
 
     correspondence: Correspondence
@@ -432,7 +433,7 @@ class Shared:
     """None if both motions are of one body, whose skeleton is then shared."""
     notes: tuple[str, ...] = ()
 
-    def home(self, which: int, motion: Motion) -> Motion:
+    def convert(self, which: int, motion: Motion) -> Motion:
         """A motion of the first (0) or second (1) body, on the shared skeleton."""
         if self.meta is None:
             return motion
@@ -443,35 +444,37 @@ class Shared:
         return point if self.meta is None else self.meta.point(SIDES[which], point)
 
 
-def share(first: Motion, second: Motion, given: Correspondence | None, alignment: Alignment | None) -> Shared:
+def find_shared_skeleton(
+    first: Motion, second: Motion, pairing: Correspondence | None, alignment: Alignment | None
+) -> SharedSkeleton:
     """Find the shared skeleton of two motions.
 
     Args:
         first: Motion of the source.
         second: Motion of the target.
-        given: Which bones correspond. If None, joints are paired by name if all names agree, else suggested.
+        pairing: Which bones correspond. If None, joints are paired by name if all names agree, else suggested.
         alignment: The reference poses in which joint frames agree; computed if not given.
     """
     a, b = first.skeleton, second.skeleton
     notes: tuple[str, ...] = ()
-    if given is not None and (given.source.names != a.names or given.target.names != b.names):
+    if pairing is not None and (pairing.source.names != a.names or pairing.target.names != b.names):
         raise OptionError(
-            f"The map is from `{given.source.name}`, {given.source.num_joints} joints, to `{given.target.name}`, "
-            f"{given.target.num_joints}; the transition goes from `{a.name}`, {a.num_joints}, to `{b.name}`, "
+            f"The map is from `{pairing.source.name}`, {pairing.source.num_joints} joints, to `{pairing.target.name}`, "
+            f"{pairing.target.num_joints}; the transition goes from `{a.name}`, {a.num_joints}, to `{b.name}`, "
             f"{b.num_joints}, and their joints differ",
             hint="`correspondence.reversed()` turns round a map made for the other direction",
         )
-    if given is None and a.names == b.names and np.array_equal(a.parents, b.parents):
+    if pairing is None and a.names == b.names and np.array_equal(a.parents, b.parents):
         pairs = tuple(Pair(source=(name,), target=(name,)) for name in a.names)
-        given = Correspondence(source=a, target=b, pairs=pairs)
+        pairing = Correspondence(source=a, target=b, pairs=pairs)
         if one_body(a, b):
-            return Shared(correspondence=given, meta=None)
-    if given is None:
+            return SharedSkeleton(correspondence=pairing, meta=None)
+    if pairing is None:
         from understudy.correspondence.suggest import suggest
 
-        given, notes = mergeable(suggest(a, b, source_motion=first, target_motion=second))
-    alignment = alignment or standing_alignment(given, first, second)
-    return Shared(correspondence=given, meta=meta_skeleton(given, alignment), notes=notes)
+        pairing, notes = mergeable(suggest(a, b, source_motion=first, target_motion=second))
+    alignment = alignment or standing_alignment(pairing, first, second)
+    return SharedSkeleton(correspondence=pairing, meta=meta_skeleton(pairing, alignment), notes=notes)
 
 
 def one_body(a: Skeleton, b: Skeleton) -> bool:
@@ -492,27 +495,27 @@ def mergeable(whole: Correspondence) -> tuple[Correspondence, tuple[str, ...]]:
     Of bones side by side (two toes against one) the first is kept. A pair that joins left and right (two legs against a
     tail fin) is dropped, since neither side corresponds better.
     """
-    kept: list[Pair] = []
+    pairs: list[Pair] = []
     notes = []
     for pair in whole.pairs:
         if all(is_chain(getattr(whole, side), getattr(pair, side)) for side in SIDES):
-            kept.append(pair)
+            pairs.append(pair)
             continue
-        first = {side: getattr(pair, side) for side in SIDES}
+        bones = {side: getattr(pair, side) for side in SIDES}
         mirrored = False
         for side in SIDES:
             body: Skeleton = getattr(whole, side)
-            if not is_chain(body, first[side]):
+            if not is_chain(body, bones[side]):
                 other = partners(body)
-                numbers = {body.index[bone] for bone in first[side]}
+                numbers = {body.index[bone] for bone in bones[side]}
                 mirrored |= any(int(other[j]) != j and int(other[j]) in numbers for j in numbers)
-                first[side] = first[side][:1]
+                bones[side] = bones[side][:1]
         if mirrored and pair is not whole.root:
             notes.append(f"{pair}: left and right bones cannot be merged and are kept apart")
             continue
-        kept.append(replace(pair, **first))
+        pairs.append(replace(pair, **bones))
         notes.append(f"{pair}: bones side by side cannot be merged; only the first is shared")
-    return replace(whole, pairs=tuple(kept)), tuple(notes)
+    return replace(whole, pairs=tuple(pairs)), tuple(notes)
 
 
 def standing_alignment(whole: Correspondence, first: Motion, second: Motion) -> Alignment:

@@ -37,9 +37,9 @@ class BlendPlant:
     first: int
     """Frame of the whole motion."""
     last: int
-    stood: bool
+    at_start: bool
     """Whether it stands when the blend begins."""
-    stays: bool
+    at_end: bool
     """Whether it stands when the blend ends."""
 
     @property
@@ -48,7 +48,7 @@ class BlendPlant:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Footing:
+class LimbContact:
     """A contact of one of the motions, on the shared skeleton."""
 
     limb: str
@@ -57,65 +57,67 @@ class Footing:
 
 
 def plants(
-    blended: Blend, way: BlendClocks, footings: tuple[Sequence[Footing], Sequence[Footing]], leg: float
+    blended: Blend, clocks: BlendClocks, limb_contacts: tuple[Sequence[LimbContact], Sequence[LimbContact]], leg: float
 ) -> tuple[BlendPlant, ...]:
     """Find the points that stand during a blend.
 
     Args:
         blended: The joined motion.
-        way: The clocks of the blend.
-        footings: The contacts of the first and of the second motion.
+        clocks: The clocks of the blend.
+        limb_contacts: The contacts of the first and of the second motion.
         leg: Leg length of the smaller body, metres.
     """
     middle = int(np.argmax(blended.share >= 0.5))
-    near = MAX_HEIGHT_ERRORS_LEGS[blended.motion.offsets is not None] * leg
+    max_error = MAX_HEIGHT_ERRORS_LEGS[blended.motion.offsets is not None] * leg
     candidates: list[BlendPlant] = []
-    for which, side_footings in enumerate(footings):
-        for footing in side_footings:
-            first, last = _contact_frames(blended, way, which, footing.contact)
-            stood, stays = which == 0 and first <= blended.start, which == 1 and last >= blended.end
-            low, high = _planting_range(blended, footing.point, which, middle, near)
-            first, last = max(first, low), min(last, high)
-            if stays:
-                first = max(first, _arrival_frame(blended, footing.point, MAX_DISTANCE_LEGS * leg))
+    for which, motion_contacts in enumerate(limb_contacts):
+        for source in motion_contacts:
+            first, last = _contact_frames(blended, clocks, which, source.contact)
+            at_start, at_end = which == 0 and first <= blended.start, which == 1 and last >= blended.end
+            earliest, latest = _planting_range(blended, source.point, which, middle, max_error)
+            first, last = max(first, earliest), min(last, latest)
+            if at_end:
+                first = max(first, _arrival_frame(blended, source.point, MAX_DISTANCE_LEGS * leg))
             if first <= last:
                 plant = BlendPlant(
-                    limb=footing.limb, point=footing.point, first=first, last=last, stood=stood, stays=stays
+                    limb=source.limb, point=source.point, first=first, last=last, at_start=at_start, at_end=at_end
                 )
                 candidates.append(plant)
     candidates = _merge_meeting(candidates, middle)
     if blended.motion.offsets is not None:
         candidates = _separate_by_limb(candidates)
-    min_frames = max(round(MIN_PLANT_SECONDS * way.fps), 2)
+    min_frames = max(round(MIN_PLANT_SECONDS * clocks.fps), 2)
     return tuple(plant for plant in candidates if plant.last - plant.first + 1 >= min_frames)
 
 
-def _planting_range(blended: Blend, point: Point, which: int, middle: int, near: float) -> tuple[int, int]:
+def _planting_range(blended: Blend, point: Point, which: int, middle: int, max_error: float) -> tuple[int, int]:
     """First and last frame at which a contact point of one motion can stand: that motion has the larger weight, and the
-    point is within `near` metres of its height in that motion."""
+    point is within `max_error` metres of its height in that motion."""
     heights = heights_of(blended, point)
     share = blended.share[blended.start : blended.end + 1]
-    off = np.abs(heights[1] - heights[0]) * (share if which == 0 else 1.0 - share) > near
+    too_high = np.abs(heights[1] - heights[0]) * (share if which == 0 else 1.0 - share) > max_error
     if which == 0:
-        return blended.start, min(middle - 1, blended.start + int(np.argmax(off)) - 1 if off.any() else blended.end)
-    return max(middle, blended.end - int(np.argmax(off[::-1])) + 1 if off.any() else blended.start), blended.end
+        last = blended.start + int(np.argmax(too_high)) - 1 if too_high.any() else blended.end
+        return blended.start, min(middle - 1, last)
+    first = blended.end - int(np.argmax(too_high[::-1])) + 1 if too_high.any() else blended.start
+    return max(middle, first), blended.end
 
 
-def _arrival_frame(blended: Blend, point: Point, far: float) -> int:
-    """The first frame from which on a point stays within `far` metres of its place at the end of the blend."""
+def _arrival_frame(blended: Blend, point: Point, max_distance: float) -> int:
+    """The first frame from which on a point stays within `max_distance` metres of its place at the end of the blend."""
     path = fk(blended.motion[blended.start : blended.end + 1]).points([point])[:, 0]
-    away = np.linalg.norm((path - path[-1])[:, [0, 2]], axis=-1) > far
-    return blended.end - int(np.argmax(away[::-1])) + 1 if away.any() else blended.start
+    too_far = np.linalg.norm((path - path[-1])[:, [0, 2]], axis=-1) > max_distance
+    return blended.end - int(np.argmax(too_far[::-1])) + 1 if too_far.any() else blended.start
 
 
-def _contact_frames(blended: Blend, way: BlendClocks, which: int, contact: Contact) -> tuple[int, int]:
+def _contact_frames(blended: Blend, clocks: BlendClocks, which: int, contact: Contact) -> tuple[int, int]:
     """The frames of the joined motion over which a contact of one of the motions would hold."""
-    clock = (way.first, way.second)[which]
+    clock = (clocks.first, clocks.second)[which]
     blend_frames = np.arange(blended.start, blended.end + 1, dtype=float)
     frames = []
     for time in (contact.start, contact.end):
         frame = float(np.interp(time, clock, blend_frames))
-        frame += min(time - clock[0], 0.0) * way.fps + max(time - clock[-1], 0.0) * way.fps
+        frame += min(time - clock[0], 0.0) * clocks.fps + max(time - clock[-1], 0.0) * clocks.fps
         frames.append(frame)
     return int(np.ceil(frames[0] - 1e-6)), int(np.floor(frames[1] + 1e-6))
 
@@ -129,7 +131,7 @@ def _merge_meeting(plants: list[BlendPlant], middle: int) -> list[BlendPlant]:
         ]
         if before:
             merged.remove(before[0])
-            plant = replace(plant, first=before[0].first, stood=before[0].stood)
+            plant = replace(plant, first=before[0].first, at_start=before[0].at_start)
         merged.append(plant)
     return merged
 
@@ -142,13 +144,13 @@ def _separate_by_limb(plants: list[BlendPlant]) -> list[BlendPlant]:
     """Trim plants so that each limb has one at a time: the next begins where the earlier ends."""
     separated: list[BlendPlant] = []
     for limb in dict.fromkeys(plant.limb for plant in plants):
-        free = -1
+        next_free = -1
         for plant in sorted((p for p in plants if p.limb == limb), key=lambda p: (p.first, -p.last)):
-            if plant.last >= free:
-                late = plant.first < free
-                first = max(plant.first, free)
-                separated.append(replace(plant, first=first, stood=plant.stood and not late))
-                free = plant.last + 1
+            if plant.last >= next_free:
+                overlaps = plant.first < next_free
+                first = max(plant.first, next_free)
+                separated.append(replace(plant, first=first, at_start=plant.at_start and not overlaps))
+                next_free = plant.last + 1
     return separated
 
 
@@ -174,9 +176,9 @@ class Still(Constraint):
         return (self.point,)
 
     def rows(self, view: ConstraintInput) -> Residuals:
-        level = np.array([0, 2])
-        d_points = np.broadcast_to(np.eye(3)[level][:, None], (len(view.times), 2, 1, 3))
-        return Residuals(values=view.points[:, 0, level], d_points=d_points, same_as_previous=np.ones(2, bool))
+        horizontal = np.array([0, 2])
+        d_points = np.broadcast_to(np.eye(3)[horizontal][:, None], (len(view.times), 2, 1, 3))
+        return Residuals(values=view.points[:, 0, horizontal], d_points=d_points, same_as_previous=np.ones(2, bool))
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Still:
@@ -189,29 +191,29 @@ def shift_to_plants(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Ble
     The shift has the weight of the second motion at each frame. Returns the blend and notes on what still slides: limbs
     that stand all through the blend, in places that no single shift brings together.
     """
-    # Least squares for the shift s, one row per frame: share * s = gap. The share is how much of s moves the point.
-    moved, gaps = [np.zeros(0)], [np.zeros((0, 3))]
+    # Least squares for the shift, one row per frame: weight * shift = gap. The weight is how much moves the point.
+    weight_rows, gaps = [np.zeros(0)], [np.zeros((0, 3))]
     spanning = _find_spanning(blended, standing)
     for _, point in spanning:
-        begin, end = (fk(blended.motion[k : k + 1]).points([point])[0] for k in (blended.start, blended.end))
-        moved.append(np.ones(1))
-        gaps.append(begin - end)
+        positions = [fk(blended.motion[k : k + 1]).points([point])[0] for k in (blended.start, blended.end)]
+        weight_rows.append(np.ones(1))
+        gaps.append(positions[0] - positions[1])
     for plant in standing:
         if spanning:
             break
         frames = np.arange(plant.first, plant.last + 1)
         path = fk(blended.motion[plant.first : plant.last + 1]).points([plant.point])[:, 0]
         share, target = blended.share[frames], path.mean(axis=0)
-        if plant.stood or plant.stays:
-            where = blended.start if plant.stood else blended.end
-            target = fk(blended.motion[where : where + 1]).points([plant.point])[0, 0]
-            share = share if plant.stood else share - 1.0
+        if plant.at_start or plant.at_end:
+            frame = blended.start if plant.at_start else blended.end
+            target = fk(blended.motion[frame : frame + 1]).points([plant.point])[0, 0]
+            share = share if plant.at_start else share - 1.0
         else:
             share = share - share.mean()
-        moved.append(share)
+        weight_rows.append(share)
         gaps.append(target - path)
-    shares, wanted = np.concatenate(moved), np.concatenate(gaps) * [1.0, 0.0, 1.0]
-    shift = shares @ wanted / max(float(shares @ shares), 1e-3)
+    weights, gap_rows = np.concatenate(weight_rows), np.concatenate(gaps) * [1.0, 0.0, 1.0]
+    shift = weights @ gap_rows / max(float(weights @ weights), 1e-3)
     second = replace(blended.second, root=blended.second.root + shift)
     motion = replace(blended.motion, root=blended.motion.root + blended.share[:, None] * shift)
     result = replace(blended, motion=motion, second=second, shift=blended.shift + shift)
@@ -220,13 +222,13 @@ def shift_to_plants(blended: Blend, standing: Sequence[BlendPlant]) -> tuple[Ble
 
 def _slide_notes(blended: Blend, standing: Sequence[BlendPlant]) -> list[str]:
     """A note for each point that stands all through the blend but has to slide."""
-    begin, end = (fk(blended.motion[k : k + 1]) for k in (blended.start, blended.end))
+    begin, end = (fk(blended.motion[frame : frame + 1]) for frame in (blended.start, blended.end))
     notes = []
     for _, point in _find_spanning(blended, standing):
-        size = float(np.linalg.norm(((begin.points([point]) - end.points([point]))[0, 0])[[0, 2]]))
-        if size > MAX_SLIDE_METRES:
+        slide = float(np.linalg.norm(((begin.points([point]) - end.points([point]))[0, 0])[[0, 2]]))
+        if slide > MAX_SLIDE_METRES:
             notes.append(
-                f"{point.name} stands all through the blend but slides by {100 * size:.1f} cm, from its place in the "
+                f"{point.name} stands all through the blend but slides by {100 * slide:.1f} cm, from its place in the "
                 "first motion to its place in the second"
             )
     return notes
@@ -240,12 +242,12 @@ def _find_spanning(blended: Blend, standing: Sequence[BlendPlant]) -> list[tuple
     spanning: list[tuple[str, Point]] = []
     for limb in dict.fromkeys(plant.limb for plant in standing):
         limb_plants = [plant for plant in standing if plant.limb == limb]
-        held = np.zeros(blended.end + 1, bool)
+        stands = np.zeros(blended.end + 1, bool)
         for plant in limb_plants:
-            held[plant.first : plant.last + 1] = True
-        if held[blended.start :].all():
-            whole = [p for p in limb_plants if p.first <= blended.start and p.last >= blended.end]
-            spanning += [(limb, p.point) for p in whole or [max(limb_plants, key=lambda plant: plant.last)]]
+            stands[plant.first : plant.last + 1] = True
+        if stands[blended.start :].all():
+            throughout = [p for p in limb_plants if p.first <= blended.start and p.last >= blended.end]
+            spanning += [(limb, p.point) for p in throughout or [max(limb_plants, key=lambda plant: plant.last)]]
     return spanning
 
 
@@ -264,7 +266,7 @@ def constraints(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> t
             result += _hold_plant(blended, plant, begin)
     frames = np.arange(blended.start, blended.end + 1)
     for limb, point in spanning:
-        ends = [fk(blended.motion[k : k + 1]).points([point])[0, 0] for k in (blended.start, blended.end)]
+        ends = [fk(blended.motion[frame : frame + 1]).points([point])[0, 0] for frame in (blended.start, blended.end)]
         share = blended.share[frames][:, None]
         path = (1.0 - share) * ends[0] + share * ends[1]
         result += _follow(blended, point, path, frames, begin, f"{limb} stands on {point.name}")
@@ -276,11 +278,11 @@ def _hold_plant(blended: Blend, plant: BlendPlant, begin: int) -> list[Constrain
     share = blended.share[frames]
     heights = heights_of(blended, plant.point)[:, frames - blended.start]
     path = np.zeros((len(frames), 3))
-    if plant.stood or plant.stays:
-        where = blended.start if plant.stood else blended.end
-        path[:] = fk(blended.motion[where : where + 1]).points([plant.point])[0, 0]
+    if plant.at_start or plant.at_end:
+        frame = blended.start if plant.at_start else blended.end
+        path[:] = fk(blended.motion[frame : frame + 1]).points([plant.point])[0, 0]
     path[:, 1] = (1.0 - share) * heights[0] + share * heights[1]
-    if plant.stood or plant.stays:
+    if plant.at_start or plant.at_end:
         return _follow(blended, plant.point, path, frames, begin, plant.name)
     times = (frames - begin) / blended.motion.fps
     still = Still(point=PointRef(point=plant.point), start=float(times[0]), end=float(times[-1]), name=plant.name)

@@ -31,16 +31,16 @@ def standing_points(motion: Motion) -> tuple[Point, ...]:
     if not points:
         return ()
     floor = float(np.percentile(pose.points(points)[..., 1].min(axis=1), 20))
-    other = partners(skeleton)
-    covered = other == np.arange(skeleton.num_joints)
+    partner = partners(skeleton)
+    covered = partner == np.arange(skeleton.num_joints)
     for point in points:
         covered |= skeleton.below(skeleton.index[point.joint])
-    ended = {end.joint for end in skeleton.ends}
+    joints_with_ends = {end.joint for end in skeleton.ends}
     tips = [end for end in skeleton.ends if not covered[skeleton.index[end.joint]]]
     tips += [
         skeleton.point(name)
         for name, children, is_covered in zip(skeleton.names, skeleton.children, covered, strict=True)
-        if not (children or is_covered or name in ended)
+        if not (children or is_covered or name in joints_with_ends)
     ]
     if tips:
         low = np.percentile(pose.points(tips)[..., 1], 10, axis=0) < floor + 0.1 * leg_length(skeleton)
@@ -51,18 +51,18 @@ def standing_points(motion: Motion) -> tuple[Point, ...]:
 def limb_of(whole: Correspondence, side: str, joint: str) -> Pair | None:
     """The first pair of the limb that a joint of the source or target belongs to; None at the root and above."""
     skeleton: Skeleton = getattr(whole, side)
-    owner = {bone: pair for pair in whole.pairs for bone in getattr(pair, side)}
-    line: list[Pair] = []
-    for above in skeleton.chain(skeleton.joint(joint)):
-        pair = owner.get(skeleton.names[above])
-        if pair is not None and pair not in line:
-            line.append(pair)
-    if not line or line[-1] is whole.root:
+    pair_of = {bone: pair for pair in whole.pairs for bone in getattr(pair, side)}
+    chain: list[Pair] = []
+    for bone in skeleton.chain(skeleton.joint(joint)):
+        pair = pair_of.get(skeleton.names[bone])
+        if pair is not None and pair not in chain:
+            chain.append(pair)
+    if not chain or chain[-1] is whole.root:
         return None
-    for upper, lower in zip(reversed(line[:-1]), reversed(line[1:]), strict=True):
+    for upper, lower in zip(reversed(chain[:-1]), reversed(chain[1:]), strict=True):
         if upper is whole.root or _branches(whole, side, upper):
             return lower
-    return line[0]
+    return chain[0]
 
 
 def limb_name(whole: Correspondence, side: str, joint: str) -> str | None:
@@ -80,11 +80,11 @@ def limb_name(whole: Correspondence, side: str, joint: str) -> str | None:
 def _branches(whole: Correspondence, side: str, pair: Pair) -> bool:
     """Whether more than one pair hangs directly from a pair."""
     skeleton: Skeleton = getattr(whole, side)
-    owner = {skeleton.index[bone]: other for other in whole.pairs for bone in getattr(other, side)}
+    pair_of = {skeleton.index[bone]: other for other in whole.pairs for bone in getattr(other, side)}
     below = set()
     for other in whole.pairs:
         above = skeleton.chain(skeleton.index[getattr(other, side)[0]])[:-1]
-        nearest = next((owner[j] for j in reversed(above) if j in owner and owner[j] is not other), None)
+        nearest = next((pair_of[j] for j in reversed(above) if j in pair_of and pair_of[j] is not other), None)
         if nearest is pair:
             below.add(other)
     return len(below) > 1
@@ -136,21 +136,21 @@ def compare(
 
     A limb counts if both bodies stand on it at some time. Without such a limb only course and posture are compared.
     """
-    stands = tuple(
-        _stances(whole, side, motion, detect_contacts(motion, standing_points(motion)) if listed is None else listed)
-        for side, motion, listed in zip(("source", "target"), motions, contacts, strict=True)
+    stances = tuple(
+        _stances(whole, side, motion, detect_contacts(motion, standing_points(motion)) if known is None else known)
+        for side, motion, known in zip(("source", "target"), motions, contacts, strict=True)
     )
-    shared = [limb for limb in whole.pairs if limb in stands[0] and limb in stands[1]]
-    phases = _phases(shared, stands, motions)
+    shared = [limb for limb in whole.pairs if limb in stances[0] and limb in stances[1]]
+    phases = _phases(shared, stances, motions)
     names = [f"stance of {limb.source[0]}" for limb in shared]
     names += ["phase", "phase"] if phases is not None else []
     values = []
     for which, motion in enumerate(motions):
-        width = STANCE_SMOOTHING_SECONDS * motion.fps
-        columns = [WEIGHTS["stance"] * _soft(stands[which][limb], width) for limb in shared]
+        deviation = STANCE_SMOOTHING_SECONDS * motion.fps
+        columns = [WEIGHTS["stance"] * _smooth(stances[which][limb], deviation) for limb in shared]
         if phases is not None:
-            turn = 2.0 * np.pi * phases[which][0]
-            columns += [WEIGHTS["phase"] * np.cos(turn), WEIGHTS["phase"] * np.sin(turn)]
+            angle = 2.0 * np.pi * phases[which][0]
+            columns += [WEIGHTS["phase"] * np.cos(angle), WEIGHTS["phase"] * np.sin(angle)]
         values.append(np.stack([*columns, *_course(motion), *(_posture(motion) if one_body else ())], -1))
     strides = (np.nan, np.nan) if phases is None else (phases[0][1], phases[1][1])
     return Features(
@@ -167,25 +167,25 @@ def _stances(whole: Correspondence, side: str, motion: Motion, contacts: Sequenc
     for contact in contacts:
         limb = limb_of(whole, side, contact.point.joint) if contact.on == "floor" else None
         if limb is not None:
-            held = stances.setdefault(limb, np.zeros(motion.num_frames, bool))
-            held[contact.frames(motion.fps, motion.num_frames)] = True
-    return {limb: held for limb, held in stances.items() if held.any()}
+            stance = stances.setdefault(limb, np.zeros(motion.num_frames, bool))
+            stance[contact.frames(motion.fps, motion.num_frames)] = True
+    return {limb: stance for limb, stance in stances.items() if stance.any()}
 
 
-def _soft(values: np.ndarray, width: float) -> Array:
+def _smooth(values: np.ndarray, width: float) -> Array:
     from scipy.ndimage import gaussian_filter1d
 
     return gaussian_filter1d(np.asarray(values, float), max(width, 1e-3), mode="nearest")
 
 
 def _phases(
-    shared: list[Pair], stands: tuple[dict[Pair, np.ndarray], ...], motions: tuple[Motion, Motion]
+    shared: list[Pair], stances: tuple[dict[Pair, np.ndarray], ...], motions: tuple[Motion, Motion]
 ) -> list[tuple[Array, float]] | None:
     """For each motion its phase (F,), in strides from a landing of one limb, and the seconds per stride."""
     for limb in shared:
         phases = []
-        for held, motion in zip((stances[limb] for stances in stands), motions, strict=True):
-            landings = np.flatnonzero(held[1:] & ~held[:-1]) + 1.0
+        for stance, motion in zip((limb_stances[limb] for limb_stances in stances), motions, strict=True):
+            landings = np.flatnonzero(stance[1:] & ~stance[:-1]) + 1.0
             if len(landings) < 2:
                 break
             stride = float(np.median(np.diff(landings)))
@@ -202,9 +202,9 @@ def _posture(motion: Motion) -> Array:
     """(3 J, F) weighted joint positions relative to the root and the facing direction, in leg lengths."""
     forward = facing(motion)
     yaw = from_axis_angle(np.array([0.0, 1.0, 0.0]), -np.arctan2(forward[:, 0], forward[:, 2]))
-    seen = rotate(yaw[:, None], fk(motion).positions - motion.root[:, None])
+    local = rotate(yaw[:, None], fk(motion).positions - motion.root[:, None])
     size = leg_length(motion.skeleton) * np.sqrt(motion.skeleton.num_joints)
-    return WEIGHTS["posture"] * seen.reshape(motion.num_frames, -1).T / size
+    return WEIGHTS["posture"] * local.reshape(motion.num_frames, -1).T / size
 
 
 def _course(motion: Motion) -> tuple[Array, Array, Array]:
@@ -212,11 +212,11 @@ def _course(motion: Motion) -> tuple[Array, Array, Array]:
     if motion.num_frames < 2:
         return np.zeros(1), np.zeros(1), np.ones(1)
     width = COURSE_SMOOTHING_SECONDS * motion.fps
-    smooth = np.stack([_soft(motion.root[:, axis], width) for axis in (0, 2)], -1)
+    smooth = np.stack([_smooth(motion.root[:, axis], width) for axis in (0, 2)], -1)
     speed = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * motion.fps / leg_length(motion.skeleton)
     forward = facing(motion)
     yaw = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2]))
-    turning = np.gradient(_soft(yaw, width)) * motion.fps
+    turning = np.gradient(_smooth(yaw, width)) * motion.fps
     positions = fk(motion).positions
     above = motion.root[:, 1] - np.percentile(positions[..., 1].min(axis=1), 5)
     height = above / max(float(np.percentile(above, 95)), 0.1 * leg_length(motion.skeleton))
@@ -247,23 +247,23 @@ def warp(
     step = np.zeros((count, width), np.uint8)
     totals, costs = np.full((2, 2, width), np.inf)
     for i in range(count):
-        cost = _row(a[i], b, start[i], width)
+        cost = _row_costs(a[i], b, start[i], width)
         if stray:
             cost = cost + stray * ((start[i] + np.arange(width) - pace * i) / count) ** 2
         if i == 0:
-            now = np.where(np.arange(width) == -start[0], cost, np.inf)
+            total = np.where(np.arange(width) == -start[0], cost, np.inf)
         else:
-            now, step[i] = _best(cost, totals, costs, start[i] - start[max(i - 2, 0) : i])
-        totals, costs = np.stack([totals[1], now]), np.stack([costs[1], cost])
+            total, step[i] = _least_sums(cost, totals, costs, start[i] - start[max(i - 2, 0) : i])
+        totals, costs = np.stack([totals[1], total]), np.stack([costs[1], cost])
     rows = start[-1] + np.arange(width)
     shares = totals[1] / (0.5 * (count + np.clip(rows + 1, 1, None)))
     column = int(np.argmin(shares)) if free_end else len(b) - 1 - int(start[-1])
     if not (0 <= column < width and np.isfinite(shares[column])):
         return np.empty((0, 2), int), np.inf
-    return _traced(step, start, column), float(shares[column])
+    return _trace_path(step, start, column), float(shares[column])
 
 
-def _best(cost: Array, totals: Array, costs: Array, shifts: np.ndarray) -> tuple[Array, np.ndarray]:
+def _least_sums(cost: Array, totals: Array, costs: Array, shifts: np.ndarray) -> tuple[Array, np.ndarray]:
     """The least sums (width,) up to a row, and the step that leads there: (1, 1) is 0, (1, 2) is 1, (2, 1) is 2.
 
     Args:
@@ -272,40 +272,40 @@ def _best(cost: Array, totals: Array, costs: Array, shifts: np.ndarray) -> tuple
         costs: (2, width) costs of those rows.
         shifts: How many columns later the band begins than at those rows, as far as they exist.
     """
-    one_one = _moved(totals[1], shifts[-1] - 1) + cost
-    one_two = _moved(totals[1], shifts[-1] - 2) + 0.75 * (cost + _moved(cost, -1))
+    one_one = _shift_left(totals[1], shifts[-1] - 1) + cost
+    one_two = _shift_left(totals[1], shifts[-1] - 2) + 0.75 * (cost + _shift_left(cost, -1))
     two_one = np.full(len(cost), np.inf)
     if len(shifts) > 1:
-        two_one = _moved(totals[0], shifts[0] - 1) + 0.75 * (cost + _moved(costs[1], shifts[-1]))
-    options = np.stack([one_one, one_two, two_one])
-    return np.min(options, axis=0), np.argmin(options, axis=0)
+        two_one = _shift_left(totals[0], shifts[0] - 1) + 0.75 * (cost + _shift_left(costs[1], shifts[-1]))
+    sums = np.stack([one_one, one_two, two_one])
+    return np.min(sums, axis=0), np.argmin(sums, axis=0)
 
 
-def _row(row: Array, b: Array, start: int, width: int) -> Array:
+def _row_costs(row: Array, b: Array, start: int, width: int) -> Array:
     """(width,) squared differences between a row and the rows of b from `start` on; infinite outside b."""
-    out = np.full(width, np.inf)
+    costs = np.full(width, np.inf)
     low, high = max(start, 0), min(start + width, len(b))
     if low < high:
-        out[low - start : high - start] = ((b[low:high] - row) ** 2).sum(axis=-1)
-    return out
+        costs[low - start : high - start] = ((b[low:high] - row) ** 2).sum(axis=-1)
+    return costs
 
 
-def _moved(values: Array, by: int) -> Array:
+def _shift_left(values: Array, places: int) -> Array:
     """Values shifted left by some places; infinity is shifted in."""
-    out = np.full(len(values), np.inf)
-    if by >= 0:
-        out[: max(len(values) - by, 0)] = values[by:]
+    shifted = np.full(len(values), np.inf)
+    if places >= 0:
+        shifted[: max(len(values) - places, 0)] = values[places:]
     else:
-        out[-by:] = values[:by]
-    return out
+        shifted[-places:] = values[:places]
+    return shifted
 
 
-def _traced(step: np.ndarray, start: np.ndarray, column: int) -> np.ndarray:
+def _trace_path(step: np.ndarray, start: np.ndarray, column: int) -> np.ndarray:
     i, j = len(step) - 1, int(start[-1]) + column
     path = [(i, j)]
     while i > 0:
-        back = int(step[i, j - start[i]])
-        i, j = i - (2 if back == 2 else 1), j - (2 if back == 1 else 1)
+        move = int(step[i, j - start[i]])
+        i, j = i - (2 if move == 2 else 1), j - (2 if move == 1 else 1)
         path.append((i, j))
     return np.array(path[::-1])
 
@@ -371,7 +371,7 @@ def find_match(
     seconds: float | None = None,
     leave: float | None = None,
     enter: float | None = None,
-    least: float = BLEND_SECONDS[0],
+    min_seconds: float = BLEND_SECONDS[0],
 ) -> FrameMatch:
     """Find the best time to leave the first motion and to enter the second, and match the frames of the blend.
 
@@ -380,12 +380,12 @@ def find_match(
         seconds: Length of the blend; the mean stride if not given.
         leave: Seconds of the first motion at which the blend begins; the best time if not given.
         enter: Seconds of the second motion at which the blend begins; the best time if not given.
-        least: Shortest blend in seconds, if `seconds` is not given and there is room.
+        min_seconds: Shortest blend in seconds, if `seconds` is not given and there is room.
     """
     ends = [(len(values) - 1) / fps for values, fps in zip(features.values, features.fps, strict=True)]
     strides = np.array(features.strides)
     pace = float(np.clip(strides[1] / strides[0], *PACES)) if np.all(np.isfinite(strides)) else 1.0
-    spans = _spans(features, seconds, least, pace, (ends[0] - (leave or 0.0), ends[1] - (enter or 0.0)))
+    spans = _spans(features, seconds, min_seconds, pace, (ends[0] - (leave or 0.0), ends[1] - (enter or 0.0)))
     for name, time, end, span in (("leave", leave, ends[0], spans[0]), ("enter", enter, ends[1], spans[1])):
         if time is not None and not 0.0 <= time <= end - span + 1e-9:
             raise OptionError(
@@ -394,9 +394,9 @@ def find_match(
             )
     best: FrameMatch | None = None
     least_cost = np.inf
-    for a, b in _candidates(features, ends, spans, pace, leave, enter):
-        match = _warped(features, (a, b), spans, ends[1])
-        cost = match.cost + CUT_PENALTY * ((ends[0] - spans[0] - a) / ends[0] + b / ends[1])
+    for leave_time, enter_time in _candidates(features, ends, spans, pace, leave, enter):
+        match = _warp_from(features, (leave_time, enter_time), spans, ends[1])
+        cost = match.cost + CUT_PENALTY * ((ends[0] - spans[0] - leave_time) / ends[0] + enter_time / ends[1])
         if cost < least_cost:
             best, least_cost = match, cost
     assert best is not None
@@ -404,13 +404,13 @@ def find_match(
 
 
 def _spans(
-    features: Features, seconds: float | None, least: float, pace: float, room: tuple[float, float]
+    features: Features, seconds: float | None, min_seconds: float, pace: float, room: tuple[float, float]
 ) -> tuple[float, float]:
     """Seconds of each motion that a blend takes; their ratio is the pace."""
     longest = min(room[0] * 0.5 * (1.0 + pace), room[1] * 0.5 * (1.0 + 1.0 / pace))
     if seconds is None:
-        usual = float(np.mean(features.strides)) if np.isfinite(features.strides[0]) else DEFAULT_BLEND_SECONDS
-        seconds = min(max(min(usual, BLEND_SECONDS[1]), least), 0.8 * longest)
+        stride = float(np.mean(features.strides)) if np.isfinite(features.strides[0]) else DEFAULT_BLEND_SECONDS
+        seconds = min(max(min(stride, BLEND_SECONDS[1]), min_seconds), 0.8 * longest)
     if not (np.isfinite(seconds) and 0.0 < seconds <= longest + 1e-9):
         raise OptionError(
             f"Expected a blend of more than zero and at most {longest:.2f} s, for which both motions have room; "
@@ -474,7 +474,7 @@ def _differences(a: Array, b: Array) -> Array:
     return np.maximum(squares, 0.0)
 
 
-def _warped(features: Features, begin: tuple[float, float], spans: tuple[float, float], last: float) -> FrameMatch:
+def _warp_from(features: Features, begin: tuple[float, float], spans: tuple[float, float], last: float) -> FrameMatch:
     """Match frames from a pair of times on; `last` is the last time of the second motion, seconds."""
     # Both have the same number of rows, so that an even pace of the warp is the pace of the strides.
     count = max(round(0.5 * sum(spans) * WARP_FPS), 2) + 1
