@@ -38,7 +38,7 @@ class Options:
     """Settings of a retarget."""
 
     plants: str = "free"
-    """`free`: the solver places the footplants; `fixed`: at the source's places; `none`: contacts make no constraints."""
+    """`free`: the solver places the footplants; `fixed`: at the source's places; `none`: no contact constraints."""
     spacing: float | None = None
     """Seconds between the keys of the finest band-limited level; None to choose by the motion's frequencies."""
     detection: Detection = field(default_factory=Detection)
