@@ -159,17 +159,13 @@ def plan(
     """
     options = options or Options()
     _check(assignments)
+    poses: list[Pose | None] = [None] * len(assignments)
     if contacts is None:
         contacts, poses = _detect_contacts(assignments, options)
-    else:
-        contacts, poses = tuple(contacts), [None] * len(assignments)
     _check_contacts(contacts, assignments)
     floor = floor or find_floor(contacts, leg_length(assignments[0].motion.skeleton))
     contacts_by_actor = _group_by_actor(contacts, assignments)
-    contexts = [
-        _context(assignment, actor_contacts, floor, pose)
-        for assignment, actor_contacts, pose in zip(assignments, contacts_by_actor, poses, strict=True)
-    ]
+    contexts = [_context(*inputs, floor) for inputs in zip(assignments, contacts_by_actor, poses, strict=True)]
     generated: list[Constraint] = []
     for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
         if context.landing is not None and assignment.landing is None:
@@ -185,7 +181,7 @@ def plan(
     unshifted = Plan(
         assignments=tuple(assignments),
         starts=tuple(context.start for context in contexts if context.start is not None),
-        contacts=contacts,
+        contacts=tuple(contacts),
         constraints=(*(c for c in generated if _is_movable(c, assignments)), *constraints),
         options=options,
         notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
@@ -199,7 +195,7 @@ def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignmen
     return [[c for c in contacts if c.actor == a.name or (not c.actor and a is first)] for a in assignments]
 
 
-def _context(assignment: Assignment, contacts: Sequence[Contact], floor: Floor, feet: Pose | None) -> ContactContext:
+def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor) -> ContactContext:
     """The contact context of an actor, with its start motion."""
     landing = None
     motion, target, alignment = assignment.motion, assignment.target, assignment.alignment

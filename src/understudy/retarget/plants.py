@@ -118,16 +118,9 @@ def _carry(context: ContactContext, contacts: Sequence[Contact]) -> list[Constra
             if other.on != contact.on or end <= start:
                 continue
             distances = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
-            constraints.append(
-                Distance(
-                    first=point_ref,
-                    second=_point_ref(context, other),
-                    length=float(np.median(distances)),
-                    start=start,
-                    end=end,
-                    name=f"{contact.point.name} and {other.point.name} carry {contact.on}",
-                )
-            )
+            length, second = float(np.median(distances)), _point_ref(context, other)
+            name = f"{contact.point.name} and {other.point.name} carry {contact.on}"
+            constraints.append(Distance(first=point_ref, second=second, length=length, start=start, end=end, name=name))
     return constraints
 
 
@@ -190,10 +183,8 @@ def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> l
     if footplants:
         lowest = footplants[int(np.argmin(rises))]
         low_points = _low_points(context, footplants, lowest) if context.landing is None else _tips(context, footplants)
-        constraints += [
-            _above(context, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES)
-            for point, heights in low_points
-        ]
+        for point, heights in low_points:
+            constraints.append(_above(context, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES))
     return constraints
 
 
@@ -290,9 +281,8 @@ def _tips(context: ContactContext, footplants: Sequence[Contact]) -> PointHeight
     landing, start, motion, target = context.landing, context.start, context.source, context.target
     if landing is None or start is None or not (is_humanoid(motion.skeleton) and is_humanoid(target)):
         return []
-    source_points = {
-        landing.points[c.point.name]: c.point for c in footplants if np.isfinite(landing.rises[c.point.name][0])
-    }
+    sources = [c.point for c in footplants if np.isfinite(landing.rises[c.point.name][0])]
+    source_points = {landing.points[source.name]: source for source in sources}
     tips: PointHeights = []
     for end in _ends_beyond(start, list(source_points))[0]:
         chain = target.chain(target.index[end.joint])

@@ -21,7 +21,7 @@ SPACINGS_FRAMES = (2, 4, 8)
 """Frames at 30 Hz between the keys of the variants of spacing `all`."""
 
 KEY_RATE_HZ = 30.0
-"""Frames a second in which spacings are counted."""
+"""Frame rate of spacings that are given in frames."""
 
 Spacing = float | str
 """Seconds between keys, or `auto`, or `all`."""
