@@ -162,6 +162,7 @@ def plan(
     poses: list[Pose | None] = [None] * len(assignments)
     if contacts is None:
         contacts, poses = _detect_contacts(assignments, options)
+    contacts = tuple(contacts)
     _check_contacts(contacts, assignments)
     floor = floor or find_floor(contacts, leg_length(assignments[0].motion.skeleton))
     contacts_by_actor = _group_by_actor(contacts, assignments)
@@ -181,7 +182,7 @@ def plan(
     unshifted = Plan(
         assignments=tuple(assignments),
         starts=tuple(context.start for context in contexts if context.start is not None),
-        contacts=tuple(contacts),
+        contacts=contacts,
         constraints=(*(c for c in generated if _is_movable(c, assignments)), *constraints),
         options=options,
         notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
@@ -296,9 +297,8 @@ def _add_joint_limits(plan: Plan) -> Plan:
         if not joints:
             continue
         names: set[str] | None = {start.skeleton.names[j] for j in joints}
-        widen = True
         if assignment.alignment is None:
-            motion = assignment.motion.derived(skeleton=start.skeleton)
+            motion, widen = assignment.motion.derived(skeleton=start.skeleton), True
         else:
             # A human can do what another human does. An animal's motion may exceed a human's limits, also in joints
             # that no constraint turns.
