@@ -20,7 +20,7 @@ from understudy import samples
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import read
-from understudy.retarget.actor import parse_scale, scaled
+from understudy.retarget.actor import parse_scale, scale_skeleton
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.solve.solvers.base import Solution
 
@@ -111,7 +111,9 @@ def motions() -> dict[str, Motion]:
 
 def case(name: str, motion: Motion, body: str) -> Case:
     """A motion on one of the bodies."""
-    return Case(name=f"{name}, {body}", motion=motion, target=scaled(motion.skeleton, parse_scale(BODIES[body])))
+    return Case(
+        name=f"{name}, {body}", motion=motion, target=scale_skeleton(motion.skeleton, parse_scale(BODIES[body]))
+    )
 
 
 def best(work: Callable[[], tuple[float, ...]], repeats: int = LEAST_REPEATS) -> tuple[float, ...]:

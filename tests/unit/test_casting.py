@@ -14,7 +14,7 @@ from understudy.correspondence.pairs import Correspondence, CorrespondenceError,
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.retarget.actor import MAX_REST_POSE_ANGLE_DEGREES, is_driven, match_actor, rest_poses_apart
+from understudy.retarget.actor import MAX_REST_POSE_ANGLE_DEGREES, is_driven, match_actor, max_rest_pose_angle
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Assignment, Options, plan
 
@@ -172,15 +172,15 @@ def test_same_structure_is_names_and_tree() -> None:
 
 def test_rest_poses_are_compared_as_the_joints_above_see_them() -> None:
     body = walk().skeleton
-    assert rest_poses_apart(body, body.scaled(0.5))[0] == pytest.approx(0.0, abs=1e-5)
-    angle, joint = rest_poses_apart(body, rebuilt(body, 30.0))
+    assert max_rest_pose_angle(body, body.scaled(0.5))[0] == pytest.approx(0.0, abs=1e-5)
+    angle, joint = max_rest_pose_angle(body, rebuilt(body, 30.0))
     assert angle == pytest.approx(30.0, abs=1e-6)
     assert joint == "LeftForeArm"
-    angle, joint = rest_poses_apart(body, lowered(body, 40.0))
+    angle, joint = max_rest_pose_angle(body, lowered(body, 40.0))
     assert angle == pytest.approx(40.0, abs=1e-6)
     assert joint == "LeftForeArm"
     point = replace(body, offsets=np.zeros_like(body.offsets))
-    assert rest_poses_apart(point, point) == (0.0, "")
+    assert max_rest_pose_angle(point, point) == (0.0, "")
 
 
 def test_one_of_another_build_cannot_be_morphed_into_or_stand_in() -> None:

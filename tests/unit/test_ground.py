@@ -21,7 +21,7 @@ from understudy.figure.motion import Motion
 from understudy.metrics.report import evaluate
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import GIVING, floor_constraints, giving
+from understudy.retarget.plants import COMPLIANT_STIFFNESS, compliant_joints, floor_constraints
 from understudy.samples import Scene
 
 FLAT = Floor(slope=np.zeros(2))
@@ -199,14 +199,17 @@ def test_an_end_that_goes_with_what_stands_is_where_that_puts_it() -> None:
 def test_toes_give_way_to_the_floor_unless_something_else_is_asked_of_them() -> None:
     motion = scene("walk").motion
     drawn = plan([Assignment(motion=motion, target=motion.skeleton.scaled(HALF))])
-    assert drawn.problem().actors[0].stiffness == {"LeftToeBase": GIVING, "RightToeBase": GIVING}
+    assert drawn.problem().actors[0].stiffness == {
+        "LeftToeBase": COMPLIANT_STIFFNESS,
+        "RightToeBase": COMPLIANT_STIFFNESS,
+    }
     touch = Place(point=PointRef(point="LeftToeTip"), target=np.array([0.1, 0.3, 0.5]), instants=(1.0,))
-    assert set(giving([*drawn.constraints, touch], motion)) == {"RightToeBase"}
+    assert set(compliant_joints([*drawn.constraints, touch], motion)) == {"RightToeBase"}
     turned = JointRange(joint=PointRef(point="RightToeBase"), axes=np.eye(3)[:1], ranges=np.array([[-1.0, 1.0]]))
-    assert set(giving([*drawn.constraints, turned], motion)) == {"LeftToeBase", "RightToeBase"}
-    assert giving(drawn.constraints, motion, actor="other") == giving(drawn.constraints, motion)
+    assert set(compliant_joints([*drawn.constraints, turned], motion)) == {"LeftToeBase", "RightToeBase"}
+    assert compliant_joints(drawn.constraints, motion, actor="other") == compliant_joints(drawn.constraints, motion)
     own = plan([Assignment(motion=motion, target=motion.skeleton)], options=Options(stiffness={"LeftToeBase": 3.0}))
-    assert own.problem().actors[0].stiffness == {"LeftToeBase": 3.0, "RightToeBase": GIVING}
+    assert own.problem().actors[0].stiffness == {"LeftToeBase": 3.0, "RightToeBase": COMPLIANT_STIFFNESS}
 
 
 def test_tips_of_another_human_s_feet_stay_with_the_foot() -> None:

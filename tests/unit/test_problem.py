@@ -21,7 +21,7 @@ from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
-from understudy.retarget.start import pulls
+from understudy.retarget.start import requested_shifts
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
@@ -250,7 +250,7 @@ def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
         place("RightHand", right[frame] + [0.4, 0.5, 9.0], axes="xy", instants=(time,)),
         Region(point=PointRef(point="Head"), centre=np.array([0.0, 50.0, 0.0])),
     )
-    shifts = pulls(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
+    shifts = requested_shifts(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
     np.testing.assert_allclose(shifts[frame], [0.3, 0.25, 0.0], atol=1e-12)
     assert np.isnan(np.delete(shifts, frame, axis=0)).all(), "frames without a fixed position have no pull"
 

@@ -25,7 +25,7 @@ from understudy.recipe import read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
 from understudy.recipe.writing import constraint_lines
-from understudy.retarget.actor import parse_scale, part_bones, scaled
+from understudy.retarget.actor import parse_scale, part_bones, scale_skeleton
 from understudy.retarget.driver import prepare
 from understudy.retarget.plan import Options
 from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe, parse_spacing
@@ -467,7 +467,7 @@ def test_a_path_that_cannot_be_read(text: str, message: str, tmp_path: Path, rec
 
 def test_scales_by_part_and_joint() -> None:
     adult = samples.character("adult")
-    small = scaled(adult, parse_scale("0.8,legs=1.3,feet=1,Head=2"))
+    small = scale_skeleton(adult, parse_scale("0.8,legs=1.3,feet=1,Head=2"))
     ratio = small.lengths[1:] / adult.lengths[1:]
     by = dict(zip(adult.names[1:], ratio.round(6).tolist()))
     assert by["LeftLeg"] == by["RightFoot"] == 1.3
@@ -492,11 +492,11 @@ def test_wrong_scales_are_refused(text: str) -> None:
 def test_scales_of_missing_parts_are_refused() -> None:
     adult = samples.character("adult")
     with pytest.raises(UnknownNameError, match="Scale `lags` names neither a part of the body nor a joint; nearest"):
-        scaled(adult, {"lags": 1.0})
+        scale_skeleton(adult, {"lags": 1.0})
     with pytest.raises(OptionError, match="Expected a scale above zero, got legs = -1"):
-        scaled(adult, {"legs": -1.0})
+        scale_skeleton(adult, {"legs": -1.0})
     with pytest.raises(UnknownNameError, match="The body has no arms that can be told by the names of its joints"):
-        scaled(samples.character("shark"), {"arms": 1.2})
+        scale_skeleton(samples.character("shark"), {"arms": 1.2})
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def test_the_translation_signal_goes_smoothly_from_one_demand_to_the_next() -> N
     assert signal[60] == pytest.approx(0.5, abs=0.01)
     assert signal[0] == pytest.approx(0.0, abs=1e-6)
     assert signal[-1] == pytest.approx(1.0, abs=1e-6)
-    sharp = translation_signal(wanted, 30.0, smooth=0.01)[:, 0]
+    sharp = translation_signal(wanted, 30.0, smoothing_seconds=0.01)[:, 0]
     assert np.abs(np.diff(signal, n=2)).max() < 0.2 * np.abs(np.diff(sharp, n=2)).max()
 
 
@@ -225,6 +225,6 @@ def test_skeletons_of_one_structure_need_not_be_one_object() -> None:
 def test_what_is_asked_for_beyond_all_distance_shifts_the_whole_motion() -> None:
     wanted = np.full((50, 3), np.nan)
     wanted[20, 0] = 1e8
-    everywhere = translation_signal(wanted, 30.0, away=50 / 30.0)
-    np.testing.assert_array_equal(translation_signal(wanted, 30.0, away=1e300), everywhere)
+    everywhere = translation_signal(wanted, 30.0, fade_seconds=50 / 30.0)
+    np.testing.assert_array_equal(translation_signal(wanted, 30.0, fade_seconds=1e300), everywhere)
     np.testing.assert_allclose(everywhere[:, 0], 1e8)

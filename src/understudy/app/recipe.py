@@ -74,7 +74,7 @@ def gather(arguments: dict[str, Any]) -> Recipe:
         raise click.UsageError("Several actors need names: name the first one with --name.")
     if arguments["contacts"]:
         from understudy.app.scene_file import read_contacts
-        from understudy.retarget.actor import load, shifted
+        from understudy.retarget.actor import load, shift_contacts
 
         names = [actor.name for actor in recipe.actors]
         contacts = [
@@ -83,7 +83,7 @@ def gather(arguments: dict[str, Any]) -> Recipe:
         if len(names) == 1:
             contacts = [replace(contact, actor=names[0]) for contact in contacts if contact.other is None]
         first_actor = load(recipe.actors[0], recipe.reading, recipe.folder)
-        shifted_contacts = shifted(tuple(contacts), first_actor.start, first_actor.motion.duration)
+        shifted_contacts = shift_contacts(tuple(contacts), first_actor.start, first_actor.motion.duration)
         recipe = replace(recipe, contacts=shifted_contacts, props=file_props(arguments["contacts"]))
     return recipe
 

@@ -1,7 +1,7 @@
-"""The one driver of retargeting, from a source and a target to a result and its verdict.
+"""The driver of retargeting, from a source and a target to a result and its quality.
 
-`retarget` is what users call. It makes a `Recipe` of its arguments, `prepare` loads, matches and plans what a recipe
-asks for, and `Prepared.solve` solves it. Command line, batches, studio and streams go through the same two steps.
+Users call `retarget`, which makes a `Recipe` of its arguments. `prepare` loads, matches and plans a recipe, and
+`Prepared.solve` solves it. Command line, batches, studio and streams use the same two steps.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from understudy.metrics.report import Report
 
 MAX_LIKELY_LEG_RATIO = 4.0
-"""How many times longer or shorter a target's legs are from which on a unit was probably mistaken."""
+"""Ratio of leg lengths, either way, above which the unit of a file was probably guessed wrong."""
 
 Load = Callable[[ActorSpec, Reading, Path], ActorData]
 Assign = Callable[[ActorData, Path], tuple[Assignment, list[str]]]
@@ -85,28 +85,29 @@ def retarget(
     """Make a character perform a motion.
 
     Args:
-        source: What is done: a file, a sample as `"sample:walk"`, a clip or a motion. Or a whole recipe.
-        target: Who is to do it: a file, a sample, a clip or a skeleton, of any structure.
-        scale: In place of a target, or of it: how much larger, all of it (0.6) or by parts ({"legs": 1.3}).
+        source: The motion: a file, a sample as `"sample:walk"`, a clip or a motion. Or a whole recipe.
+        target: The character that performs it: a file, a sample, a clip or a skeleton, of any structure.
+        scale: Size of the target, or of the source without a target: one factor (0.6) or by parts ({"legs": 1.3}).
         correspondence: Which bones correspond: a correspondence, names of the target's bones by names of the source's,
-            or a map file; found if not given.
-        constraints: What must hold besides the contacts.
-        contacts: The source's contacts; found, or the sample's own, if not given.
-        options: What to keep and how.
+            or a map file; matched if not given.
+        constraints: Constraints besides those from contacts.
+        contacts: The source's contacts; the sample's, or detected, if not given.
+        options: Settings of the retarget.
         reading: How files are read: units, frames, frame rate, whether an added reference frame is kept.
-        solver: How to solve, a solver or its name; the spacetime solver if not given.
-        align: Whether bones point as the source's do or each body moves from how it stands; chosen if not given.
+        solver: A solver or its name; the spacetime solver if not given.
+        align: `direction`: bones point in the source's directions; `stance`: each body moves relative to its neutral
+            pose; chosen if not given.
         source_pose: (J, 4) local rotations of the source's reference pose, or the frame that shows it.
-        target_pose: The same of the target.
-        target_motion: Something that the target does, where its skeleton alone does not show how it stands.
-        watch: Called with what is being done and the share that is done.
+        target_pose: (J, 4) local rotations of the target's reference pose, or the frame that shows it.
+        target_motion: A motion of the target that shows its stance, if its skeleton alone does not.
+        watch: Called with the current step and the share of the work that is done.
 
     Returns:
         The motion, with its constraints, notes and quality. Not meeting all constraints is a result, not an error.
     """
     if isinstance(source, Recipe):
-        besides = (target, scale, correspondence, contacts, options, reading, solver, align, source_pose, target_pose)
-        if any(given is not None for given in (*besides, target_motion)) or constraints:
+        others = (target, scale, correspondence, contacts, options, reading, solver, align, source_pose, target_pose)
+        if any(argument is not None for argument in (*others, target_motion)) or constraints:
             raise OptionError("A recipe says all there is to say about a retarget: give it alone")
         return prepare(source).solve(watch=watch)
     spec = ActorSpec(
@@ -123,7 +124,7 @@ def retarget(
         solver="spacetime" if solver is None else solver if isinstance(solver, str) else solver.name,
         contacts=None if contacts is None else tuple(contacts),
         constraints=tuple(constraints),
-        # Of what contacts touch, a motion in memory knows no more than the name.
+        # Only the names of the touched props are known for a motion in memory.
         props=tuple(PropEntry(name=name) for name in {contact.on for contact in contacts or ()} - {"floor", "hold"}),
     )
     prepared = prepare(
@@ -150,29 +151,29 @@ def morph(
     solver: Solver | None = None,
     watch: ProgressCallback | None = None,
 ) -> Retargeted:
-    """A motion by a body that turns from the source into the target while it moves [Gleicher98, sec. 5].
+    """Make a body perform a motion while it changes from the source into the target [Gleicher98, sec. 5].
 
     Args:
-        source: What is done: a file, a sample, a clip or a motion.
-        target: What the body becomes: the same joints, other lengths.
-        share: (F,) how much of the target it is at each frame; an even rise from 0 to 1 if not given.
-        constraints: What must hold besides the contacts.
-        contacts: The source's contacts; found if not given.
-        options: What to keep and how.
+        source: The motion: a file, a sample, a clip or a motion.
+        target: The body at the end: the same joints, other lengths.
+        share: (F,) blend from source (0) to target (1) body at each frame; rises linearly if not given.
+        constraints: Constraints besides those from contacts.
+        contacts: The source's contacts; detected if not given.
+        options: Settings of the retarget.
         reading: How files are read.
-        solver: How to solve; the spacetime solver if not given.
-        watch: Called with what is being done and the share that is done.
+        solver: The spacetime solver if not given.
+        watch: Called with the current step and the share of the work that is done.
     """
     options = options or Options()
 
     def load_morphing(spec: ActorSpec, reading: Reading, _folder: Path) -> ActorData:
         data = in_memory(spec, reading, source, target)
         count = data.motion.num_frames
-        given = np.linspace(0.0, 1.0, count) if share is None else np.asarray(share, float)
-        if given.shape != (count,) or not np.all(np.isfinite(given)):
-            raise OptionError(f"Expected {count} finite shares, one for each frame; got shape {given.shape}")
+        shares = np.linspace(0.0, 1.0, count) if share is None else np.asarray(share, float)
+        if shares.shape != (count,) or not np.all(np.isfinite(shares)):
+            raise OptionError(f"Expected {count} finite shares, one for each frame; got shape {shares.shape}")
         check_structure(data.motion.skeleton, data.target)
-        return replace(data, share=given)
+        return replace(data, share=shares)
 
     recipe = Recipe(
         actors=(ActorSpec(source=label_of(source), target=label_of(target)),),
@@ -191,35 +192,35 @@ def morph(
 
 
 def naive(motion: Motion, target: Skeleton) -> Motion:
-    """The source's angles and path on the target, with nothing solved: what copying gives."""
+    """The source's angles and path copied to the target, without a solve."""
     check_structure(motion.skeleton, target)
     return replace(motion, skeleton=target, name=target.name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """A retarget that is ready to be solved."""
+    """A retarget that is ready to solve."""
 
     recipe: Recipe
     actors: tuple[ActorData, ...]
     contacts: tuple[Contact, ...]
-    """The sources'."""
+    """The sources' contacts."""
     notes: tuple[str, ...]
-    """What was found and decided on the way, a sentence each."""
+    """Findings and decisions of the preparation, one sentence each."""
     plan: Plan | None
-    """None for a body that is driven by features."""
+    """None for a body that features drive."""
     points: tuple[PointPair, ...] = ()
-    """Which points drive it, where a map says so."""
+    """The points that drive it, if a map gives them."""
 
     def __repr__(self) -> str:
         return f"<Prepared {', '.join(map(repr, (actor.motion for actor in self.actors)))}>"
 
-    def start(self, which: int) -> Motion:
-        """The motion that an actor's result is compared with: the source's on a body of the target's size."""
-        return self.actors[which].motion if self.plan is None else self.plan.starts[which]
+    def start(self, index: int) -> Motion:
+        """The motion that an actor's result is compared with: the start motion, or the source's without a plan."""
+        return self.actors[index].motion if self.plan is None else self.plan.starts[index]
 
     def spacings(self) -> tuple[float, ...]:
-        """Seconds between keys: one, or three where all variants are asked for."""
+        """Seconds between keys: one value, or one for each variant if the recipe wants all."""
         if self.recipe.spacing == ALL:
             if not has_keys(self.recipe.solver):
                 raise OptionError(
@@ -228,23 +229,23 @@ class Prepared:
             return tuple(frames / KEY_RATE_HZ for frames in SPACINGS_FRAMES)
         return (self.spacing(self.recipe.spacing),)
 
-    def spacing(self, wanted: Spacing) -> float:
-        """A key spacing in seconds, chosen by the motions' own frequencies if it is left open."""
-        if not isinstance(wanted, str):
-            return wanted
-        assert wanted == AUTO
-        moving = [actor.motion for actor in self.actors if actor.spec.moves] or [self.actors[0].motion]
-        return min(choose_spacing(motion) for motion in moving)
+    def spacing(self, spacing: Spacing) -> float:
+        """A key spacing in seconds; `auto` is chosen by the frequencies of the motions."""
+        if not isinstance(spacing, str):
+            return spacing
+        assert spacing == AUTO
+        motions = [actor.motion for actor in self.actors if actor.spec.moves] or [self.actors[0].motion]
+        return min(map(choose_spacing, motions))
 
     def solve(
         self, spacing: float | None = None, watch: ProgressCallback | None = None, *, solver: Solver | None = None
     ) -> Retargeted:
-        """Solve it.
+        """Solve the retarget.
 
         Args:
-            spacing: Seconds between keys, where the solver has evenly spaced keys; as the recipe says if not given.
-            watch: Called with what is being done and the share that is done.
-            solver: How to solve; as the recipe says if not given.
+            spacing: Seconds between keys, for solvers with evenly spaced keys; the recipe's if not given.
+            watch: Called with the current step and the share of the work that is done.
+            solver: The recipe's if not given.
         """
         spacing = self.spacings()[0] if spacing is None else spacing
         if self.plan is None:
@@ -253,8 +254,8 @@ class Prepared:
             actor = self.actors[0]
             options = replace(self.recipe.options, spacing=spacing)
             points = self.points or None
-            found = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
-            return Retargeted(prepared=self, solution=found.solution, spacing=spacing)
+            driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
+            return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
         solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
         return Retargeted(prepared=self, solution=self.plan.solve(solver, watch), spacing=spacing)
 
@@ -276,7 +277,7 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Retargeted:
-    """A finished retarget: its motions, how well they meet what was asked, and how good they are."""
+    """A finished retarget: its motions, how well they meet the constraints, and their quality."""
 
     prepared: Prepared
     solution: Solution
@@ -292,7 +293,7 @@ class Retargeted:
 
     @cached
     def clips(self) -> tuple[Clip, ...]:
-        """The result of each actor, to be written: in the conventions of the file that its character came from."""
+        """The result of each actor, to be written in the conventions of its character's file."""
         return tuple(clip_of(*pair) for pair in zip(self.prepared.actors, self.solution.motions, strict=True))
 
     @property
@@ -302,9 +303,9 @@ class Retargeted:
 
     @cached
     def motions(self) -> tuple[Motion, ...]:
-        """The motion of each actor, on the skeleton that was given as its target."""
-        everything = zip(self.prepared.actors, self.solution.motions, strict=True)
-        return tuple(actor.on_given_target(motion) for actor, motion in everything)
+        """The motion of each actor, on its target's skeleton as given."""
+        pairs = zip(self.prepared.actors, self.solution.motions, strict=True)
+        return tuple(actor.on_given_target(motion) for actor, motion in pairs)
 
     @property
     def motion(self) -> Motion:
@@ -318,12 +319,12 @@ class Retargeted:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found and decided on the way, a sentence each."""
+        """Findings and decisions of the preparation, one sentence each."""
         return self.prepared.notes
 
     @property
     def problem(self) -> Problem:
-        """What was solved."""
+        """The problem that was solved."""
         return self.solution.problem
 
     @property
@@ -338,12 +339,12 @@ class Retargeted:
 
     @property
     def conflicts(self) -> tuple[str, ...]:
-        """Which constraints fight each other, a sentence each."""
+        """The constraints that conflict with each other, one sentence each."""
         return self.solution.conflicts
 
     @property
     def result(self) -> str:
-        """What came of the constraints, in a sentence."""
+        """How well the constraints are met, in one sentence."""
         return self.solution.result
 
     @property
@@ -353,28 +354,28 @@ class Retargeted:
 
     @property
     def seconds(self) -> float:
-        """How long the solve took."""
+        """Duration of the solve."""
         return self.solution.seconds
 
     @property
     def steps(self) -> int:
-        """Linear steps taken."""
+        """Number of linear steps."""
         return self.solution.steps
 
     @cached
     def quality(self) -> dict[str, Any]:
-        """How good the result is, as plain data: what `understudy retarget --json` prints."""
+        """The quality of the result as plain data, as printed by `understudy retarget --json`."""
         from understudy.retarget.quality import advice, measure
 
         data = measure(self.prepared, self.solution, self.spacing)
         return {**data, "warnings": advice(data, self.prepared.recipe.options.plants)}
 
     def report(self) -> str:
-        """How well the constraints of each kind are met, a line each."""
+        """How well the constraints of each kind are met, one line each."""
         return self.solution.report()
 
     def summary(self) -> str:
-        """How good the result is, in a few lines."""
+        """The quality of the result in a few lines."""
         from understudy.retarget.quality import summary
 
         return "\n".join(summary(self.quality))
@@ -383,13 +384,12 @@ class Retargeted:
         """Every metric of the first actor's result against its source.
 
         Args:
-            skin: Whether limbs that go through the body are told by the target's skin, where it has one.
+            skin: Whether limbs inside the body are detected by the target's skin, if it has one.
         """
         from understudy.metrics.report import evaluate
 
         data = self.prepared.actors[0]
-        assignment = None if self.prepared.plan is None else self.prepared.plan.assignments[0]
-        alignment = None if assignment is None else assignment.alignment
+        alignment = None if self.prepared.plan is None else self.prepared.plan.assignments[0].alignment
         return evaluate(
             self.solution.motion,
             data.motion,
@@ -400,18 +400,18 @@ class Retargeted:
         )
 
     def write(self, path: str | Path) -> tuple[str, ...]:
-        """Write the first actor's result; returns what the format could not hold, a sentence each."""
+        """Write the first actor's result; returns what the format could not store, one sentence each."""
         return write(self.clip, path)
 
 
 def prepare(recipe: Recipe, *, load: Load = load, assign: Assign = assign, drive_features: bool = True) -> Prepared:
-    """Load what a recipe names, match it and lay out its plan.
+    """Load the actors of a recipe, match them and make the plan.
 
     Args:
-        recipe: What is asked for.
-        load: How an actor's data are had, where they are known already.
-        assign: How an actor is matched with its target, where that is known already.
-        drive_features: Whether a body to which nothing corresponds may be driven by features.
+        recipe: The recipe.
+        load: Loads an actor; a replacement may return known data.
+        assign: Matches an actor with its target; a replacement may return a known match.
+        drive_features: Whether features may drive a body without corresponding limbs.
     """
     if not recipe.actors:
         raise OptionError("A recipe needs at least one actor", hint="give it a source and a target")
@@ -419,9 +419,9 @@ def prepare(recipe: Recipe, *, load: Load = load, assign: Assign = assign, drive
     notes = [note for actor in actors for note in actor.notes]
     assignments = []
     for actor in actors:
-        assignment, remarks = assign(actor, recipe.folder)
+        assignment, match_notes = assign(actor, recipe.folder)
         assignments.append(assignment)
-        notes += [*_oddities(actor, assignment), *remarks]
+        notes += [*_warn_of_sizes(actor, assignment), *match_notes]
     contacts = recipe.contacts
     if contacts is None:
         contacts = find_contacts(actors, recipe.options)
@@ -431,21 +431,21 @@ def prepare(recipe: Recipe, *, load: Load = load, assign: Assign = assign, drive
         notes.append("no contacts are known: nothing is planted, and only the size of the movement is adapted")
     _check_joint_names(recipe.options, actors)
     if drive_features and any(is_driven(assignment) for assignment in assignments):
-        return _driven(recipe, actors, assignments, contacts, notes)
-    whole = plan(
-        assignments, constraints=recipe.constraints, contacts=contacts, options=replace(recipe.options, spacing=None)
-    )
-    return Prepared(recipe=recipe, actors=actors, contacts=whole.contacts, plan=whole, notes=(*notes, *whole.notes))
+        return _prepare_driven(recipe, actors, assignments, contacts, notes)
+    options = replace(recipe.options, spacing=None)
+    planned = plan(assignments, constraints=recipe.constraints, contacts=contacts, options=options)
+    notes += planned.notes
+    return Prepared(recipe=recipe, actors=actors, contacts=planned.contacts, plan=planned, notes=tuple(notes))
 
 
-def _driven(
+def _prepare_driven(
     recipe: Recipe,
     actors: tuple[ActorData, ...],
     assignments: Sequence[Assignment],
     contacts: tuple[Contact, ...],
     notes: list[str],
 ) -> Prepared:
-    """A body without limbs, which features drive."""
+    """Prepare a body without limbs, which features drive."""
     if len(actors) > 1 or recipe.constraints:
         raise OptionError(
             f"{actors[0].spec.target}: nothing corresponds but the body as a whole, so features drive it: only "
@@ -460,23 +460,23 @@ def _driven(
 
 
 def find_contacts(actors: Sequence[ActorData], options: Options) -> tuple[Contact, ...]:
-    """The contacts of all actors that move: those that samples bring, else found in their motions."""
+    """The contacts of all actors that move: those of samples, or else those detected in their motions."""
     several, contacts = len(actors) > 1, []
     names = {actor.spec.name for actor in actors}
     for actor in actors:
         if not actor.spec.moves:
             continue
-        known = actor.contacts
-        if known is None:
-            known = detect_contacts(actor.motion, contact_points(actor.motion), options.detection)
-        # A partner who is not among the actors cannot be held on to.
-        known = tuple(c for c in known if c.other is None or (several and c.on in names))
-        contacts += [replace(contact, actor=actor.spec.name) for contact in known]
+        candidates = actor.contacts
+        if candidates is None:
+            candidates = detect_contacts(actor.motion, contact_points(actor.motion), options.detection)
+        # A contact with a partner that is not among the actors cannot hold.
+        valid = [c for c in candidates if c.other is None or (several and c.on in names)]
+        contacts += [replace(contact, actor=actor.spec.name) for contact in valid]
     return tuple(contacts)
 
 
 def _missing_partners(actors: Sequence[ActorData]) -> list[str]:
-    """A sentence for each actor whose partner is not there."""
+    """A note for each actor whose partner is not among the actors."""
     names = {actor.spec.name for actor in actors}
     return [
         f"{actor.spec.source}: who it holds on to is not among the actors, so those contacts are left out"
@@ -485,8 +485,8 @@ def _missing_partners(actors: Sequence[ActorData]) -> list[str]:
     ]
 
 
-def _oddities(actor: ActorData, assignment: Assignment) -> list[str]:
-    """What about a pair of characters may be a mistake."""
+def _warn_of_sizes(actor: ActorData, assignment: Assignment) -> list[str]:
+    """Notes on sizes of two characters that are probably a mistake."""
     notes, name = [], actor.spec.target or actor.spec.source
     ratio = leg_ratio(actor.motion.skeleton, actor.target)
     if actor.spec.target is not None and not 1.0 / MAX_LIKELY_LEG_RATIO < ratio < MAX_LIKELY_LEG_RATIO:
@@ -496,49 +496,49 @@ def _oddities(actor: ActorData, assignment: Assignment) -> list[str]:
         )
     if assignment.alignment is not None:
         return notes
-    lost = actor.motion.skeleton.lengths[1:] > 1e-2 * actor.motion.skeleton.lengths.max()
-    lost &= actor.target.lengths[1:] < 1e-9
-    if lost.any():
-        names = [actor.target.names[j + 1] for j in np.flatnonzero(lost)[:3]]
+    collapsed = actor.motion.skeleton.lengths[1:] > 1e-2 * actor.motion.skeleton.lengths.max()
+    collapsed &= actor.target.lengths[1:] < 1e-9
+    if collapsed.any():
+        names = [actor.target.names[j + 1] for j in np.flatnonzero(collapsed)[:3]]
         notes.append(f"{name}: the bone to `{'`, `'.join(names)}` has length zero: what hangs there moves as one point")
     return notes
 
 
 def _check_contacts(contacts: Sequence[Contact], recipe: Recipe, actors: Sequence[ActorData]) -> None:
-    """Refuse contacts of or with what there is not."""
-    named = {actor.spec.name: actor for actor in actors}
+    """Refuse contacts with unknown actors, joints or props, and those outside the motion."""
+    by_name = {actor.spec.name: actor for actor in actors}
     props = [prop.name for prop in recipe.props] + [prop.name for actor in actors for prop in actor.props]
     for contact in contacts:
-        what = f"Contact of `{contact.point.name}` at {contact.start:g} s"
-        if contact.actor and contact.actor not in named:
-            raise UnknownNameError(f"{what}: no actor `{contact.actor}`; {nearest_names(contact.actor, named)}")
-        whose = named.get(contact.actor, actors[0])
-        if contact.point.joint not in whose.motion.skeleton.index:
-            names = whose.motion.skeleton.names
+        label = f"Contact of `{contact.point.name}` at {contact.start:g} s"
+        if contact.actor and contact.actor not in by_name:
+            raise UnknownNameError(f"{label}: no actor `{contact.actor}`; {nearest_names(contact.actor, by_name)}")
+        actor = by_name.get(contact.actor, actors[0])
+        if contact.point.joint not in actor.motion.skeleton.index:
+            names = actor.motion.skeleton.names
             raise UnknownNameError(
-                f"{what}: no joint `{contact.point.joint}`; {nearest_names(contact.point.joint, names)}",
-                hint=f"`understudy info {whose.spec.source}` lists the joints",
+                f"{label}: no joint `{contact.point.joint}`; {nearest_names(contact.point.joint, names)}",
+                hint=f"`understudy info {actor.spec.source}` lists the joints",
             )
-        if contact.other is not None and contact.on not in named:
-            raise UnknownNameError(f"{what}: no actor `{contact.on}` to touch; {nearest_names(contact.on, named)}")
-        known = ["floor", "hold", *props, *named]
+        if contact.other is not None and contact.on not in by_name:
+            raise UnknownNameError(f"{label}: no actor `{contact.on}` to touch; {nearest_names(contact.on, by_name)}")
+        known = ["floor", "hold", *props, *by_name]
         if contact.on not in known:
             raise UnknownNameError(
-                f"{what}: nothing here is called `{contact.on}`; {nearest_names(contact.on, known)}",
+                f"{label}: nothing here is called `{contact.on}`; {nearest_names(contact.on, known)}",
                 hint="a contact is on the floor, a hold, a prop or another actor",
             )
-        duration = whose.motion.duration
+        duration = actor.motion.duration
         if contact.start > duration or contact.end < 0.0:
             raise OptionError(
-                f"{what}: it spans {contact.start:g} to {contact.end:g} s, the motion 0 to {duration:g} s",
+                f"{label}: it spans {contact.start:g} to {contact.end:g} s, the motion 0 to {duration:g} s",
                 hint="times count from the first frame kept",
             )
 
 
 def _check_joint_names(options: Options, actors: Sequence[ActorData]) -> None:
-    """Refuse joints that are kept or stiff and that no actor has."""
+    """Refuse unknown joints in the options `keep` and `stiffness`."""
     known = list(dict.fromkeys(name for actor in actors for name in actor.target.names))
-    for what, names in (("keep", options.keep), ("stiffness", options.stiffness or {})):
+    for option, names in (("keep", options.keep), ("stiffness", options.stiffness or {})):
         for name in names:
             if name not in known:
-                raise UnknownNameError(f"Option {what}: no joint `{name}`; {nearest_names(name, known)}")
+                raise UnknownNameError(f"Option {option}: no joint `{name}`; {nearest_names(name, known)}")

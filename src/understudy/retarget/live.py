@@ -27,7 +27,7 @@ from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import Prepared
-from understudy.retarget.plan import Plan, shifted
+from understudy.retarget.plan import Plan, shift_plan_starts
 from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
@@ -525,7 +525,7 @@ def _shift_starts(
 ) -> tuple[Motion, ...]:
     """Starts shifted towards the dragged constraints, as a plan does, except where they are held."""
     whole = replace(plan, starts=tuple(starts), constraints=(*others, *dragged))
-    moved = shifted(whole, dragged).starts
+    moved = shift_plan_starts(whole, dragged).starts
     return tuple(replace(a, root=a.root + weights[:, None] * (b.root - a.root)) for a, b in zip(starts, moved))
 
 

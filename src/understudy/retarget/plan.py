@@ -1,4 +1,4 @@
-"""Plans: a retarget laid out before it is solved, with everything in it open to be looked at and changed."""
+"""Plans: the start motions, contacts and constraints of a retarget, to be inspected and changed before the solve."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.plants import PLANTS, contact_constraints, floor_constraints, giving
-from understudy.retarget.start import check_structure, morph_motion, pulled, start_motion
+from understudy.retarget.plants import PLANTS, compliant_joints, contact_constraints, floor_constraints
+from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.spacetime import Spacetime
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from understudy.correspondence.alignment import Alignment
     from understudy.correspondence.landing import Landing
 
-NEAR = 1.0
-"""Seconds around a constraint of the user's within which the whole body is shifted for it to begin with, at least."""
+MIN_SHIFT_FADE_SECONDS = 1.0
+"""A shift of the body towards a user's constraint fades to zero over at least this time before and after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a retarget may choose."""
+    """Settings of a retarget."""
 
     plants: str = "free"
-    """`free`: the solver places the steps; `fixed`: in the original's footsteps; `none`: contacts are not kept."""
+    """`free`: the solver places the footplants; `fixed`: at the source's places; `none`: no contact constraints."""
     spacing: float | None = None
-    """Seconds between the keys of the finest band-limited level; None to choose by the motion's own frequencies."""
+    """Seconds between the keys of the finest band-limited level; None to choose by the motion's frequencies."""
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
-    """Keep the body above the floor, or as deep in it as the source's is."""
+    """Keep the body above the floor, or no deeper in it than the source."""
     limits: bool = True
-    """Keep joints inside the skeleton's limits, or human ones where it has none."""
+    """Keep joints within the skeleton's limits, or within human limits if it has none."""
     keep: tuple[str, ...] = ()
-    """Joints whose rotations stay as they are."""
+    """Joints whose rotations do not change."""
     stiffness: dict[str, float] | None = None
-    """How much dearer than usual it is to turn a joint, by name."""
+    """Factors on the cost of rotating joints, by joint name."""
 
     def __post_init__(self) -> None:
         if self.plants not in PLANTS:
@@ -60,23 +60,23 @@ class Options:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assignment:
-    """Who plays whom: a motion and the character that is to do it."""
+    """A motion and the character that performs it."""
 
     motion: Motion
     target: Skeleton
-    """The same joints as the motion's skeleton with other lengths; or any others, with an alignment."""
+    """The joints of the motion's skeleton with other lengths; or, with an alignment, any skeleton."""
     alignment: Alignment | None = None
-    """How a target of another structure corresponds; None for one of the same."""
+    """The alignment of a target of another structure; None for the same structure."""
     landing: Landing | None = None
-    """Where its contacts go, where that is known already: contacts are then given as it lists them."""
+    """The target's landing points, if known; the given contacts are then the landing's."""
     name: str = ""
     moves: bool = True
-    """False for one who keeps the motion as it is and is only reacted to."""
+    """False for an actor that keeps its motion while others react to it."""
     joints: tuple[str, ...] | None = None
-    """The joints that may turn; all if not given."""
+    """The joints that the solver may turn; all if not given."""
     root_moves: bool = True
     share: Array | None = None
-    """(F,) for a body that changes while it moves: how much of the target it is at each frame."""
+    """(F,) blend from source (0) to target (1) body at each frame; None for the target body throughout."""
 
     def __repr__(self) -> str:
         return f"<Assignment {self.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
@@ -84,218 +84,227 @@ class Assignment:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """A retarget laid out and not yet solved: everything in it can be looked at and changed."""
+    """A retarget before the solve: everything in it can be inspected and changed."""
 
     assignments: tuple[Assignment, ...]
     starts: tuple[Motion, ...]
-    """Where the solver starts, one for each part."""
+    """The start motion of each actor."""
     contacts: tuple[Contact, ...]
-    """The sources'."""
+    """The sources' contacts."""
     constraints: tuple[Constraint, ...]
     options: Options
     notes: tuple[str, ...] = ()
-    """What was decided on the way, a sentence each."""
-    _made: Problem | None = field(default=None, init=False, repr=False)
-    """The problem, once it is made; a plan in which something is replaced makes its own."""
+    """Decisions made by the planner, one sentence each."""
+    _problem: Problem | None = field(default=None, init=False, repr=False)
+    """Cache of `problem`; `replace` clears it."""
 
     def __repr__(self) -> str:
         counts = len(self.assignments), len(self.contacts), len(self.constraints)
         return "<Plan: {} actors, {} contacts, {} constraints>".format(*counts)
 
     def problem(self) -> Problem:
-        """The problem that the solver gets."""
-        if self._made is None:
-            actors = tuple(self._actor(part, start) for part, start in zip(self.assignments, self.starts, strict=True))
-            object.__setattr__(self, "_made", Problem(actors=actors, constraints=self.constraints))
-        assert self._made is not None
-        return self._made
+        """The problem to solve."""
+        if self._problem is None:
+            actors = tuple(self._actor(*pair) for pair in zip(self.assignments, self.starts, strict=True))
+            object.__setattr__(self, "_problem", Problem(actors=actors, constraints=self.constraints))
+        assert self._problem is not None
+        return self._problem
 
     def with_problem(self, problem: Problem, *notes: str) -> Plan:
-        """The plan whose problem is another, made from its own, and what there is to say about that."""
+        """The plan with another problem, derived from its own, and with further notes."""
         starts = tuple(actor.motion for actor in problem.actors)
-        found = replace(self, starts=starts, constraints=problem.constraints, notes=(*self.notes, *notes))
-        object.__setattr__(found, "_made", problem)
-        return found
+        changed = replace(self, starts=starts, constraints=problem.constraints, notes=(*self.notes, *notes))
+        object.__setattr__(changed, "_problem", problem)
+        return changed
 
-    def _actor(self, part: Assignment, start: Motion) -> Actor:
-        joints = part.joints
+    def _actor(self, assignment: Assignment, start: Motion) -> Actor:
+        joints, skeleton = assignment.joints, start.skeleton
         if self.options.keep:
-            kept = {start.skeleton.names[start.skeleton.joint(name)] for name in self.options.keep}
-            joints = tuple(name for name in joints or start.skeleton.names if name not in kept)
+            excluded = {skeleton.names[skeleton.joint(name)] for name in self.options.keep}
+            joints = tuple(name for name in joints or skeleton.names if name not in excluded)
         return Actor(
             motion=start,
-            name=part.name,
-            moves=part.moves,
+            name=assignment.name,
+            moves=assignment.moves,
             joints=joints,
-            root_moves=part.root_moves,
-            stiffness=giving(self.constraints, start, part.name) | dict(self.options.stiffness or {}),
+            root_moves=assignment.root_moves,
+            stiffness=compliant_joints(self.constraints, start, assignment.name) | dict(self.options.stiffness or {}),
         )
 
     def solve(self, solver: Solver | None = None, watch: ProgressCallback | None = None) -> Solution:
-        """Solve it, by the spacetime solver if no other is given."""
+        """Solve the problem, with the spacetime solver if no other is given."""
         if solver is None:
-            moving = [part.motion for part in self.assignments if part.moves] or [self.assignments[0].motion]
-            spacing = self.options.spacing or min(choose_spacing(motion) for motion in moving)
+            motions = [a.motion for a in self.assignments if a.moves] or [self.assignments[0].motion]
+            spacing = self.options.spacing or min(map(choose_spacing, motions))
             solver = Spacetime(spacing=spacing)
         return solver.solve(self.problem(), watch)
 
 
 def plan(
-    parts: Sequence[Assignment],
+    assignments: Sequence[Assignment],
     *,
     constraints: Sequence[Constraint] = (),
     contacts: Sequence[Contact] | None = None,
     options: Options | None = None,
     floor: Floor | None = None,
 ) -> Plan:
-    """Everything a retarget of one or several characters is made of, before it is solved.
+    """The plan of a retarget of one or several characters.
 
     Args:
-        parts: Who plays whom.
-        constraints: What must hold besides the contacts.
-        contacts: The sources' contacts; found by themselves if not given.
-        options: What to choose otherwise than by itself.
-        floor: The ground; found from the contacts if not given.
+        assignments: One for each character.
+        constraints: The user's constraints, besides those from contacts.
+        contacts: The sources' contacts; detected if not given.
+        options: The defaults if not given.
+        floor: The ground; fitted to the contacts if not given.
     """
     options = options or Options()
-    _check(parts)
-    found, poses = _contacts(parts, options) if contacts is None else (tuple(contacts), [None] * len(parts))
-    _check_contacts(found, parts)
-    floor = floor or find_floor(found, leg_length(parts[0].motion.skeleton))
-    stages = [_staged(part, _own(found, part, parts), floor, pose) for part, pose in zip(parts, poses, strict=True)]
-    made: list[Constraint] = []
-    for stage, part in zip(stages, parts, strict=True):
-        mine = _own(found, part, parts)
-        if stage.landing is not None and part.landing is None:
-            mine = list(stage.landing.contacts)
-        if not part.moves:
-            # One who keeps the motion is still held on to by those who move.
-            moving = {other.name for other in parts if other.moves}
-            mine = [c for c in mine if c.other is not None and c.on in moving]
+    _check(assignments)
+    poses: list[Pose | None] = [None] * len(assignments)
+    if contacts is None:
+        contacts, poses = _detect_contacts(assignments, options)
+    contacts = tuple(contacts)
+    _check_contacts(contacts, assignments)
+    floor = floor or find_floor(contacts, leg_length(assignments[0].motion.skeleton))
+    contacts_by_actor = _group_by_actor(contacts, assignments)
+    contexts = [_context(*inputs, floor) for inputs in zip(assignments, contacts_by_actor, poses, strict=True)]
+    generated: list[Constraint] = []
+    for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
+        if context.landing is not None and assignment.landing is None:
+            actor_contacts = list(context.landing.contacts)
+        if not assignment.moves:
+            # Actors that move still hold on to one that keeps its motion.
+            moving = {other.name for other in assignments if other.moves}
+            actor_contacts = [c for c in actor_contacts if c.other is not None and c.on in moving]
         if options.plants != "none":
-            made += contact_constraints(stage, mine, stages, fixed=options.plants == "fixed")
-        if options.floor and part.moves:
-            made += floor_constraints(stage, mine)
-    whole = Plan(
-        assignments=tuple(parts),
-        starts=tuple(stage.start for stage in stages if stage.start is not None),
-        contacts=found,
-        constraints=(*(c for c in made if _in_reach(c, parts)), *constraints),
+            generated += contact_constraints(context, actor_contacts, contexts, fixed=options.plants == "fixed")
+        if options.floor and assignment.moves:
+            generated += floor_constraints(context, actor_contacts)
+    unshifted = Plan(
+        assignments=tuple(assignments),
+        starts=tuple(context.start for context in contexts if context.start is not None),
+        contacts=contacts,
+        constraints=(*(c for c in generated if _is_movable(c, assignments)), *constraints),
         options=options,
-        notes=tuple(note for stage in stages if stage.landing is not None for note in stage.landing.notes),
+        notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
     )
-    return _limited(shifted(whole, constraints))
+    return _add_joint_limits(shift_plan_starts(unshifted, constraints))
 
 
-def _own(contacts: Sequence[Contact], part: Assignment, parts: Sequence[Assignment]) -> list[Contact]:
-    """The contacts of one part; those that name nobody are the first's."""
-    return [c for c in contacts if c.actor == part.name or (not c.actor and part is parts[0])]
+def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> list[list[Contact]]:
+    """The contacts of each actor; those without an actor's name belong to the first."""
+    first = assignments[0]
+    return [[c for c in contacts if c.actor == a.name or (not c.actor and a is first)] for a in assignments]
 
 
-def _staged(part: Assignment, contacts: Sequence[Contact], floor: Floor, feet: Pose | None) -> ContactContext:
-    """What a part is played on, and where the solver starts with it."""
+def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor) -> ContactContext:
+    """The contact context of an actor, with its start motion."""
     landing = None
-    if part.share is not None:
-        start = morph_motion(part.motion, part.target, part.share, floor)
-    elif part.alignment is not None:
+    motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
+    if assignment.share is not None:
+        start = morph_motion(motion, target, assignment.share, floor)
+    elif alignment is not None:
         from understudy.correspondence.carry import transfer_motion
         from understudy.correspondence.landing import find_landing, step_ratio
 
-        start = transfer_motion(part.motion, part.alignment, floor=floor, ratio=step_ratio(part.alignment))
-        landing = part.landing or find_landing(part.motion, contacts, part.alignment, start, floor)
+        start = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
+        landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
-        start = start_motion(part.motion, part.target, floor) if part.moves else part.motion
+        start = start_motion(motion, target, floor) if assignment.moves else motion
     return ContactContext(
-        source=part.motion, target=part.target, floor=floor, actor=part.name, share=part.share, landing=landing,
+        source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         start=start, feet=feet,
     )  # fmt: skip
 
 
-def _in_reach(constraint: Constraint, parts: Sequence[Assignment]) -> bool:
-    """Whether anything that may move can move one of a constraint's points."""
-    for ref in constraint.point_refs():
-        part = next((p for p in parts if p.name == ref.actor), parts[0])
-        skeleton = part.target
-        joint = skeleton.joint(ref.point if isinstance(ref.point, str) else ref.point.joint)
-        free = part.joints is None or any(skeleton.names[j] in part.joints for j in skeleton.chain(joint))
-        if part.moves and (part.root_moves or free):
+def _is_movable(constraint: Constraint, assignments: Sequence[Assignment]) -> bool:
+    """Whether the solver can move one of a constraint's points."""
+    for point_ref in constraint.point_refs():
+        assignment = next((a for a in assignments if a.name == point_ref.actor), assignments[0])
+        skeleton, joints = assignment.target, assignment.joints
+        joint = skeleton.joint(point_ref.point if isinstance(point_ref.point, str) else point_ref.point.joint)
+        turns = joints is None or any(skeleton.names[j] in joints for j in skeleton.chain(joint))
+        if assignment.moves and (assignment.root_moves or turns):
             return True
     return False
 
 
-def _check(parts: Sequence[Assignment]) -> None:
-    names = [part.name for part in parts]
-    if not parts:
+def _check(assignments: Sequence[Assignment]) -> None:
+    names = [assignment.name for assignment in assignments]
+    if not assignments:
         raise OptionError("A retarget needs at least one motion and one target")
     if len(set(names)) < len(names):
         raise OptionError(f"Each of several characters needs a name of its own; got {names}")
-    for part in parts:
-        if part.alignment is None:
-            check_structure(part.motion.skeleton, part.target)
-        elif part.share is not None or not part.moves:
+    for assignment in assignments:
+        source, target = assignment.motion.skeleton, assignment.target
+        if assignment.alignment is None:
+            check_structure(source, target)
+        elif assignment.share is not None or not assignment.moves:
             raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
-        if float(part.target.lengths.sum()) <= 0.0 < float(part.motion.skeleton.lengths.sum()):
+        if float(target.lengths.sum()) <= 0.0 < float(source.lengths.sum()):
             raise SkeletonError("The target's bones all have length zero")
 
 
-def _check_contacts(contacts: Sequence[Contact], parts: Sequence[Assignment]) -> None:
-    names = [part.name for part in parts]
+def _check_contacts(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> None:
+    known = [assignment.name for assignment in assignments]
     for contact in contacts:
-        wanted = [contact.actor] if contact.actor else []
-        wanted += [contact.on] if contact.other is not None else []
-        for name in wanted:
-            if name not in names:
+        names = [contact.actor] if contact.actor else []
+        names += [contact.on] if contact.other is not None else []
+        for name in names:
+            if name not in known:
                 raise UnknownNameError(
                     f"Contact of `{contact.point.name}` from {contact.start:.2f} s names `{name}`, who is not there; "
-                    f"{nearest_names(name, names)}"
+                    f"{nearest_names(name, known)}"
                 )
 
 
-def _contacts(parts: Sequence[Assignment], options: Options) -> tuple[tuple[Contact, ...], list[Pose | None]]:
-    """The contacts of all who move, and for each part where the joints of the feet are, if it has any."""
-    found: list[Contact] = []
+def _detect_contacts(
+    assignments: Sequence[Assignment], options: Options
+) -> tuple[tuple[Contact, ...], list[Pose | None]]:
+    """The contacts of all actors that move, and each actor's pose of the joints of its feet, if it has any."""
+    contacts: list[Contact] = []
     poses: list[Pose | None] = []
-    for part in parts:
-        points, pose = stood_on(part.motion) if part.moves else ((), None)
+    for assignment in assignments:
+        points, pose = stood_on(assignment.motion) if assignment.moves else ((), None)
         poses.append(pose)
-        seen = detect_contacts(part.motion, points, options.detection, pose=pose)
-        found += [replace(contact, actor=part.name) for contact in seen] if part.name else seen
-    return tuple(found), poses
+        detected = detect_contacts(assignment.motion, points, options.detection, pose=pose)
+        contacts += [replace(c, actor=assignment.name) for c in detected] if assignment.name else detected
+    return tuple(contacts), poses
 
 
-def shifted(whole: Plan, own: Sequence[Constraint]) -> Plan:
-    """A plan with its starts shifted to where constraints fix the actors in the world [Gleicher98, sec. 3.8].
+def shift_plan_starts(plan: Plan, user_constraints: Sequence[Constraint]) -> Plan:
+    """A plan with its start motions shifted to where constraints fix the actors in the world [Gleicher98, sec. 3.8].
 
-    What the contacts ask for holds for the whole motion. The user's `own` constraints, the last of the plan, shift it
-    only around the times they are for: a hand that is put somewhere does not take the walk before and after along.
+    Contacts shift the whole motion. The user's constraints, the last of the plan, shift it only around their times: a
+    target for a hand does not move the walk before and after it.
     """
-    given = len(whole.constraints) - len(own)
-    fixing = tuple(i for i, each in enumerate(whole.constraints) if type(each).pull is not Constraint.pull)
-    problem = pulled(whole.problem(), tuple(i for i in fixing if i < given))
-    if any(i >= given for i in fixing):
-        problem = pulled(problem, fixing, away=NEAR)
-    return whole.with_problem(problem)
+    num_generated = len(plan.constraints) - len(user_constraints)
+    fixing = tuple(i for i, c in enumerate(plan.constraints) if type(c).pull is not Constraint.pull)
+    problem = shift_starts(plan.problem(), tuple(i for i in fixing if i < num_generated))
+    if any(i >= num_generated for i in fixing):
+        problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+    return plan.with_problem(problem)
 
 
-def _limited(whole: Plan) -> Plan:
-    """The plan with the limits of the joints that it may turn."""
-    if not whole.options.limits:
-        return whole
+def _add_joint_limits(plan: Plan) -> Plan:
+    """The plan with the limits of the joints that the solver may turn."""
+    if not plan.options.limits:
+        return plan
     limits: list[Constraint] = []
     notes: list[str] = []
-    problem = whole.problem()
-    for number, (part, start) in enumerate(zip(whole.assignments, whole.starts, strict=True)):
-        moving = [j for j in problem.moving(number) if NUM_AXES[start.skeleton.kinds[j]] > 0]
-        if not moving:
+    problem = plan.problem()
+    for index, (assignment, start) in enumerate(zip(plan.assignments, plan.starts, strict=True)):
+        joints = [j for j in problem.moving(index) if NUM_AXES[start.skeleton.kinds[j]] > 0]
+        if not joints:
             continue
-        turning: set[str] | None = {start.skeleton.names[j] for j in moving}
-        done, human = part.motion.derived(skeleton=start.skeleton) if part.alignment is None else start, True
-        if part.alignment is not None:
-            # What a human does a human can do; what an animal's legs come to on a human's arms may be beyond them,
-            # and in joints that nothing else asks to turn.
-            human = is_humanoid(part.motion.skeleton)
-            turning = turning if part.joints is not None or whole.options.keep else None
-        ranges, said = joint_limits(done, actor=part.name, only=turning, widen=human)
+        names: set[str] | None = {start.skeleton.names[j] for j in joints}
+        if assignment.alignment is None:
+            motion, widen = assignment.motion.derived(skeleton=start.skeleton), True
+        else:
+            # A human can do what another human does. An animal's motion may exceed a human's limits, also in joints
+            # that no constraint turns.
+            motion, widen = start, is_humanoid(assignment.motion.skeleton)
+            names = names if assignment.joints is not None or plan.options.keep else None
+        ranges, range_notes = joint_limits(motion, actor=assignment.name, only=names, widen=widen)
         limits += ranges
-        notes += said
-    return whole.with_problem(problem.extended(limits), *notes)
+        notes += range_notes
+    return plan.with_problem(problem.extended(limits), *notes)

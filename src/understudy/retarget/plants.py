@@ -1,4 +1,4 @@
-"""Contacts made into constraints: the source's footplants and holds, on a target of other size."""
+"""Constraints from contacts: they keep the source's footplants and holds on a target of another size."""
 
 from __future__ import annotations
 
@@ -25,294 +25,286 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.retarget.start import start_motion
 
 PLANTS = ("free", "fixed", "none")
-"""How footplants are kept: where the solver likes, where they were, or not."""
+"""Footplants stay where the solver places them, stay at the source's places, or make no constraints."""
 
 
 def contact_constraints(
-    stage: ContactContext, contacts: Sequence[Contact], stages: Sequence[ContactContext], *, fixed: bool
+    context: ContactContext, contacts: Sequence[Contact], contexts: Sequence[ContactContext], *, fixed: bool
 ) -> list[Constraint]:
-    """What keeps a source's contacts on the target, named after point and time.
+    """The constraints that keep a source's contacts on the target, named after point and time.
 
-    Points on the floor stay where they land; points on things that stand fast are where they were; points on things
-    that move keep their distance from each other and are there when the thing is picked up; points on other actors
-    stay with the point they touch.
+    A point on the floor stays where it lands. A point on a prop that stands still is at the source's place. Points on a
+    prop that moves keep their distance and are at the prop when it is picked up. A point on another actor stays with
+    the point that it touches. `contexts` are those of all actors; `fixed` pins footplants at the source's places.
     """
-    anchors = _anchors(contacts) if fixed or stage.share is not None else set()
-    made: list[Constraint] = []
-    carried: list[Contact] = []
-    for number, contact in enumerate(contacts):
+    anchors = _anchors(contacts) if fixed or context.share is not None else set()
+    constraints: list[Constraint] = []
+    carrying: list[Contact] = []
+    for index, contact in enumerate(contacts):
         if contact.other is not None:
-            made.append(_attached(stage, contact, stages))
+            constraints.append(_attach(context, contact, contexts))
         elif contact.place is None:
-            carried.append(contact)
+            carrying.append(contact)
         elif contact.on == "floor":
-            made.append(_planted(stage, contact, anchor=number in anchors, fixed=fixed))
+            constraints.append(_footplant(context, contact, anchor=index in anchors, fixed=fixed))
         elif contact.on == "hold":
-            made.append(SamePlace(point=_point_ref(stage, contact), **_when(contact)))
+            constraints.append(SamePlace(point=_point_ref(context, contact), **_span(contact)))
         else:
-            made.append(Place(point=_point_ref(stage, contact), target=contact.place, **_when(contact)))
-    return made + _carried(stage, carried)
+            constraints.append(Place(point=_point_ref(context, contact), target=contact.place, **_span(contact)))
+    return constraints + _carry(context, carrying)
 
 
-class _When(TypedDict):
+class _Span(TypedDict):
     start: float
     end: float
     name: str
 
 
-def _when(contact: Contact) -> _When:
+def _span(contact: Contact) -> _Span:
     return {"start": contact.start, "end": contact.end, "name": contact_name(contact)}
 
 
 def contact_name(contact: Contact) -> str:
-    """What the constraint of a contact is called."""
+    """The name of a contact's constraint."""
     name = f"{contact.point.name} {contact.start:.2f}-{contact.end:.2f} s"
     return f"{contact.actor} {name}".strip()
 
 
-def _point_ref(stage: ContactContext, contact: Contact) -> PointRef:
-    if stage.share is None:
-        return PointRef(point=stage.point(contact.point), actor=stage.actor)
-    # On a body that changes size the point is where it is in the middle of the contact.
-    ratio = stage.size(stage.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
-    return PointRef(point=replace(contact.point, offset=ratio * contact.point.offset), actor=stage.actor)
+def _point_ref(context: ContactContext, contact: Contact) -> PointRef:
+    if context.share is None:
+        return PointRef(point=context.point(contact.point), actor=context.actor)
+    # A body that changes size has the size of the middle of the contact throughout the contact.
+    ratio = context.size(context.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
+    return PointRef(point=replace(contact.point, offset=ratio * contact.point.offset), actor=context.actor)
 
 
-def _planted(stage: ContactContext, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
-    """A footplant: pinned where it was, still wherever it lands, or, on a foot that changes size, only on the floor."""
+def _footplant(context: ContactContext, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
+    """A footplant: pinned at the source's place, still wherever it lands, or, on a foot that changes size, only at the
+    height of the floor."""
     assert contact.place is not None
-    place = contact.place if fixed else scaled_places(contact.place, stage.ratio, stage.floor)
-    height = float(stage.floor.heights(place)) + stage.rise(contact)
-    if stage.share is not None and not anchor:
-        return Place(point=_point_ref(stage, contact), target=np.array([0.0, height, 0.0]), axes="y", **_when(contact))
+    place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
+    height = float(context.floor.heights(place)) + context.rise(contact)
+    point_ref, span = _point_ref(context, contact), _span(contact)
+    if context.share is not None and not anchor:
+        return Place(point=point_ref, target=np.array([0.0, height, 0.0]), axes="y", **span)
     if anchor and fixed:
-        return Place(point=_point_ref(stage, contact), target=np.array([place[0], height, place[2]]), **_when(contact))
-    return SamePlace(point=_point_ref(stage, contact), height=height, **_when(contact))
+        return Place(point=point_ref, target=np.array([place[0], height, place[2]]), **span)
+    return SamePlace(point=point_ref, height=height, **span)
 
 
-def _attached(stage: ContactContext, contact: Contact, stages: Sequence[ContactContext]) -> Constraint:
+def _attach(context: ContactContext, contact: Contact, contexts: Sequence[ContactContext]) -> Constraint:
     assert contact.other is not None
-    other = next(s for s in stages if s.actor == contact.on)
-    touched = PointRef(point=other.point(contact.other), actor=contact.on)
-    return Attach(point=_point_ref(stage, contact), to=touched, **_when(contact))
+    partner = next(other for other in contexts if other.actor == contact.on)
+    touched = PointRef(point=partner.point(contact.other), actor=contact.on)
+    return Attach(point=_point_ref(context, contact), to=touched, **_span(contact))
 
 
-def _carried(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
-    """Points that carry a thing: as far apart as it is wide, and at its place when it is picked up."""
+def _carry(context: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
+    """Points that carry a prop: each is at the source's place at the pick-up, and their distances stay the same."""
     if not contacts:
         return []
-    pose = fk(stage.source)
-    made: list[Constraint] = []
-    for number, contact in enumerate(contacts):
-        frames = contact.frames(stage.source.fps, stage.source.num_frames)
+    pose = fk(context.source)
+    constraints: list[Constraint] = []
+    for index, contact in enumerate(contacts):
+        frames = contact.frames(context.source.fps, context.source.num_frames)
         if len(frames) == 0:
             continue
         path = pose.points([contact.point])[:, 0]
-        grasp = Place(
-            point=_point_ref(stage, contact),
-            target=path[frames[0]],
-            instants=(contact.start,),
-            name=f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s",
-        )
-        made.append(grasp)
-        for other in contacts[number + 1 :]:
+        name = f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s"
+        point_ref = _point_ref(context, contact)
+        constraints.append(Place(point=point_ref, target=path[frames[0]], instants=(contact.start,), name=name))
+        for other in contacts[index + 1 :]:
             start, end = max(contact.start, other.start), min(contact.end, other.end)
             if other.on != contact.on or end <= start:
                 continue
-            gap = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
-            made.append(
-                Distance(
-                    first=_point_ref(stage, contact),
-                    second=_point_ref(stage, other),
-                    length=float(np.median(gap)),
-                    start=start,
-                    end=end,
-                    name=f"{contact.point.name} and {other.point.name} carry {contact.on}",
-                )
-            )
-    return made
+            distances = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
+            length, second = float(np.median(distances)), _point_ref(context, other)
+            name = f"{contact.point.name} and {other.point.name} carry {contact.on}"
+            constraints.append(Distance(first=point_ref, second=second, length=length, start=start, end=end, name=name))
+    return constraints
 
 
 def _anchors(contacts: Sequence[Contact]) -> set[int]:
-    """Of contacts of one limb that overlap in time, the first: one point is pinned, the others only keep still.
+    """The indices of the contacts to pin: of those of one limb that overlap in time, the first.
 
-    Pinning several points of a foot where they were asks the impossible of a foot of another length.
+    A foot of another length cannot keep several points at the source's places; the others only keep still.
     """
-    chosen: set[int] = set()
-    for number, contact in sorted(enumerate(contacts), key=lambda item: item[1].start):
-        limb = side(contact.point.joint) or contact.point.joint
-        clash = any(
-            (side(contacts[i].point.joint) or contacts[i].point.joint) == limb
-            and contacts[i].start <= contact.end
-            and contact.start <= contacts[i].end
-            for i in chosen
+    anchors: set[int] = set()
+    limbs = [side(contact.point.joint) or contact.point.joint for contact in contacts]
+    for index, contact in sorted(enumerate(contacts), key=lambda item: item[1].start):
+        overlaps = any(
+            limbs[i] == limbs[index] and contacts[i].start <= contact.end and contact.start <= contacts[i].end
+            for i in anchors
         )
-        if not clash:
-            chosen.add(number)
-    return chosen
+        if not overlaps:
+            anchors.add(index)
+    return anchors
 
 
-LOW = 0.7
-"""Leg lengths above the floor below which the hips kneel, crawl or lie, and any part of the body may touch it."""
+MAX_LOW_HIPS_LEGS = 0.7
+"""Leg lengths above the floor: hips below it kneel, crawl or lie, and any part of the body may touch the floor."""
 
-TILTED = np.cos(np.radians(45.0))
-"""How far up the hips' own way up points at least while only feet can touch the floor: no cartwheel, no deep bow."""
+MIN_UPRIGHT_COSINE = np.cos(np.radians(45.0))
+"""Cosine of the hips' angle to the vertical: if they tilt further, as in a cartwheel, any part may touch the floor."""
 
-LOOKED = 30.0
-"""Frames a second at which it is looked for what comes close to the floor."""
+FLOOR_SEARCH_FPS = 30.0
+"""Frames a second at which a motion is searched for points near the floor."""
 
-CLOSE = 0.03
-"""Leg lengths: what comes no closer to the floor than this need not be kept off it."""
+MAX_NEAR_FLOOR_LEGS = 0.03
+"""Leg lengths above the floor: a point that never comes lower gets no floor constraint."""
 
-GIVING = 0.2
-"""What turning a last joint costs that nothing but the floor asks to turn, against usual: toes give way before legs."""
+COMPLIANT_STIFFNESS = 0.2
+"""Stiffness, 1 by default, of end joints that only the floor bends: toes bend before legs."""
 
-Falling = list[tuple[Point, Array]]
-"""Points of the target, and how high (F,) above the floor each would be as the source does it, metres."""
+PointHeights = list[tuple[Point, Array]]
+"""Points of the target, and (F,) metres above the floor: their heights as scaled from the source's motion."""
 
 
-def floor_constraints(stage: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
-    """Every point that ever stands on the floor stays above it, at least as high as where it stands lowest.
+def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
+    """The constraints that keep the body above the floor.
 
-    While it stands its plant says so already. What else of a body comes down to the floor, above all the tips of its
-    feet, goes no deeper into it than the source's does.
+    A point with footplants stays above its lowest footplant; during a footplant the plant's constraint holds instead.
+    Other points that come near the floor, mostly the tips of the feet, go no deeper into it than the source's.
     """
-    made: list[Constraint] = []
-    times = stage.source.times
-    standing = [c for c in contacts if c.on == "floor" and c.place is not None]
-    rises = [stage.rise(c) for c in standing]
-    for name, point in {c.point.name: c.point for c in standing}.items():
-        mine = [i for i, c in enumerate(standing) if c.point.name == name]
-        pauses = tuple((standing[i].start, standing[i].end) for i in mine)
-        above = _above(stage, stage.point(point), np.array(min(rises[i] for i in mine) - FLOOR_DEPTH_METRES), pauses)
+    constraints: list[Constraint] = []
+    times = context.source.times
+    footplants = [c for c in contacts if c.on == "floor" and c.place is not None]
+    rises = [context.rise(c) for c in footplants]
+    for name, point in {c.point.name: c.point for c in footplants}.items():
+        indices = [i for i, c in enumerate(footplants) if c.point.name == name]
+        pauses = tuple((footplants[i].start, footplants[i].end) for i in indices)
+        height = np.array(min(rises[i] for i in indices) - FLOOR_DEPTH_METRES)
+        above = _above(context, context.point(point), height, pauses)
         if len(above.frames(times)):
-            made.append(above)
-    if stage.landing is not None:
-        made += [_above(stage, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in stage.landing.soles]
-    if standing:
-        lowest = standing[int(np.argmin(rises))]
-        falling = _falling(stage, standing, lowest) if stage.landing is None else _tips(stage, standing)
-        made += [
-            _above(stage, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES) for point, heights in falling
-        ]
-    return made
+            constraints.append(above)
+    if context.landing is not None:
+        soles = context.landing.soles
+        constraints += [_above(context, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in soles]
+    if footplants:
+        lowest = footplants[int(np.argmin(rises))]
+        low_points = _low_points(context, footplants, lowest) if context.landing is None else _tips(context, footplants)
+        for point, heights in low_points:
+            constraints.append(_above(context, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES))
+    return constraints
 
 
-def giving(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -> dict[str, float]:
-    """The joints at the far ends of an actor's limbs that its motion turns and that nothing but the floor asks to turn
-    otherwise, with what that costs."""
+def compliant_joints(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -> dict[str, float]:
+    """The stiffness of an actor's compliant joints, by name: last joints of limbs that turn in the motion and that no
+    constraint but the floor's reads."""
     skeleton = motion.skeleton
     ends = {end.name: end for end in skeleton.ends}
-    asked: dict[str, bool] = {}
+    only_floor: dict[str, bool] = {}
     for constraint in constraints:
-        for ref in (*constraint.point_refs(), *constraint.joints()):
-            point = ends.get(ref.point) if isinstance(ref.point, str) else ref.point
-            if point is not None and point.offset.any() and ref.actor in ("", actor):
-                asked[point.joint] = asked.get(point.joint, True) and isinstance(constraint, Region)
-    last = [name for name, floor in asked.items() if floor and not skeleton.children[skeleton.joint(name)]]
+        for point_ref in (*constraint.point_refs(), *constraint.joints()):
+            point = ends.get(point_ref.point) if isinstance(point_ref.point, str) else point_ref.point
+            if point is not None and point.offset.any() and point_ref.actor in ("", actor):
+                only_floor[point.joint] = only_floor.get(point.joint, True) and isinstance(constraint, Region)
+    last = [name for name, only in only_floor.items() if only and not skeleton.children[skeleton.joint(name)]]
     still = motion.still_joints if last else frozenset()
-    return {name: GIVING for name in last if skeleton.index[name] not in still}
+    return {name: COMPLIANT_STIFFNESS for name in last if skeleton.index[name] not in still}
 
 
-def _above(stage: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()) -> Region:
-    """A point of the target stays above a height over the floor, metres: one number, or (F,) for one that changes."""
+def _above(
+    context: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()
+) -> Region:
+    """A point of the target stays above a height, () or (F,) metres over the floor."""
     return Region(
-        point=PointRef(point=point, actor=stage.actor),
+        point=PointRef(point=point, actor=context.actor),
         shape="half_space",
-        centre=np.array([0.0, stage.floor.height, 0.0]) + height[..., None] * UP,
-        times=stage.source.times if height.ndim else None,
-        normal=stage.floor.normal,
+        centre=np.array([0.0, context.floor.height, 0.0]) + height[..., None] * UP,
+        times=context.source.times if height.ndim else None,
+        normal=context.floor.normal,
         pauses=pauses,
-        name=f"{stage.actor} {point.name} above the floor".strip(),
+        name=f"{context.actor} {point.name} above the floor".strip(),
     )
 
 
-def _falling(stage: ContactContext, standing: Sequence[Contact], lowest: Contact) -> Falling:
-    """What of a body of the same structure comes down to the floor besides the points that stand: the ends of its feet,
-    and of one that does not just stand all that comes close."""
-    motion, skeleton = stage.source, stage.source.skeleton
-    stood = {c.point.name: c.point for c in standing}
-    tips, bound = _ends_beyond(motion, list(stood.values()))
-    near = (point for point in _near(stage, stage.rise(lowest)) if point not in bound and point.name not in stood)
+def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: Contact) -> PointHeights:
+    """Points of a body of the same structure that come near the floor and have no footplants: the ends of its feet, and
+    any others while it does not stand upright."""
+    motion, skeleton = context.source, context.source.skeleton
+    planted = {c.point.name: c.point for c in footplants}
+    tips, rigid = _ends_beyond(motion, list(planted.values()))
+    near = (p for p in _near_floor(context, context.rise(lowest)) if p not in rigid and p.name not in planted)
     points = list({point.name: point for point in (*tips, *near)}.values())
     if not points:
         return []
-    known = stage.feet is not None and all(point.joint in stage.feet.skeleton.index for point in points)
-    pose = stage.feet if known else pose_of(motion, [skeleton.index[point.joint] for point in points])
+    known = context.feet is not None and all(point.joint in context.feet.skeleton.index for point in points)
+    pose = context.feet if known else pose_of(motion, [skeleton.index[point.joint] for point in points])
     assert pose is not None
-    # The floor is as far below a foot's joints as the foot is large.
-    heights = stage.sizes(stage.bone_ratio(lowest.point)) * _heights(stage, pose, points).T
-    return [(stage.point(point), row) for point, row in zip(points, heights, strict=True)]
+    # The height of a foot's joints above the floor scales with the foot.
+    heights = context.sizes(context.bone_ratio(lowest.point)) * _heights(context, pose, points).T
+    return [(context.point(point), row) for point, row in zip(points, heights, strict=True)]
 
 
-def _ends_beyond(motion: Motion, stood: Sequence[Point]) -> tuple[list[Point], list[Point]]:
-    """The ends of a body beyond points that it stands on: those that it turns without moving these, as toes, and those
-    that are where the foot that stands puts them, because what carries them moves it too or never turns."""
+def _ends_beyond(motion: Motion, planted: Sequence[Point]) -> tuple[list[Point], list[Point]]:
+    """The ends of a body beyond its planted points: first those that turn independently, as toes do, then those that
+    are rigid with the foot, because their joint moves a planted point too or never turns."""
     skeleton = motion.skeleton
-    chains = [skeleton.chain(skeleton.index[point.joint]) for point in stood]
-    bound = set(motion.still_joints)
-    for point, chain in zip(stood, chains, strict=True):
-        bound |= set(chain if point.offset.any() else chain[:-1])
+    chains = [skeleton.chain(skeleton.index[point.joint]) for point in planted]
+    rigid = set(motion.still_joints)
+    for point, chain in zip(planted, chains, strict=True):
+        rigid |= set(chain if point.offset.any() else chain[:-1])
     feet = {chain[-1] for chain in chains}
-    names = {point.name for point in stood}
-    beyond = [end for end in skeleton.ends if end.name not in names
-              and feet & set(skeleton.chain(skeleton.index[end.joint]))]  # fmt: skip
-    held = [skeleton.index[end.joint] in bound for end in beyond]
-    return ([end for end, stuck in zip(beyond, held) if not stuck], [end for end, stuck in zip(beyond, held) if stuck])
+    names = {point.name for point in planted}
+    ends = [(end, skeleton.index[end.joint]) for end in skeleton.ends if end.name not in names]
+    beyond = [(end, joint) for end, joint in ends if feet & set(skeleton.chain(joint))]
+    return [end for end, joint in beyond if joint not in rigid], [end for end, joint in beyond if joint in rigid]
 
 
-def _near(stage: ContactContext, lowest: float) -> list[Point]:
-    """The joints and ends of the source that come close to the floor, on its own body or the target's, while it does
-    not just stand."""
-    motion, skeleton, leg = stage.source, stage.source.skeleton, leg_length(stage.source.skeleton)
-    up = rotate(motion.rotations[:, 0], unrotate(skeleton.rest_world[1][0], UP))[:, 1]
-    hips = motion.root[:, 1] - stage.floor.heights(motion.root)
-    frames = np.flatnonzero((up < TILTED) | (hips < LOW * leg))
+def _near_floor(context: ContactContext, lowest_rise: float) -> list[Point]:
+    """The source's joints and ends that come near the floor, on its body or the target's, at frames where the hips are
+    tilted or low; `lowest_rise` is the height of the lowest footplant, metres."""
+    motion, skeleton, leg = context.source, context.source.skeleton, leg_length(context.source.skeleton)
+    cosines = rotate(motion.rotations[:, 0], unrotate(skeleton.rest_world[1][0], UP))[:, 1]
+    hips = motion.root[:, 1] - context.floor.heights(motion.root)
+    frames = np.flatnonzero((cosines < MIN_UPRIGHT_COSINE) | (hips < MAX_LOW_HIPS_LEGS * leg))
     if len(frames) == 0:
         return []
-    some = frames[:: max(round(motion.fps / LOOKED), 1)]
-    points = _places(skeleton)
-    sizes = np.broadcast_to(stage.sizes(stage.ratio), motion.num_frames)[some, None]
-    heights = sizes * _heights(stage, fk(motion[some]), points)
-    # A body of other proportions may bring other parts down than the source's.
-    start = stage.start or start_motion(motion, stage.target, stage.floor)
-    own = _heights(stage, fk(start[some]), [stage.point(point) for point in points])
-    near = np.minimum(own, heights).min(axis=0) < lowest + CLOSE * stage.ratio * leg
-    return [points[i] for i in np.flatnonzero(near)]
+    frames = frames[:: max(round(motion.fps / FLOOR_SEARCH_FPS), 1)]
+    points = _distinct_points(skeleton)
+    sizes = np.broadcast_to(context.sizes(context.ratio), motion.num_frames)[frames, None]
+    scaled_heights = sizes * _heights(context, fk(motion[frames]), points)
+    # A body of other proportions may lower other parts than the source.
+    start = context.start or start_motion(motion, context.target, context.floor)
+    target_heights = _heights(context, fk(start[frames]), [context.point(point) for point in points])
+    minimum = np.minimum(target_heights, scaled_heights).min(axis=0)
+    return [points[i] for i in np.flatnonzero(minimum < lowest_rise + MAX_NEAR_FLOOR_LEGS * context.ratio * leg)]
 
 
-def _tips(stage: ContactContext, standing: Sequence[Contact]) -> Falling:
-    """The ends of a human's feet beyond the points that it stands on, in place of another human.
+def _tips(context: ContactContext, footplants: Sequence[Contact]) -> PointHeights:
+    """The ends of the feet beyond the planted points, where both source and target are human.
 
-    Each is as high as the point next to it should be, by the source's, and by as much lower as the carried motion has
-    it.
+    The height of an end is the height that the source gives its nearest planted point, plus the height difference of
+    the two in the start motion.
     """
-    landing, start, motion, target = stage.landing, stage.start, stage.source, stage.target
+    landing, start, motion, target = context.landing, context.start, context.source, context.target
     if landing is None or start is None or not (is_humanoid(motion.skeleton) and is_humanoid(target)):
         return []
-    stood = {landing.points[c.point.name]: c.point for c in standing if np.isfinite(landing.rises[c.point.name][0])}
-    found: Falling = []
-    for end in _ends_beyond(start, list(stood))[0]:
+    sources = [c.point for c in footplants if np.isfinite(landing.rises[c.point.name][0])]
+    source_points = {landing.points[source.name]: source for source in sources}
+    tips: PointHeights = []
+    for end in _ends_beyond(start, list(source_points))[0]:
         chain = target.chain(target.index[end.joint])
-        beside = [point for point in stood if target.index[point.joint] in chain]
-        next_to = max(beside, key=lambda point: target.index[point.joint])
-        source = stood[next_to]
-        usual, rise = landing.rises[source.name]
-        its = _heights(stage, pose_of(motion, [motion.skeleton.index[source.joint]]), [source])[:, 0]
-        carried = pose_of(start, [target.index[point.joint] for point in (end, next_to)])
-        lower = np.diff(_heights(stage, carried, [next_to, end]), axis=1)[:, 0]
-        found.append((end, rise + stage.ratio * (its - usual) + lower))
-    return found
+        candidates = [point for point in source_points if target.index[point.joint] in chain]
+        nearest = max(candidates, key=lambda point: target.index[point.joint])
+        source = source_points[nearest]
+        source_rise, target_rise = landing.rises[source.name]
+        source_heights = _heights(context, pose_of(motion, [motion.skeleton.index[source.joint]]), [source])[:, 0]
+        start_pose = pose_of(start, [target.index[point.joint] for point in (end, nearest)])
+        differences = np.diff(_heights(context, start_pose, [nearest, end]), axis=1)[:, 0]
+        tips.append((end, target_rise + context.ratio * (source_heights - source_rise) + differences))
+    return tips
 
 
-def _places(skeleton: Skeleton) -> list[Point]:
-    """The joints and ends of a body, without joints in the place of their parent."""
-    apart = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
-    return [*apart, *skeleton.ends]
+def _distinct_points(skeleton: Skeleton) -> list[Point]:
+    """The joints and ends of a body, without joints that coincide with their parent."""
+    joints = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
+    return [*joints, *skeleton.ends]
 
 
-def _heights(stage: ContactContext, pose: Pose, points: Sequence[Point]) -> Array:
-    """(F, P) metres: how high points are above the floor."""
-    places = pose.points(points)
-    heights: Array = places[..., 1] - stage.floor.heights(places)
+def _heights(context: ContactContext, pose: Pose, points: Sequence[Point]) -> Array:
+    """(F, P) metres of points above the floor."""
+    positions = pose.points(points)
+    heights: Array = positions[..., 1] - context.floor.heights(positions)
     return heights

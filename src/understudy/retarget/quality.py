@@ -1,4 +1,4 @@
-"""How good a retarget is, in figures, words, and what to do about each that is bad."""
+"""The quality of a retarget: figures, a summary in words, and advice on bad figures."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ if TYPE_CHECKING:
     from understudy.solve.solvers.base import Solution
 
 
-HERTZ = (4.0, 8.0, 12.0)
+ENERGY_CUTOFFS_HZ = (4.0, 8.0, 12.0)
+"""Frequencies above which the energy of a motion is measured."""
 
-ROUGHER = 1.1
-"""Times the source's high-frequency energy or jerk from which on a result is called rougher."""
+MAX_ENERGY_RATIO, MAX_JERK_RATIO = 1.1, 1.5
+"""Ratios of the result's high-frequency energy and jerk to the source's, above which it is reported as rougher."""
 
-NOTICED = np.radians(0.2)
-"""Radians, root mean square over all joints, of added fast movement below which nobody sees it."""
+MIN_VISIBLE_MOVEMENT_RADIANS = np.radians(0.2)
+"""Root mean square over all joints of added high-frequency movement; less is invisible."""
 
-MOST = 3
-"""Conflicts that are told; the report has them all."""
+MAX_LISTED_CONFLICTS = 3
+"""Number of conflicts in the advice; the report lists all."""
 
 MAX_QUICK_FPS = 30.0
 """Frame rate of measurements during a drag, and of the bins of short motions."""
 
 
 def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str, Any]:
-    """Everything worth knowing about a result, as plain data."""
+    """All figures of a result, as plain data."""
     duration = solution.motion.duration
-    groups = _groups(prepared, solution)
-    moving = [i for i, each in enumerate(prepared.actors) if each.spec.moves]
+    groups = _group_outcomes(prepared, solution)
+    moving = [i for i, actor in enumerate(prepared.actors) if actor.spec.moves]
     return {
         "result": solution.result,
         "solver": solution.solver,
@@ -54,52 +55,48 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
         "frames": solution.motion.num_frames,
         "fps": solution.motion.fps,
         "constraints": len(solution.outcomes),
-        "unmet": [_outcome(each) for each in solution.unmet],
+        "unmet": [_outcome_data(outcome) for outcome in solution.unmet],
         "conflicts": list(solution.conflicts),
-        **{key: _worst(outcomes) for key, outcomes in groups.items()},
+        **{key: _group_data(outcomes) for key, outcomes in groups.items()},
         "smoothness": [_smoothness(prepared, solution, i) for i in moving],
-        "faults": [sentence for i in moving for sentence in _faults(prepared, solution, i)],
+        "faults": [fault for i in moving for fault in _find_faults(prepared, solution, i)],
     }
 
 
-def _faults(prepared: Prepared, solution: Solution, which: int) -> list[str]:
-    """What makes an actor's result no use, a sentence each."""
-    each = prepared.actors[which]
-    part = None if prepared.plan is None else prepared.plan.assignments[which]
-    correspondence = None if part is None or part.alignment is None else part.alignment.correspondence
-    own = {id(constraint) for constraint in prepared.recipe.constraints}
-    found = find_failures(
-        solution.motions[which],
-        each.motion,
-        correspondence,
-        constraints=(c for c in solution.problem.constraints if id(c) not in own),
-        actors=(each.spec.name, *([""] if which == 0 else [])),
-        given=each.spec.map is not None,
+def _find_faults(prepared: Prepared, solution: Solution, index: int) -> list[str]:
+    """The reasons why an actor's result is unusable, one sentence each."""
+    actor = prepared.actors[index]
+    alignment = None if prepared.plan is None else prepared.plan.assignments[index].alignment
+    user_constraints = {id(constraint) for constraint in prepared.recipe.constraints}
+    failures = find_failures(
+        solution.motions[index],
+        actor.motion,
+        None if alignment is None else alignment.correspondence,
+        constraints=(c for c in solution.problem.constraints if id(c) not in user_constraints),
+        actors=(actor.spec.name, *([""] if index == 0 else [])),
+        given=actor.spec.map is not None,
     )
-    return [f"{each.spec.name or 'the result'} {sentence}" for sentence in found]
+    return [f"{actor.spec.name or 'the result'} {failure}" for failure in failures]
 
 
-def _groups(prepared: Prepared, solution: Solution) -> dict[str, list[Outcome]]:
-    """Outcomes by what they are: contacts, floor, joint limits, and what the user asks for besides."""
-    own = {id(constraint) for constraint in prepared.recipe.constraints}
-    found: dict[str, list[Outcome]] = {"contacts": [], "floor": [], "limits": [], "asked": []}
+def _group_outcomes(prepared: Prepared, solution: Solution) -> dict[str, list[Outcome]]:
+    """The outcomes of contacts, of the floor, of joint limits, and of the user's constraints (`asked`)."""
+    user_constraints = {id(constraint) for constraint in prepared.recipe.constraints}
+    groups: dict[str, list[Outcome]] = {"contacts": [], "floor": [], "limits": [], "asked": []}
     for outcome in solution.outcomes:
-        kind = outcome.constraint.kind
-        if id(outcome.constraint) in own:
-            found["asked"].append(outcome)
-        else:
-            found[{"region": "floor", "joint_range": "limits"}.get(kind, "contacts")].append(outcome)
-    return found
+        group = {"region": "floor", "joint_range": "limits"}.get(outcome.constraint.kind, "contacts")
+        groups["asked" if id(outcome.constraint) in user_constraints else group].append(outcome)
+    return groups
 
 
-def _worst(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _group_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     if not outcomes:
         return {"count": 0, "worst": 0.0, "unmet": 0}
-    worst = max(outcomes, key=lambda each: each.worst / each.constraint.tolerance)
-    return {"count": len(outcomes), "unmet": sum(not each.met for each in outcomes), **_outcome(worst)}
+    worst = max(outcomes, key=lambda outcome: outcome.worst / outcome.constraint.tolerance)
+    return {"count": len(outcomes), "unmet": sum(not o.met for o in outcomes), **_outcome_data(worst)}
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.constraint.label,
         "kind": outcome.constraint.kind,
@@ -109,21 +106,22 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _smoothness(prepared: Prepared, solution: Solution, which: int) -> dict[str, Any]:
-    """Fast movement against the source's, as ratios; the jerk against the source's motion on a body of this size."""
-    source, result = prepared.actors[which].motion, solution.motions[which]
-    before, after = energy_above(source, HERTZ), energy_above(result, HERTZ)
-    still = rms_jerk(prepared.start(which))
+def _smoothness(prepared: Prepared, solution: Solution, index: int) -> dict[str, Any]:
+    """Ratios of the result's high-frequency energy to the source's, and of its jerk to the start motion's."""
+    source, result = prepared.actors[index].motion, solution.motions[index]
+    before, after = energy_above(source, ENERGY_CUTOFFS_HZ), energy_above(result, ENERGY_CUTOFFS_HZ)
+    cutoffs = [f"{cutoff:g}" for cutoff in ENERGY_CUTOFFS_HZ]
+    start_jerk = rms_jerk(prepared.start(index))
     return {
-        "actor": prepared.actors[which].spec.name,
-        "jerk": rms_jerk(result) / still if still > 1e-9 else None,
-        "energy": {f"{h:g}": float(b / a) if a > 1e-12 else None for h, a, b in zip(HERTZ, before, after)},
-        "added": {f"{h:g}": float(b - a) for h, a, b in zip(HERTZ, before, after)},
+        "actor": prepared.actors[index].spec.name,
+        "jerk": rms_jerk(result) / start_jerk if start_jerk > 1e-9 else None,
+        "energy": {hz: float(b / a) if a > 1e-12 else None for hz, a, b in zip(cutoffs, before, after)},
+        "added": {hz: float(b - a) for hz, a, b in zip(cutoffs, before, after)},
     }
 
 
 def summary(data: dict[str, Any]) -> list[str]:
-    """The figures in words, a line each."""
+    """The figures in words, one line each."""
     keys = f", keys every {1000 * data['spacing']:.0f} ms" if data["spacing"] else ""
     lines = [f"{data['result']} ({data['solver']}{keys})"]
     contacts, floor, limits, asked = (data[key] for key in ("contacts", "floor", "limits", "asked"))
@@ -135,19 +133,19 @@ def summary(data: dict[str, Any]) -> list[str]:
         lines.append(_line("joint limits", limits, f"{np.degrees(limits['worst']):.2g} degrees over"))
     if asked["count"]:
         lines.append(_line("asked for", asked, f"off by {asked['worst']:.2g}"))
-    for each in data["smoothness"]:
-        energy = " / ".join("-" if r is None else f"{r:.2f}" for r in each["energy"].values())
-        jerk = "-" if each["jerk"] is None else f"{each['jerk']:.2f}"
-        whose = f"{each['actor']}: " if each["actor"] else ""
-        lines.append(f"  {'smoothness':<13} {whose}jerk {jerk} x the source's; energy above 4 / 8 / 12 Hz {energy} x")
+    for figures in data["smoothness"]:
+        energy = " / ".join("-" if ratio is None else f"{ratio:.2f}" for ratio in figures["energy"].values())
+        jerk = "-" if figures["jerk"] is None else f"{figures['jerk']:.2f}"
+        actor = f"{figures['actor']}: " if figures["actor"] else ""
+        lines.append(f"  {'smoothness':<13} {actor}jerk {jerk} x the source's; energy above 4 / 8 / 12 Hz {energy} x")
     factor = f", {data['real_time_factor']:.0f} x real time" if data["real_time_factor"] else ""
-    length = (data["frames"] - 1) / data["fps"]
-    return [*lines, f"  {'time':<13} {data['seconds']:.2f} s for {length:.2f} s of motion{factor}"]
+    duration = (data["frames"] - 1) / data["fps"]
+    return [*lines, f"  {'time':<13} {data['seconds']:.2f} s for {duration:.2f} s of motion{factor}"]
 
 
-def _line(title: str, group: dict[str, Any], off: str) -> str:
+def _line(title: str, group: dict[str, Any], violation: str) -> str:
     at = f": `{group['name']}` at {group['at']:.2f} s" if group["worst"] > 0.1 * group["tolerance"] else ""
-    return f"  {title:<13} {group['count']}, worst {off}{at}"
+    return f"  {title:<13} {group['count']}, worst {violation}{at}"
 
 
 def _length(metres: float) -> str:
@@ -157,54 +155,55 @@ def _length(metres: float) -> str:
 
 
 def advice(data: dict[str, Any], plants: str) -> list[str]:
-    """For each bad figure, what it is and what to do about it."""
-    said = [f"{sentence}: no use; {_remedy(sentence)}" for sentence in data["faults"]]
+    """Each bad figure, with what to do about it."""
+    sentences = [f"{fault}: no use; {_remedy(fault)}" for fault in data["faults"]]
     if data["contacts"].get("unmet"):
-        what = f"{data['contacts']['unmet']} contacts are not kept, `{data['contacts']['name']}` worst"
+        unmet = f"{data['contacts']['unmet']} contacts are not kept, `{data['contacts']['name']}` worst"
         if plants == "fixed":
-            said.append(f"{what}: the target may not reach them; --plants free lets it step where it can")
+            sentences.append(f"{unmet}: the target may not reach them; --plants free lets it step where it can")
         else:
-            said.append(f"{what}: `understudy recipe` writes them down, to be shortened or removed where they are none")
+            sentences.append(
+                f"{unmet}: `understudy recipe` writes them down, to be shortened or removed where they are none"
+            )
     if data["floor"].get("unmet"):
-        said.append(
+        sentences.append(
             f"`{data['floor']['name']}` fails by {_length(data['floor']['worst'])}: closer keys reach it "
             "(--spacing 2f), or the floor is none there (floor = false in a recipe)"
         )
     if data["limits"].get("unmet"):
-        said.append(
+        sentences.append(
             f"a joint goes {np.degrees(data['limits']['worst']):.1f} degrees beyond its limit "
             f"(`{data['limits']['name']}`): what it must reach is too far; limits = false in a recipe lifts them all"
         )
     if data["asked"].get("unmet"):
-        said.append(
+        sentences.append(
             f"{data['asked']['unmet']} constraints of the recipe are not met, `{data['asked']['name']}` worst, off by "
             f"{data['asked']['worst']:.3g}: out of reach or against others; a priority of 1 puts one before them"
         )
-    said += [sentence for each in data["smoothness"] for sentence in _rough(each)]
-    more = len(data["conflicts"]) - MOST
-    return [
-        *said,
-        *data["conflicts"][:MOST],
-        *([f"and {more} more conflicts (--report tells all)"] if more > 0 else []),
-    ]
+    sentences += [sentence for figures in data["smoothness"] for sentence in _roughness(figures)]
+    sentences += data["conflicts"][:MAX_LISTED_CONFLICTS]
+    unlisted = len(data["conflicts"]) - MAX_LISTED_CONFLICTS
+    return [*sentences, f"and {unlisted} more conflicts (--report tells all)"] if unlisted > 0 else sentences
 
 
 def _remedy(fault: str) -> str:
-    """What to do about a result that is no use."""
+    """What to do about an unusable result."""
     if any(word in fault for word in ("stands still", "not finite", "is thrown", "joint limits", "contacts")):
         return "try --solver spacetime, or fewer constraints"
     return "look at which bones correspond (`understudy map`) and give the right ones with --map"
 
 
-def _rough(each: dict[str, Any]) -> list[str]:
-    """What there is to say where a result shakes more than its source."""
-    whose = f"{each['actor']} " if each["actor"] else ""
-    worse = [h for h, ratio in each["energy"].items() if ratio and ratio > ROUGHER and each["added"][h] > NOTICED**2]
-    if worse:
-        more = f"{whose}moves more above {worse[0]} Hz than the source ({each['energy'][worse[0]]:.2f} x)"
-        return [f"{more}: wider keys smooth it (--spacing 8f), or short contacts pull at it (see them in a recipe)"]
-    if each["jerk"] and each["jerk"] > 1.5:
-        return [f"{whose}jerks {each['jerk']:.2f} x as much as the source: wider keys smooth it (--spacing 8f)"]
+def _roughness(figures: dict[str, Any]) -> list[str]:
+    """A sentence if a result is rougher than its source."""
+    actor = f"{figures['actor']} " if figures["actor"] else ""
+    energy, added, jerk = figures["energy"], figures["added"], figures["jerk"]
+    visible = [hz for hz in energy if added[hz] > MIN_VISIBLE_MOVEMENT_RADIANS**2]
+    rougher = [hz for hz in visible if energy[hz] and energy[hz] > MAX_ENERGY_RATIO]
+    if rougher:
+        finding = f"{actor}moves more above {rougher[0]} Hz than the source ({energy[rougher[0]]:.2f} x)"
+        return [f"{finding}: wider keys smooth it (--spacing 8f), or short contacts pull at it (see them in a recipe)"]
+    if jerk and jerk > MAX_JERK_RATIO:
+        return [f"{actor}jerks {jerk:.2f} x as much as the source: wider keys smooth it (--spacing 8f)"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""What a recipe holds: who plays whom, what stands around, what is kept, and how it is solved."""
+"""The contents of a recipe: actors, props, contacts, constraints, and options of the solve."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from understudy.solve.solvers import find_solver, has_keys, make_solver, solvers
 AUTO, ALL = "auto", "all"
 
 SPACINGS_FRAMES = (2, 4, 8)
-"""Frames at 30 Hz between keys in the variants that `all` makes."""
+"""Frames at 30 Hz between the keys of the variants of spacing `all`."""
 
 KEY_RATE_HZ = 30.0
-"""Frames a second that spacings in frames are counted at."""
+"""Frame rate of spacings that are given in frames."""
 
 Spacing = float | str
 """Seconds between keys, or `auto`, or `all`."""
 
 Scale = float | dict[str, float]
-"""How much longer all bones are, or those of parts of the body and of joints, by name."""
+"""Length factor of all bones, or factors by names of body parts and joints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Reading:
     up: str | None = None
     """Up axis of the sources: X, Y or Z. Guessed if not given."""
     skeleton: str | None = None
-    """The file with the sources' skeleton, where the format keeps it apart (AMC)."""
+    """The file with the sources' skeleton, if the format stores it in a separate file (AMC)."""
     target_unit: str | None = None
     """Unit of the targets."""
     target_up: str | None = None
@@ -52,11 +52,11 @@ class Reading:
     lenient: bool = False
     """Read a damaged motion up to the damage."""
     keep_reference: bool = False
-    """Keep a first frame that only shows a reference pose; it is left out if not."""
+    """Keep a first frame that only shows a reference pose; it is removed otherwise."""
     frames: str | None = None
-    """Only these frames of the sources, as A:B, counted from 0 as the file does, B not included."""
+    """The frames of the sources to read, as A:B, counted from 0 in the file, without frame B."""
     fps: float | None = None
-    """Frames a second to work at and write; the source's own if not given."""
+    """Frames a second of the solve and of the result; the source's if not given."""
 
     def __post_init__(self) -> None:
         if self.fps is not None:
@@ -67,43 +67,42 @@ class Reading:
         """The frames as a slice."""
         if self.frames is None:
             return None
-        found = re.fullmatch(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*", self.frames)
-        if not found:
+        match = re.fullmatch(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*", self.frames)
+        if not match:
             raise OptionError(f"Expected frames as A:B, such as 10:50, 10: or :50; got `{self.frames}`")
-        first, last = (int(part) if part else None for part in found.groups())
-        return slice(first, last)
+        start, stop = (int(text) if text else None for text in match.groups())
+        return slice(start, stop)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActorSpec:
-    """Who plays whom."""
+    """A source and the target that performs its motion."""
 
     source: str
-    """The file with the motion, from here; or a sample as sample:NAME."""
+    """The file with the motion, relative to the recipe; or a sample as sample:NAME."""
     target: str | None = None
-    """The file with the character that is to do it, of any structure. Or a scale, below."""
+    """The file with the character that performs it, of any structure. Give a scale instead, or both."""
     scale: Scale | None = None
-    """In place of a target: the source's own character, larger or smaller, all of it (0.6) or parts by name
-    ({ legs = 1.3, head = 1.1 }; a joint's name means the bone that leads to it). With a target: that one's scale."""
+    """Size of the target, or of the source's character if there is no target: one factor (0.6) or factors of parts
+    ({ legs = 1.3, head = 1.1 }; a joint's name scales the bone that ends at it)."""
     name: str = ""
-    """What contacts and constraints call this actor; needed where there are several."""
+    """What contacts and constraints call this actor; required for several actors."""
     moves: bool = True
-    """False for one who keeps the motion as it is and is only reacted to."""
+    """False for an actor that keeps its motion while others react to it."""
     joints: tuple[str, ...] | None = None
-    """The joints that may turn; all if not given."""
+    """The joints that the solver may turn; all if not given."""
     root_moves: bool = True
-    """Whether the body as a whole may be shifted."""
+    """Whether the solver may shift the whole body."""
     morph: tuple[float, float] | None = None
-    """From which to which second the source's body turns into the target's; it is the target's all along if not
-    given."""
+    """The seconds at which the source's body begins to change into the target's and at which it has changed; the
+    target's body throughout if not given."""
     map: str | None = None
-    """The file that says which bones correspond, as `understudy map` writes it; found by themselves if not given."""
+    """The file with the corresponding bones, as written by `understudy map`; they are matched if not given."""
     align: str | None = None
-    """How the two are aligned: `direction` (bones point as the source's do) or `stance` (each moves from how it
-    stands by itself); by how alike they stand if not given."""
+    """How source and target are aligned: `direction` (bones point in the source's directions) or `stance` (each moves
+    relative to its own neutral pose); chosen by the similarity of their poses if not given."""
     source_reference: int | None = None
-    """The frame of the source's file that is its reference pose; its rest pose, or a frame that stands, if not
-    given."""
+    """The frame of the source's file that is its reference pose; its rest pose or a standing frame if not given."""
     target_reference: int | None = None
     """The frame of the target's file that is its reference pose."""
 
@@ -114,39 +113,39 @@ class ActorSpec:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PropEntry:
-    """A thing in the scene, as boxes; constraints take its place or path by `prop = NAME`."""
+    """A prop in the scene, made of boxes; constraints refer to its position or path by `prop = NAME`."""
 
     name: str
     """What contacts and constraints call it."""
     sizes: Array | None = None
-    """(B, 3) metres: full edge lengths of its boxes."""
+    """(B, 3) metres: edge lengths of its boxes."""
     positions: Array | None = None
-    """(B, 3) metres, world: the middles of its boxes, where it stays."""
+    """(B, 3) metres, world: centres of its boxes, if it does not move."""
     rotations: Array | None = None
-    """(B, 4) from each box's frame to the world; not turned if not given."""
+    """(B, 4) rotations from each box's frame to the world; the identity if not given."""
     path: str | None = None
-    """A file with its path, where it moves: CSV with columns time, x, y, z and perhaps qw, qx, qy, qz (seconds,
-    metres, Y up), the JSON that `understudy samples` writes, or a sample as sample:NAME."""
+    """A file with its path, if it moves: CSV with columns time, x, y, z and optionally qw, qx, qy, qz (seconds,
+    metres, Y up), the JSON written by `understudy samples`, or a sample as sample:NAME."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recipe:
-    """Everything that can be chosen about a retarget."""
+    """All settings of a retarget."""
 
     actors: tuple[ActorSpec, ...]
     reading: Reading = field(default_factory=Reading)
     options: Options = field(default_factory=Options)
-    """Its own spacing is not used: `spacing` below is."""
+    """`options.spacing` is ignored; `spacing` below counts."""
     spacing: Spacing = AUTO
     solver: str = "spacetime"
     solver_options: dict[str, object] = field(default_factory=dict)
-    """Fields of the solver that are not as by default."""
+    """Fields of the solver that differ from the defaults."""
     contacts: tuple[Contact, ...] | None = None
-    """The sources' contacts; None to find them."""
+    """The sources' contacts; None to detect them."""
     constraints: tuple[Constraint, ...] = ()
     props: tuple[PropEntry, ...] = ()
     folder: Path = Path()
-    """What the files are named from."""
+    """The folder that file names are relative to."""
 
 
 def parse_spacing(value: object) -> Spacing:
@@ -155,12 +154,12 @@ def parse_spacing(value: object) -> Spacing:
         text = value.strip().lower()
         if text in (AUTO, ALL):
             return text
-        found = re.fullmatch(r"([0-9.]+)\s*(f|frames?|s|seconds?)?", text)
+        match = re.fullmatch(r"([0-9.]+)\s*(f|frames?|s|seconds?)?", text)
         try:
-            number = float(found[1]) if found else np.nan
+            number = float(match[1]) if match else np.nan
         except ValueError:
             number = np.nan
-        if found and (found[2] or "s").startswith("f"):
+        if match and (match[2] or "s").startswith("f"):
             number /= KEY_RATE_HZ
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)

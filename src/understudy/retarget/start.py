@@ -1,7 +1,7 @@
-"""The starting point of a retarget: the source's motion put on the target so that little is left to solve.
+"""Start motions: the source's motion on the target's body, close to the solution.
 
-Angles carry over as they are; the root's path is scaled by the legs about the floor, frame by frame for a body that
-changes size, and shifted to where constraints fix the body in the world [Gleicher98, sec. 3.8 and 5].
+Joint angles are copied. The root's path is scaled by the ratio of the leg lengths about the floor, per frame for a body
+that changes size. It is then shifted to where constraints fix the body in the world [Gleicher98, sec. 3.8 and 5].
 """
 
 from __future__ import annotations
@@ -20,39 +20,40 @@ from understudy.figure.skeleton import Skeleton
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 
-PACE = 1.0
-"""Leg lengths a second at which a body is shifted at most: what is far away is gone to in more time."""
+MAX_SHIFT_SPEED_LEGS_PER_S = 1.0
+"""Leg lengths a second: a larger shift is spread over more time."""
 
 
 def start_motion(motion: Motion, target: Skeleton, floor: Floor) -> Motion:
-    """The source's motion on a target of the same structure, its path scaled by the legs."""
+    """The source's motion on a target of the same structure. Its path is scaled by the ratio of the leg lengths."""
     check_structure(motion.skeleton, target)
     ratio = leg_ratio(motion.skeleton, target)
     offsets = None
     if motion.offsets is not None:
-        bones = target.lengths / np.maximum(motion.skeleton.lengths, 1e-12)
-        offsets = np.where(motion.skeleton.lengths[:, None] > 1e-9, motion.offsets * bones[:, None], target.offsets)
+        lengths = motion.skeleton.lengths
+        ratios = target.lengths / np.maximum(lengths, 1e-12)
+        offsets = np.where(lengths[:, None] > 1e-9, motion.offsets * ratios[:, None], target.offsets)
     return motion.derived(
         skeleton=target, root=scaled_places(motion.root, ratio, floor), offsets=offsets, name=target.name
     )
 
 
 def morph_motion(motion: Motion, target: Skeleton, share: Array, floor: Floor) -> Motion:
-    """The source's motion on a body that turns from the source into the target.
+    """The source's motion on a body that changes from the source into the target.
 
     Args:
         motion: The source's motion.
         target: A character of the same structure.
-        share: (F,) how much of the target the body is at each frame: 0 the source, 1 the target.
+        share: (F,) blend from source (0) to target (1) body at each frame.
         floor: The ground.
 
     Returns:
-        A motion on the target's skeleton with offsets per frame. Steps of the path are scaled by the size the legs
-        have at each frame and added up [Gleicher98, sec. 5].
+        A motion on the target's skeleton with offsets per frame. Each step of the path is scaled by the leg length at
+        its frames, and the steps are summed [Gleicher98, sec. 5].
     """
     check_structure(motion.skeleton, target)
-    mix = share[:, None, None]
-    offsets = (1.0 - mix) * motion.skeleton.offsets + mix * target.offsets
+    weights = share[:, None, None]
+    offsets = (1.0 - weights) * motion.skeleton.offsets + weights * target.offsets
     ratio = 1.0 + share * (leg_ratio(motion.skeleton, target) - 1.0)
     steps = np.diff(motion.root, axis=0) * (0.5 * (ratio[1:] + ratio[:-1]))[:, None]
     root = motion.root[0] * [ratio[0], 1.0, ratio[0]] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
@@ -61,7 +62,7 @@ def morph_motion(motion: Motion, target: Skeleton, share: Array, floor: Floor) -
 
 
 def check_structure(source: Skeleton, target: Skeleton) -> None:
-    """Refuse a target whose joints are not the source's."""
+    """Refuse a target whose joints or hierarchy differ from the source's."""
     if source.names != target.names or not np.array_equal(source.parents, target.parents):
         missing = [name for name in source.names if name not in target.index]
         extra = [name for name in target.names if name not in source.index]
@@ -71,63 +72,64 @@ def check_structure(source: Skeleton, target: Skeleton) -> None:
         )
 
 
-def translation_signal(wanted: Array, fps: float, smooth: float = 0.25, away: float = np.inf) -> Array:
-    """(F, 3) how far to shift a body at each frame, from what fixed constraints ask for at some.
+def translation_signal(
+    shifts: Array, fps: float, smoothing_seconds: float = 0.25, fade_seconds: float = np.inf
+) -> Array:
+    """(F, 3) metres by which to shift a body at each frame, interpolated from the shifts that constraints request.
 
     Args:
-        wanted: (F, 3) metres; nan where nothing is asked of an axis.
+        shifts: (F, 3) metres; nan where no constraint requests a shift along an axis.
         fps: Frames a second.
-        smooth: Seconds of the low-pass filter.
-        away: Seconds from all that is asked at which nothing is shifted any more.
+        smoothing_seconds: Standard deviation of the Gaussian low-pass filter.
+        fade_seconds: The shift is zero at frames that are further than this from every request.
     """
-    frames = np.arange(len(wanted))
-    out = np.zeros_like(wanted)
+    frames = np.arange(len(shifts))
+    signal = np.zeros_like(shifts)
     for axis in range(3):
-        known = np.isfinite(wanted[:, axis])
+        known = np.isfinite(shifts[:, axis])
         if known.any():
-            asked = np.where(known, wanted[:, axis], 0.0)
-            if np.isfinite(away):
-                # Beyond the whole motion there is nothing to go away from, however far off what is asked is.
-                known |= ~widened(known, max(round(min(away * fps, len(wanted))), 1))
-            whole = np.interp(frames, frames[known], asked[known])
-            out[:, axis] = gaussian_smoothed(whole, smooth * fps)
-    return out
+            values = np.where(known, shifts[:, axis], 0.0)
+            if np.isfinite(fade_seconds):
+                # A fade longer than the motion is cut to its length.
+                known |= ~widened(known, max(round(min(fade_seconds * fps, len(shifts))), 1))
+            interpolated = np.interp(frames, frames[known], values[known])
+            signal[:, axis] = gaussian_smoothed(interpolated, smoothing_seconds * fps)
+    return signal
 
 
-def pulled(problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> Problem:
-    """A problem with its starts shifted by what some of its constraints ask for [Gleicher98, sec. 3.8].
+def shift_starts(problem: Problem, indices: tuple[int, ...], fade_seconds: float = np.inf) -> Problem:
+    """The problem with its start motions shifted towards what some of its constraints request [Gleicher98, sec. 3.8].
 
     Args:
-        problem: What is to be solved.
-        fixing: The constraints.
-        away: Seconds from when they hold at which nothing is shifted any more; more where they ask for much.
+        problem: The problem.
+        indices: The indices of these constraints.
+        fade_seconds: The shift fades to zero over this time before and after the constraints; over more if it is large.
     """
-    if not fixing:
+    if not indices:
         return problem
-    shifts: list[Array | None] = []
-    for actor, pull in zip(problem.actors, pulls(problem, fixing), strict=True):
-        shifts.append(None)
+    signals: list[Array | None] = []
+    for actor, shifts in zip(problem.actors, requested_shifts(problem, indices), strict=True):
+        signals.append(None)
         if actor.moves and actor.root_moves:
-            far = float(np.nanmax(np.abs(pull), initial=0.0))
-            time = max(away, far / (PACE * leg_length(actor.motion.skeleton)))
-            shifts[-1] = translation_signal(pull, actor.motion.fps, away=time)
-    return problem.shifted(shifts)
+            largest = float(np.nanmax(np.abs(shifts), initial=0.0))
+            fade = max(fade_seconds, largest / (MAX_SHIFT_SPEED_LEGS_PER_S * leg_length(actor.motion.skeleton)))
+            signals[-1] = translation_signal(shifts, actor.motion.fps, fade_seconds=fade)
+    return problem.shifted(signals)
 
 
-def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
-    """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
-    nan where none does."""
-    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
-    views = whole.views(tuple(body.posture for body in problem.bodies))
+def requested_shifts(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
+    """For each actor (F, 3) metres: the mean shift that satisfies the constraints that fix it in the world, all or
+    `only` those of some indices; nan where there is none."""
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
+    inputs = sample.views(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)
-    for (target, held, _, _), view in zip(whole.windows, views, strict=True):
-        asked = target.constraint.pull(view)
-        if asked is not None:
-            which = problem.resolve(
-                target.constraint, (*target.constraint.point_refs(), *target.constraint.joints())[0]
-            )[0]
-            known = np.isfinite(asked)
-            total[which, held] += np.where(known, asked, 0.0)
-            count[which, held] += known
+    for (target, frames, _, _), constraint_input in zip(sample.windows, inputs, strict=True):
+        constraint = target.constraint
+        shifts = constraint.pull(constraint_input)
+        if shifts is not None:
+            actor = problem.resolve(constraint, (*constraint.point_refs(), *constraint.joints())[0])[0]
+            known = np.isfinite(shifts)
+            total[actor, frames] += np.where(known, shifts, 0.0)
+            count[actor, frames] += known
     return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))

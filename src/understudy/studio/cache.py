@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from understudy.correspondence.pairs import Correspondence
 from understudy.io.files import split_clip
-from understudy.retarget.actor import SAMPLE, ActorData, assign, load, scaled
+from understudy.retarget.actor import SAMPLE, ActorData, assign, load, scale_skeleton
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ActorSpec, Reading
 
@@ -79,6 +79,6 @@ def _scale_target(unscaled: ActorData, spec: ActorSpec) -> ActorData:
     """An actor loaded without a scale, with its target scaled as the spec says."""
     if spec.scale is None:
         return replace(unscaled, spec=spec)
-    target = scaled(unscaled.target, spec.scale)
+    target = scale_skeleton(unscaled.target, spec.scale)
     target_motion = None if unscaled.target_motion is None else replace(unscaled.target_motion, skeleton=target)
     return replace(unscaled, spec=spec, target=target, target_motion=target_motion)
