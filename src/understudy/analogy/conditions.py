@@ -125,7 +125,7 @@ class Conditions:
         )
 
     def _pose(self, posture: Posture, frame: int, columns: np.ndarray, goal: Array) -> ConditionResiduals:
-        off = posture.d[frame, columns] - goal
+        off = posture.displacement[frame, columns] - goal
         return self._part(np.full(len(columns), frame), off, columns[:, None], np.ones((len(columns), 1)))
 
     def _place(

@@ -285,7 +285,7 @@ def _limited(whole: Plan) -> Plan:
     notes: list[str] = []
     problem = whole.problem()
     for number, (part, start) in enumerate(zip(whole.assignments, whole.starts, strict=True)):
-        moving = [j for j in problem.moving(number) if NUM_AXES[start.skeleton.kinds[j]] > 0]
+        moving = [j for j in problem.movable_joints(number) if NUM_AXES[start.skeleton.kinds[j]] > 0]
         if not moving:
             continue
         turning: set[str] | None = {start.skeleton.names[j] for j in moving}

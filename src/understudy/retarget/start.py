@@ -117,12 +117,13 @@ def pulled(problem: Problem, fixing: tuple[int, ...], away: float = np.inf) -> P
 def pulls(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
     """For each actor (F, 3): how far constraints that fix it in the world, or some of them, would shift it, on average;
     nan where none does."""
-    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
-    views = whole.views(tuple(body.posture for body in problem.bodies))
+    frames = np.arange(len(problem.times))
+    whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=only)
+    inputs = whole.inputs(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)
-    for (target, held, _, _), view in zip(whole.windows, views, strict=True):
-        asked = target.constraint.pull(view)
+    for (target, held, _, _), constraint_input in zip(whole.windows, inputs, strict=True):
+        asked = target.constraint.pull(constraint_input)
         if asked is not None:
             which = problem.resolve(
                 target.constraint, (*target.constraint.point_refs(), *target.constraint.joints())[0]

@@ -80,13 +80,13 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     frames = np.arange(len(problem.times))
     step = int(motions[0].fps // MAX_QUICK_FPS)
     if quickly and step > 1:
-        ends = [frames_held[[0, -1]] if len(frames_held) else frames_held for frames_held in problem.held]
+        ends = [frames_held[[0, -1]] if len(frames_held) else frames_held for frames_held in problem.constraint_frames]
         frames = np.unique(np.concatenate([frames[::step], *ends]))
     sample = ProblemAtFrames(problem=problem, bodies=bodies_of_motions(problem, motions), frames=frames)
     evaluation = sample.measure()
     violations = []
     for target, frames_held, inputs, off in zip(
-        sample.targets, sample.holds, evaluation.views, evaluation.violation, strict=True
+        sample.targets, sample.frame_indices, evaluation.inputs, evaluation.violation, strict=True
     ):
         times, place = sample.times[frames_held], None
         if inputs.points.shape[1] and len(frames_held):
@@ -139,7 +139,7 @@ def standing_points(problem: Problem, contacts: Sequence[Contact], actors: set[s
     """The points of some actors that contacts keep on the floor, with the frames (n,) in which they do."""
     floor = {contact_name(contact) for contact in contacts if contact.on == "floor"}
     points = []
-    for constraint, frames in zip(problem.constraints, problem.held, strict=True):
+    for constraint, frames in zip(problem.constraints, problem.constraint_frames, strict=True):
         name = constraint.name.partition(">")[0] + (TIME_SUFFIX.findall(constraint.name) or [""])[0]
         if (constraint.name in floor or name in floor) and constraint.point_refs()[0].actor in actors:
             point_ref = constraint.point_refs()[0]
