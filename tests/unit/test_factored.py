@@ -71,9 +71,8 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
 
 def test_many_are_not_left_out_one_by_one() -> None:
     rng = np.random.default_rng(4)
-    known = FactoredMatrix(
-        damping=0.0, excluded=np.zeros(ROWS, bool), factor=cholesky_factor(long_band(rng, 0.1)), min_response=1e-6
-    )
+    factor, none = cholesky_factor(long_band(rng, 0.1)), np.zeros(ROWS, bool)
+    known = FactoredMatrix(damping=0.0, excluded=none, factor=factor, min_response=1e-6)
     out = np.arange(ROWS) % 2 == 0
     assert not known.exclude(out)
     assert not known.responses

@@ -1,4 +1,4 @@
-"""The default solver's own options and parts: levels, hold, slower joints, giving way, what is watched."""
+"""Options and parts of the default solver: levels, hold, slower joints, broken constraints, the working set."""
 
 from __future__ import annotations
 

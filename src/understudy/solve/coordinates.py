@@ -275,8 +275,8 @@ class Posture:
         arms = self.points(joints, offsets)[:, point] - self.positions[:, self.body.joint_of[rotation]]
         derivatives = cross(self.axes[:, rotation], arms)
         squares = np.einsum("fni,fni->n", derivatives, derivatives)
-        squares = np.bincount(rotation, squares, minlength=len(self.body.joint_of))
-        return np.concatenate([np.ones(self.body.num_shifts), squares / (len(self.root) * len(joints))])
+        sums = np.bincount(rotation, squares, minlength=len(self.body.joint_of))
+        return np.concatenate([np.ones(self.body.num_shifts), sums / (len(self.root) * len(joints))])
 
     def motion(self) -> Motion:
         """The displaced motion."""
@@ -419,11 +419,8 @@ def _match(part: Skeleton, joints: tuple[int, ...] | None, whole: Body) -> tuple
 ONE_AXIS_PARTS = ("lower_leg", "lower_arm")
 """The body parts whose joints anatomically bend about one axis."""
 
-MAX_OFF_AXIS_RATIO = 0.02
-"""A joint is a hinge if its rotation about other axes, as a share of that about its main axis, is below this."""
-
-MIN_HINGE_RANGE_RADIANS = 0.1
-"""A joint with a smaller range of motion than this is not turned into a hinge."""
+MAX_OFF_AXIS_RATIO, MIN_HINGE_RANGE_RADIANS = 0.02, 0.1
+"""A hinge rotates about other axes by less than this share of its main rotation, whose range is more than this."""
 
 
 def prune_as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarray]:

@@ -1,7 +1,7 @@
 """Evaluation of a problem: residuals of all constraints at some frames, and their derivatives.
 
 A solver never sees a skeleton: it reads residuals and their derivatives by the coordinates of `coordinates.Bodies`.
-The chain rule from constraints over points and rotations to coordinates is applied here, for all kinds alike.
+This module applies the chain rule from constraints over points and rotations to coordinates, for all kinds.
 """
 
 from __future__ import annotations
@@ -217,8 +217,7 @@ class Evaluation:
         others = tuple(sorted(set(range(len(problem.constraints))) - set(evaluated)))
         rest = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=others).measure()
         order = np.argsort([*evaluated, *others]).tolist()
-        inputs, rows = (*self.inputs, *rest.inputs), (*self.rows, *rest.rows)
-        violation = (*self.violation, *rest.violation)
+        inputs, rows, violation = self.inputs + rest.inputs, self.rows + rest.rows, self.violation + rest.violation
         evaluation = Evaluation(
             sample=ProblemAtFrames(problem=problem, bodies=bodies, frames=frames),
             postures=rest.postures,

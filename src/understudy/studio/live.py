@@ -191,8 +191,8 @@ def solve_quickly(
         return problem.bodies, None
     moved, next_start = _solve_band_limited(problem, spacing, (hold, until), warm_start)
     watch("solving", 0.5)
-    frames = sampled_frames(problem, CHECK_RATE_HZ)
-    worst = worst_violation(ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure())
+    sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
+    worst = worst_violation(sample.measure())
     active = tuple(sorted({*next_start.active, *newly_violated(problem, next_start.active, worst, ACTIVE_MARGIN)}))
     # Constraints that cannot be met are left out of the last level.
     limits = broken_limits(problem)

@@ -29,14 +29,11 @@ ACTIVE_MARGIN = 0.1
 CHECK_RATE_HZ = 30.0
 """Frames per second at which all constraints are measured after a band-limited level."""
 
-MAX_NAMES_PER_CONFLICT = 3
-"""The largest number of constraints that a sentence names."""
-
 MIN_RESISTANCE_SHARE = 0.2
 """A constraint is named if its resistance is at least this share of the strongest."""
 
-MAX_CONFLICTS = 20
-"""The largest number of unmet constraints that are explained."""
+MAX_CONFLICTS, MAX_NAMES_PER_CONFLICT = 20, 3
+"""The largest number of unmet constraints that are explained, and of constraints that one explanation names."""
 
 
 def find_conflicts(evaluation: Evaluation, unmet: list[tuple[int, int]]) -> tuple[str, ...]:

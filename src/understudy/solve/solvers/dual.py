@@ -54,8 +54,7 @@ class Curves:
 
     def change_cost(self, keys: tuple[Array, ...]) -> float:
         """The cost of keys: twice the objective [Gleicher98, eq. 3]."""
-        pairs = zip(keys, self.groups, strict=True)
-        return sum(float((group_keys**2 @ self.cost[group]).sum()) for group_keys, group in pairs)
+        return sum(float((part**2 @ self.cost[group]).sum()) for part, group in zip(keys, self.groups, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,8 +259,8 @@ def _band_products(rows: Array, width: int) -> Array:
     blocks = len(rows) // width - 1
     row_stride, stride = rows.strides
     # Each block is multiplied by itself and the next block; two neighbouring blocks are consecutive in memory.
-    shape = (blocks, 2 * width, rows.shape[1])
-    pairs = as_strided(rows, shape, (width * row_stride, row_stride, stride), writeable=False)
+    strides = (width * row_stride, row_stride, stride)
+    pairs = as_strided(rows, (blocks, 2 * width, rows.shape[1]), strides, writeable=False)
     products = pairs[:, :width] @ np.swapaxes(pairs, 1, 2)
     # Entry (i, i + o) of each block is viewed as (block, i, o) without a copy.
     block_stride, row_stride, stride = products.strides
@@ -334,8 +333,7 @@ class FactoredMatrix:
             matrix = pattern.zero_rows(matrix, excluded)
             matrix[excluded, 0] = 1.0
         # The stiffer the residuals are, the more slowly a response fades.
-        min_response = float(compliance.min(initial=1.0))
-        factor = cholesky_factor(matrix)
+        factor, min_response = cholesky_factor(matrix), float(compliance.min(initial=1.0))
         return FactoredMatrix(damping=damping, excluded=excluded, factor=factor, min_response=min_response)
 
     def exclude(self, excluded: np.ndarray) -> bool:
@@ -343,11 +341,11 @@ class FactoredMatrix:
         if np.any(self.excluded & ~excluded):
             return False
         added = np.flatnonzero(excluded & ~self.excluded).tolist()
+        factorisation_cost = (len(self.factor) + ROW_SETUP_ENTRIES) * len(excluded)
         for number, row in enumerate(added):
             span, response = self._response(row)
             # The first response predicts the cost of all.
-            cost = RESPONSE_ROW_ENTRIES * len(added) * len(response)
-            if number == 0 and cost > (len(self.factor) + ROW_SETUP_ENTRIES) * len(excluded):
+            if number == 0 and RESPONSE_ROW_ENTRIES * len(added) * len(response) > factorisation_cost:
                 return False
             self.responses[row] = span, response
         self.excluded = excluded

@@ -1,7 +1,7 @@
 """Inverse kinematics frame by frame: the baseline that ignores time [Gleicher98, sec. 3.1, figure 3].
 
-Every frame is solved for its own constraints alone, from the starting motion. The result meets the constraints, but
-snaps where a constraint starts or ends, and its changes differ from frame to frame.
+Every frame is solved alone, from the starting motion. The result meets the constraints, but snaps where a constraint
+starts or ends, and its changes differ from frame to frame.
 """
 
 from __future__ import annotations
@@ -22,11 +22,8 @@ from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import ACTIVE_MARGIN, MAX_STEP, ProgressCallback, Solver
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, constraint_weights
 
-MAX_DAMPING = 1e8
-"""The damping beyond which the solve of a frame ends without improvement."""
-
-MAX_ACTIVE_SET_CHANGES = 4
-"""The largest number of changes of the active set in a step."""
+MAX_DAMPING, MAX_ACTIVE_SET_CHANGES = 1e8, 4
+"""The damping beyond which the solve of a frame ends, and the largest number of changes of the active set in a step."""
 
 
 @dataclass(frozen=True, kw_only=True)

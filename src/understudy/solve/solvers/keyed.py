@@ -171,10 +171,9 @@ def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array
     """
     fraction = np.broadcast_to(share, a.shape[:-1])[..., None]
     rotation = log(multiply(conjugate(exp(a)), exp(b)))
-    partial = fraction * rotation
-    vector = log(multiply(exp(a), exp(partial)))
+    vector = log(multiply(exp(a), exp(fraction * rotation)))
     # A small rotation of a acts in the frame before the partial rotation. It also changes the rotation from a to b.
-    inverse, d_partial = to_matrix(exp(-fraction * rotation)), fraction[..., None] * right_jacobian(partial)
+    inverse, d_partial = to_matrix(exp(-fraction * rotation)), fraction[..., None] * right_jacobian(fraction * rotation)
     d_vector = right_jacobian_inverse(vector)
     by_a = d_vector @ (inverse - d_partial @ right_jacobian_inverse(-rotation)) @ right_jacobian(a)
     by_b = d_vector @ d_partial @ right_jacobian_inverse(rotation) @ right_jacobian(b)

@@ -21,17 +21,15 @@ REFERENCE_NUM_ROWS = 3.0
 def constraint_weights(sample: ProblemAtFrames, rows: Sequence[Residuals] = ()) -> Array:
     """(C,) the weight of each constraint's squared residuals [Lommers13, sec. 4.2].
 
-    It combines the artist's weight and priority. Radians are multiplied by the leg length, so that they weigh as much
-    as the metres that they move a foot. The weight is divided by the number of rows, so that a constraint with more
-    rows does not weigh more. The cost of rotating a joint is part of the problem's metric instead.
+    It combines the user's weight and priority. Radians are multiplied by the leg length, so that they weigh as much as
+    the metres that they move a foot. A division by the number of rows makes the weight independent of that number.
     """
     weights = []
     for number, target in enumerate(sample.targets):
         constraint = target.constraint
         unit = sample.problem.leg if constraint.angular else 1.0
         count = rows[number].values.shape[1] if len(rows) else REFERENCE_NUM_ROWS
-        weight = constraint.weight * 10.0**constraint.priority * unit**2 * REFERENCE_NUM_ROWS / max(count, 1)
-        weights.append(weight)
+        weights.append(constraint.weight * 10.0**constraint.priority * unit**2 * REFERENCE_NUM_ROWS / max(count, 1))
     return np.array(weights)
 
 
@@ -339,8 +337,7 @@ class GaussNewton:
                 linear = None
             # The last level must finish: it ends early only if both the last gain and the predicted gain are small.
             expected = max(gain, next_gain) if self.exact else min(gain, next_gain)
-            met = self.exact and within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE)
-            if expected < self.gain or met:
+            if expected < self.gain or (self.exact and within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE)):
                 return keys, evaluation, number + 1
         return keys, evaluation, steps
 
@@ -357,8 +354,7 @@ class GaussNewton:
     def total_weights(self, evaluation: Evaluation) -> Array:
         """(C,) the weight of each constraint's squared residuals; the same for every evaluation of the sample."""
         if not self._weight_cache:
-            weights = self.stiffness * self.weights * constraint_weights(self.sample, evaluation.rows)
-            self._weight_cache.append(weights)
+            self._weight_cache.append(self.stiffness * self.weights * constraint_weights(self.sample, evaluation.rows))
         return self._weight_cache[0]
 
     @cached

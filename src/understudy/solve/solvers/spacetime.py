@@ -36,17 +36,15 @@ from understudy.solve.solvers.newton import (
     worst_violation,
 )
 
-BAND_STIFFNESS = 1e3
-"""The stiffness of the band-limited level: low enough that it does not follow the noise of the motion."""
+BAND_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e6
+"""The stiffness of the band-limited level, too low to follow the noise of the motion, and that of the last level, which
+leaves about a thousandth of the violation."""
 
-MAX_BAND_STEPS = 12
-"""The largest number of steps of the band-limited level."""
+MAX_BAND_STEPS, MIN_BAND_GAIN = 12, 0.15
+"""The largest number of steps of the band-limited level, and the relative gain below which a step is its last."""
 
-MIN_BAND_GAIN = 0.15
-"""The relative gain of a step below which the band-limited level ends."""
-
-FINAL_STIFFNESS = 1e6
-"""The stiffness of the last level, with a key at every frame: it leaves about a thousandth of the violation."""
+WorkingSet = tuple[int, ...]
+"""The indices of the constraints that are evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +100,13 @@ MAX_THRESHOLD_BYTES = 32 * 2**20 - 2**14
 def retain_freed_memory() -> None:
     """Let the C library retain some tens of megabytes of freed memory instead of returning it to the system.
 
-    Mapping returned memory again takes up to a tenth of a solve. glibc retains twice the size of the largest block
-    that was ever freed. The block here is never written to, so that it takes no memory. Other C libraries ignore it.
+    Mapping it again takes up to a tenth of a solve. glibc retains twice the size of the largest block that was ever
+    freed. This block is never written to, so that it takes no memory. Other C libraries ignore it.
     """
     np.empty(MAX_THRESHOLD_BYTES, np.uint8)
 
 
-def select_working_set(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tuple[int, ...]:
+def select_working_set(problem: Problem, bodies: tuple[Body, ...], margin: float) -> WorkingSet:
     """The constraints to evaluate: all equalities, and the one-sided constraints within a margin of a violation.
 
     Most one-sided constraints (joint limits, the floor under a hand) are never violated. Leaving them out until they
@@ -126,18 +124,15 @@ def select_working_set(problem: Problem, bodies: tuple[Body, ...], margin: float
 
 
 def newly_violated(
-    problem: Problem, working_set: tuple[int, ...], worst: Sequence[float] | Array, margin: float
-) -> tuple[int, ...]:
+    problem: Problem, working_set: WorkingSet, worst: Sequence[float] | Array, margin: float
+) -> WorkingSet:
     """The violated constraints outside the working set, from the worst violation (C,) of every constraint."""
     others = set(range(len(worst))) - set(working_set)
     return tuple(i for i in others if worst[i] > max(margin, EQUALITY_SHARE * problem.constraints[i].tolerance))
 
 
-MAX_RETRY_STEPS = 4
-"""The largest number of steps when the band-limited level is solved again."""
-
-MAX_RETRIES = 6
-"""The largest number of times that the band-limited level is solved with new weights."""
+MAX_RETRIES, MAX_RETRY_STEPS = 6, 4
+"""The largest number of solves of the band-limited level with new weights, and of steps in each."""
 
 BROKEN_LEGS, BROKEN_RADIANS = 0.035, 0.15
 """A constraint with a larger violation after the band-limited level is broken."""
@@ -148,14 +143,9 @@ UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 MAX_LATE_LIMIT_RADIANS = 0.005
 """The largest violation of a joint limit outside the working set that is left to the last level."""
 
-BROKEN_WEIGHT = 0.3
-"""The weight of a constraint that is just broken; a larger violation lowers it, so that the force stays the same."""
-
-MIN_BROKEN_GAIN = 0.005
-"""The relative gain of a step below which the solve with broken constraints ends."""
-
-MIN_HOLDING_WEIGHT = 0.5
-"""A constraint with a smaller weight is broken."""
+MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
+"""A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
+violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
 MAX_WORKING_SET_CHANGES = 4
 """The largest number of solves, each with the constraints added that the one before violates."""
@@ -233,10 +223,9 @@ class Spacetime(Solver):
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
-        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
         for _ in range(MAX_WORKING_SET_CHANGES):
-            bodies, working_set, last = self._solve_levels(problem, bodies, working_set, passes, watch, budget)
+            bodies, working_set, last = self._solve_levels(problem, bodies, working_set, watch, budget)
             if last is None:
                 frames = np.arange(len(problem.times))
                 last = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=()).measure()
@@ -252,14 +241,14 @@ class Spacetime(Solver):
         self,
         problem: Problem,
         bodies: tuple[Body, ...],
-        working_set: tuple[int, ...],
-        passes: tuple[Level, ...],
+        working_set: WorkingSet,
         watch: ProgressCallback,
         budget: Budget,
-    ) -> tuple[tuple[Body, ...], tuple[int, ...], Evaluation | None]:
+    ) -> tuple[tuple[Body, ...], WorkingSet, Evaluation | None]:
         """Solve all levels: the solved bodies, the final working set, and the evaluation of the last level if it has a
         key at every frame."""
         weights, last = np.ones(len(problem.constraints)), None
+        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
@@ -274,55 +263,56 @@ class Spacetime(Solver):
         return bodies, working_set, last
 
     def _solve_band_limited(
-        self, problem: Problem, start: tuple[Body, ...], working_set: tuple[int, ...], level: Level, budget: Budget
-    ) -> tuple[tuple[Body, ...], tuple[int, ...], Array]:
+        self, problem: Problem, start: tuple[Body, ...], working_set: WorkingSet, level: Level, budget: Budget
+    ) -> tuple[tuple[Body, ...], WorkingSet, Array]:
         """Solve a band-limited level as often as needed: the solved bodies, the final working set, and (C,) zero for
         broken constraints, one for others."""
         weights = np.ones(len(problem.constraints))
         broken, unfinished = broken_limits(problem), violation_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
+        late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
         for _ in range(MAX_RETRIES):
             result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start)
             violated = newly_violated(problem, working_set, result.worst, self.margin)
-            is_missed = np.any((result.worst > broken) & (result.sampled_worst <= broken))
-            needs_rate = level.rate < CHECK_RATE_HZ and is_missed
             working_set = tuple(sorted({*working_set, *violated}))
-            constraints = problem.constraints
-            is_urgent = any(not constraints[i].angular or result.worst[i] > MAX_LATE_LIMIT_RADIANS for i in violated)
-            if (is_urgent or needs_rate) and not budget.spent:
+            is_coarse = level.rate < CHECK_RATE_HZ and np.any(
+                (result.worst > broken) & (result.sampled_worst <= broken)
+            )
+            is_urgent = any(result.worst[i] > late[i] for i in violated)
+            if (is_urgent or is_coarse) and not budget.spent:
                 # Constraints that break only between the frames of the level are evaluated before any weight falls.
-                warm_start, level = result, with_doubled_rate(level) if needs_rate else level
+                warm_start, level = result, with_doubled_rate(level) if is_coarse else level
                 continue
             new_weights = weights.copy()
             new_weights[list(working_set)] = reduced_weights((result.worst / broken)[list(working_set)])
             if np.all(np.abs(new_weights - weights) <= 1e-8 + 0.1 * weights) or budget.spent:
                 break
-            weights, warm_start = new_weights, None
-            level = replace(level, steps=min(level.steps, MAX_RETRY_STEPS))
+            weights, level, warm_start = new_weights, replace(level, steps=min(level.steps, MAX_RETRY_STEPS)), None
         if np.any(weights < MIN_HOLDING_WEIGHT):
             # All broken constraints now pull with the same force, whatever their violation.
-            reaching = BROKEN_WEIGHT * broken / np.maximum(result.worst, broken)
-            weights = np.where(weights < MIN_HOLDING_WEIGHT, reaching, 1.0)
-            last = replace(level, steps=MAX_BAND_STEPS, gain=MIN_BROKEN_GAIN)
-            result = self._solve_level(problem, start, working_set, last, weights, budget, result)
+            equal_force = BROKEN_WEIGHT * broken / np.maximum(result.worst, broken)
+            weights = np.where(weights < MIN_HOLDING_WEIGHT, equal_force, 1.0)
+            longer = replace(level, steps=MAX_BAND_STEPS, gain=MIN_BROKEN_GAIN)
+            result = self._solve_level(problem, start, working_set, longer, weights, budget, result)
         for number, stiffer in enumerate(stiffened(level)):
             is_unfinished = (result.worst > unfinished) & (weights > MIN_HOLDING_WEIGHT)
             if not is_unfinished[list(working_set)].any() or budget.spent:
                 break
             # The level with more frames starts anew: the result for too few frames is a bad start.
-            bodies = result.bodies if number else start
-            result = self._solve_level(problem, bodies, working_set, stiffer, weights, budget)
+            result = self._solve_level(
+                problem, result.bodies if number else start, working_set, stiffer, weights, budget
+            )
         # One-sided constraints far from a violation are not evaluated at every frame.
         distant = result.largest < -LAYOUT_MARGINS * self.margin
-        is_one_sided = [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
-        working_set = tuple(i for i in working_set if not (distant[i] and is_one_sided[i]))
+        distant &= [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
+        working_set = tuple(i for i in working_set if not distant[i])
         return result.bodies, working_set, np.where(result.worst > broken, 0.0, 1.0)
 
     def _solve_level(
         self,
         problem: Problem,
         bodies: tuple[Body, ...],
-        working_set: tuple[int, ...],
+        working_set: WorkingSet,
         level: Level,
         weights: Array,
         budget: Budget,
@@ -347,16 +337,17 @@ class Spacetime(Solver):
         worst[list(working_set)] = worst_violation(evaluation)
         if not level.spacing:
             bodies = evaluation.displaced_bodies()
-            limits = {"sampled_worst": worst, "worst": worst, "largest": worst}
-            return LevelResult(bodies=bodies, keys=keys, evaluation=evaluation, **limits)
+            return LevelResult(
+                bodies=bodies, keys=keys, sampled_worst=worst, worst=worst, largest=worst, evaluation=evaluation
+            )
         moved = displace_bodies(bodies, sample, all_curves.values(keys))
         # Violations between the frames of the level may be larger than at them.
         frames = self._frames(problem, level, CHECK_RATE_HZ, working_set)
         check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
-        largest = largest_residual(check)
-        return LevelResult(bodies=moved, keys=keys, sampled_worst=worst, worst=worst_violation(check), largest=largest)
+        final, largest = worst_violation(check), largest_residual(check)
+        return LevelResult(bodies=moved, keys=keys, sampled_worst=worst, worst=final, largest=largest)
 
-    def _frames(self, problem: Problem, level: Level, rate: float, working_set: tuple[int, ...]) -> np.ndarray:
+    def _frames(self, problem: Problem, level: Level, rate: float, working_set: WorkingSet) -> np.ndarray:
         """The frames at which a level is evaluated, at a rate per second."""
         frames = sampled_frames(problem, rate, working_set)
         if not level.spacing:
