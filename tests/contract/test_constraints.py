@@ -67,7 +67,7 @@ def every_jacobian(sample: ProblemAtFrames, d: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_derivative_is_the_finite_difference(kind: str, seed: int, size: float) -> None:
     sample = make_sample(kind, seed)
-    count = sample.ensemble.num_coordinates
+    count = sample.bodies_at_frames.num_coordinates
     d = size * np.random.default_rng(seed).normal(size=(6, count))
     exact = every_jacobian(sample, d)
     measured = np.empty_like(exact)
@@ -93,7 +93,7 @@ def test_rows_fit_and_are_finite(kind: str) -> None:
         constraint = sample.problem.constraints[0]
         assert constraint.kind == kind
         assert constraint.relation in tuple(Relation)
-        rows = sample.evaluate(np.zeros((6, sample.ensemble.num_coordinates))).rows[0]
+        rows = sample.evaluate(np.zeros((6, sample.bodies_at_frames.num_coordinates))).rows[0]
         count = rows.values.shape[1]
         assert rows.values.shape == (6, count)
         assert np.all(np.isfinite(rows.values))

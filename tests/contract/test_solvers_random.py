@@ -90,7 +90,7 @@ def broken(problem: Problem, motions: tuple[Motion, ...]) -> float:
     moved = replace(problem, actors=actors)
     frames = np.arange(len(moved.times))
     sample = ProblemAtFrames(problem=moved, bodies=moved.bodies, frames=frames)
-    return penalty(sample.evaluate(np.zeros((len(frames), sample.ensemble.num_coordinates))))
+    return penalty(sample.evaluate(np.zeros((len(frames), sample.bodies_at_frames.num_coordinates))))
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))

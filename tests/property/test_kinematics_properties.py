@@ -14,7 +14,7 @@ from understudy.figure.angles import joint_angles
 from understudy.figure.kinematics import fk, forward
 from understudy.figure.motion import Motion, frame_offsets, rest_motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
-from understudy.solve.coordinates import Bodies, Body, Places
+from understudy.solve.coordinates import Bodies, Body, BodyPoints
 
 SEEDS = st.integers(0, 2**31 - 1)
 STEP = 1e-5
@@ -116,7 +116,7 @@ def test_two_bodies_share_one_vector_of_coordinates(
 ) -> None:
     bodies = tuple(Body(motion=make_motion(make_skeleton(rng, n), rng, 2)) for n in (5, 7))
     both = Bodies(bodies=bodies)
-    places = Places.of(both, [(0, "tip"), (1, "joint3"), (0, "joint2"), (1, "tip")])
+    places = BodyPoints.of(bodies, [(0, "tip"), (1, "joint3"), (0, "joint2"), (1, "tip")])
 
     def at(d: np.ndarray) -> np.ndarray:
         return both.points(both.displaced(d), places)

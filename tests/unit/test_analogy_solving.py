@@ -189,9 +189,9 @@ def test_poses_places_and_limits_are_met(task: Task, rng: np.random.Generator) -
         found = solve(replace(task, conditions=conditions, orthonormal=orthonormal))
         assert found.violation < 1e-4
         posture = chart.posture(task.places @ found.table)
-        assert np.abs(posture.d[3, :3] - pose).max() < 1e-6
+        assert np.abs(posture.displacement[3, :3] - pose).max() < 1e-6
         assert np.linalg.norm(posture.points(np.array([8]), np.zeros((1, 3)))[11, 0] - at) < 1e-4
-        assert posture.d[:, column[0]].max() < 0.5 * angles.max() + 0.021
+        assert posture.displacement[:, column[0]].max() < 0.5 * angles.max() + 0.021
 
 
 def test_poses_that_fight_orthonormality_are_met_as_nearly_as_can_be(task: Task) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.base.splines import Basis, Knots, every_frame
-from understudy.solve.solvers.dual import Curves, Pattern, factor, keys_of_forces, solve_factored
+from understudy.solve.solvers.dual import Curves, Pattern, cholesky_factor, keys_of_forces, solve_factored
 
 FRAMES, COORDINATES = 40, 7
 
@@ -29,9 +29,9 @@ class Case:
         """(A, A) the matrix that makes residuals of rows."""
         rows = np.arange(len(self.values))
         out = np.eye(len(rows))
-        linked = self.pattern.before >= 0
-        out[rows[linked], self.pattern.before[linked]] -= 1.0
-        out[~self.pattern.counts] = 0.0
+        linked = self.pattern.previous >= 0
+        out[rows[linked], self.pattern.previous[linked]] -= 1.0
+        out[~self.pattern.is_residual] = 0.0
         return out
 
     @property
@@ -67,6 +67,11 @@ def whole(band: np.ndarray) -> np.ndarray:
     return out
 
 
+def compliance_band(pattern: Pattern, compliance: np.ndarray) -> np.ndarray:
+    """The band that `add_compliance` adds."""
+    return pattern.add_compliance(np.zeros((len(pattern.times), pattern.bandwidth)), compliance)
+
+
 def curves(rng: np.random.Generator, spacings: tuple[float, ...], frames: int = FRAMES) -> Curves:
     """A group of coordinates for each spacing; 0 for a key at every frame."""
     times = np.arange(frames) / 30.0
@@ -88,12 +93,12 @@ def case(
         rows += [(int(t), number, -1) for t in held]
     rows.sort(key=lambda row: row[0])
     times, chain = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
-    before, counts = np.full(len(rows), -1), np.ones(len(rows), bool)
+    previous, is_residual = np.full(len(rows), -1), np.ones(len(rows), bool)
     for number in range(chains):
         members = np.flatnonzero(chain == number)
-        before[members[1:]] = members[:-1]
-        counts[members[0]] = False
-    pattern = Pattern(times=times, before=before, counts=counts, curves=curves(rng, spacings, frames))
+        previous[members[1:]] = members[:-1]
+        is_residual[members[0]] = False
+    pattern = Pattern(times=times, previous=previous, is_residual=is_residual, curves=curves(rng, spacings, frames))
     return Case(
         pattern=pattern,
         jacobian=rng.normal(size=(len(rows), COORDINATES)),
@@ -121,24 +126,24 @@ def test_band_is_the_whole_matrix(example: Case) -> None:
     by_keys = example.compared @ example.by_keys
     expected = (by_keys / example.cost) @ by_keys.T
     band = example.pattern.band(example.jacobian)
-    assert band.shape == (len(example.values), example.pattern.width)
+    assert band.shape == (len(example.values), example.pattern.bandwidth)
     np.testing.assert_allclose(whole(band), expected, atol=1e-11)
 
 
 def test_compliance_is_felt_as_the_residuals_are(example: Case) -> None:
     compared = example.compared
     expected = compared @ np.diag(example.compliance) @ compared.T
-    idle = np.flatnonzero(~example.pattern.counts)
+    idle = np.flatnonzero(~example.pattern.is_residual)
     expected[idle, idle] = 1.0
-    band = example.pattern.compliance_band(example.compliance)
-    assert band.shape == (len(example.values), example.pattern.width)
+    band = compliance_band(example.pattern, example.compliance)
+    assert band.shape == (len(example.values), example.pattern.bandwidth)
     np.testing.assert_allclose(whole(band), expected, atol=1e-13)
 
 
-def test_compare_and_spread_are_transposes(example: Case, rng: np.random.Generator) -> None:
+def test_residuals_and_row_forces_are_transposes(example: Case, rng: np.random.Generator) -> None:
     forces = rng.normal(size=len(example.values))
-    np.testing.assert_allclose(example.pattern.compare(example.values), example.compared @ example.values, atol=1e-14)
-    np.testing.assert_allclose(example.pattern.spread(forces), example.compared.T @ forces, atol=1e-14)
+    np.testing.assert_allclose(example.pattern.residuals(example.values), example.compared @ example.values, atol=1e-14)
+    np.testing.assert_allclose(example.pattern.row_forces(forces), example.compared.T @ forces, atol=1e-14)
 
 
 def test_rows_left_out_leave_the_rest_as_it_is(example: Case, rng: np.random.Generator) -> None:
@@ -146,8 +151,8 @@ def test_rows_left_out_leave_the_rest_as_it_is(example: Case, rng: np.random.Gen
     out = rng.random(len(example.values)) < 0.3
     expected = whole(band)
     expected[out] = expected[:, out] = 0.0
-    np.testing.assert_array_equal(whole(example.pattern.left_out(band.copy(), out)), expected)
-    np.testing.assert_array_equal(example.pattern.left_out(band.copy(), np.zeros(len(out), bool)), band)
+    np.testing.assert_array_equal(whole(example.pattern.zero_rows(band.copy(), out)), expected)
+    np.testing.assert_array_equal(example.pattern.zero_rows(band.copy(), np.zeros(len(out), bool)), band)
 
 
 def test_forces_move_the_keys(example: Case, rng: np.random.Generator) -> None:
@@ -163,8 +168,8 @@ def test_the_step_is_the_least_squares_step_with_the_places_of_plants_as_unknown
     Minimises half the keys' cost and half each residual squared over its compliance, over keys and places.
     """
     pattern = example.pattern
-    matrix = pattern.band(example.jacobian) + pattern.compliance_band(example.compliance)
-    forces = solve_factored(factor(matrix), pattern.compare(example.values))
+    matrix = pattern.band(example.jacobian) + compliance_band(pattern, example.compliance)
+    forces = solve_factored(cholesky_factor(matrix), pattern.residuals(example.values))
     moved_keys = np.concatenate([part.ravel() for part in keys_of_forces(pattern, example.jacobian, forces)])
     chains = int(example.chain.max()) + 1
     places = -(example.chain[:, None] == np.arange(chains)).astype(float)
@@ -179,8 +184,8 @@ def test_hard_residuals_are_met_exactly(rng: np.random.Generator) -> None:
     """With next to no compliance the linear problem is solved: places reached, plants still."""
     example = case(rng, (0.13,), chains=2, plain=4)
     pattern = example.pattern
-    matrix = pattern.band(example.jacobian) + pattern.compliance_band(np.full(len(example.values), 1e-9))
-    forces = solve_factored(factor(matrix), pattern.compare(example.values))
+    matrix = pattern.band(example.jacobian) + compliance_band(pattern, np.full(len(example.values), 1e-9))
+    forces = solve_factored(cholesky_factor(matrix), pattern.residuals(example.values))
     keys = keys_of_forces(pattern, example.jacobian, forces)
     moved = example.values + np.einsum("ad,ad->a", example.jacobian, pattern.curves.values(keys)[pattern.times])
     np.testing.assert_allclose(moved[example.chain < 0], 0.0, atol=1e-6)
@@ -200,8 +205,8 @@ def test_the_matrix_grows_with_the_length_of_the_motion_and_no_faster(chains: bo
         linked = chains & (times % 20 > 0)
         pattern = Pattern(
             times=times,
-            before=np.where(linked, place - 3, -1),
-            counts=linked | (not chains),
+            previous=np.where(linked, place - 3, -1),
+            is_residual=linked | (not chains),
             curves=curves(rng, (0.1, 0.2), frames),
         )
         entries.append(pattern.band(rng.normal(size=(len(times), COORDINATES))).size / frames)
@@ -219,4 +224,4 @@ def test_curves_of_groups_are_laid_into_one_vector(rng: np.random.Generator) -> 
     dot = sum(float((a * b).sum()) for a, b in zip(both.gather(pushed), keys, strict=True))
     assert dot == pytest.approx(float((pushed * values).sum()))
     size = sum(float((part**2 * both.cost[g]).sum()) for part, g in zip(keys, both.groups, strict=True))
-    assert both.size(keys) == pytest.approx(size)
+    assert both.change_cost(keys) == pytest.approx(size)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solveh_banded
 
-from understudy.solve.solvers.dual import NEAR, Factored, factor, product
+from understudy.solve.solvers.dual import INITIAL_RADIUS_ROWS, FactoredMatrix, band_product, cholesky_factor
 
 ROWS, WIDTH = 12_000, 9
 
@@ -36,18 +36,18 @@ def without(band: np.ndarray, residuals: np.ndarray, out: np.ndarray) -> np.ndar
 def test_what_is_left_out_near_by_is_left_out_as_if_all_were_solved_anew(compliance: float) -> None:
     rng = np.random.default_rng(3)
     band, residuals, none = long_band(rng, compliance), rng.normal(size=ROWS), np.zeros(ROWS, bool)
-    known = Factored(damping=0.0, out=none, matrix=factor(band.copy()), faded=1e-9)
+    known = FactoredMatrix(damping=0.0, excluded=none, factor=cholesky_factor(band.copy()), min_response=1e-9)
     np.testing.assert_allclose(known.forces(residuals), without(band, residuals, none), rtol=1e-6, atol=1e-9)
     out = none
     # Alone, next to each other, far apart, at both ends, and again near what is out already.
     for more in ([6000], [6003, 6004, 9000], [0, 1, ROWS - 1], [5990, 8999, 40]):
         out = out.copy()
         out[more] = True
-        assert known.leave_out(out)
+        assert known.exclude(out)
         found, expected = known.forces(residuals), without(band, residuals, out)
         assert np.all(found[out] == 0.0)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
-    lengths = [len(answer) for _, answer in known.answers.values()]
+    lengths = [len(answer) for _, answer in known.responses.values()]
     assert max(lengths) < ROWS / 2, "a long motion must not be gone through for one residual"
     other = rng.normal(size=ROWS)
     np.testing.assert_allclose(known.forces(other), without(band, other, out), rtol=0, atol=1e-5)
@@ -58,12 +58,12 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
     band = np.zeros((ROWS, WIDTH))
     band[:, 0], band[:-1, 1] = 2.0 + 1e-6, -1.0
     residuals, out = np.ones(ROWS), np.zeros(ROWS, bool)
-    known = Factored(damping=0.0, out=out, matrix=factor(band.copy()), faded=1e-6)
+    known = FactoredMatrix(damping=0.0, excluded=out, factor=cholesky_factor(band.copy()), min_response=1e-6)
     out = out.copy()
     out[5000] = True
-    assert known.leave_out(out)
-    near, answer = known.answers[5000]
-    assert near.start <= 5000 - 2 * NEAR
+    assert known.exclude(out)
+    near, answer = known.responses[5000]
+    assert near.start <= 5000 - 2 * INITIAL_RADIUS_ROWS
     assert len(answer) == near.stop - near.start
     found, expected = known.forces(residuals), without(band, residuals, out)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
@@ -71,11 +71,12 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
 
 def test_many_are_not_left_out_one_by_one() -> None:
     rng = np.random.default_rng(4)
-    known = Factored(damping=0.0, out=np.zeros(ROWS, bool), matrix=factor(long_band(rng, 0.1)), faded=1e-6)
+    factor, none = cholesky_factor(long_band(rng, 0.1)), np.zeros(ROWS, bool)
+    known = FactoredMatrix(damping=0.0, excluded=none, factor=factor, min_response=1e-6)
     out = np.arange(ROWS) % 2 == 0
-    assert not known.leave_out(out)
-    assert not known.answers
-    assert not known.out.any()
+    assert not known.exclude(out)
+    assert not known.responses
+    assert not known.excluded.any()
 
 
 def test_a_band_times_forces_is_the_whole_matrix_times_them() -> None:
@@ -85,4 +86,4 @@ def test_a_band_times_forces_is_the_whole_matrix_times_them() -> None:
     for gap in range(WIDTH):
         whole[np.arange(40 - gap), np.arange(gap, 40)] = band[: 40 - gap, gap]
     whole = np.triu(whole) + np.triu(whole, 1).T
-    np.testing.assert_allclose(product(band, forces), whole @ forces, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(band_product(band, forces), whole @ forces, rtol=1e-12, atol=1e-12)

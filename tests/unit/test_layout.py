@@ -26,8 +26,8 @@ from understudy.solve.solvers.newton import (
     ResidualLayout,
     StepPattern,
     active_rows,
+    constraint_weights,
     penalty,
-    stiffness,
     within_tolerance,
     worst_violation,
 )
@@ -64,7 +64,7 @@ def sample() -> ProblemAtFrames:
 
 def displaced(size: float) -> Evaluation:
     rng = np.random.default_rng(3)
-    return sample().measure(size * rng.normal(size=(len(sample().frames), sample().ensemble.num_coordinates)))
+    return sample().measure(size * rng.normal(size=(len(sample().frames), sample().bodies_at_frames.num_coordinates)))
 
 
 @pytest.mark.parametrize("size", [0.0, 0.3])
@@ -132,7 +132,7 @@ def test_many_constraints_at_once_are_off_by_as_much_as_each(size: float) -> Non
     evaluation = displaced(size)
     each = evaluation.violation
     np.testing.assert_allclose(worst_violation(evaluation), [off.max() for off in each], atol=1e-12)
-    heavy = stiffness(evaluation.sample, evaluation.rows)
+    heavy = constraint_weights(evaluation.sample, evaluation.rows)
     expected = 0.5 * sum(float(h * (off**2).sum()) for h, off in zip(heavy, each, strict=True))
     assert penalty(evaluation) == pytest.approx(expected, rel=1e-12)
     worst = {Relation.EQUAL: 0.0, Relation.AT_MOST: 0.0}
@@ -160,7 +160,7 @@ def test_a_constraint_holds_where_it_says_and_not_in_its_pauses() -> None:
         inside &= (times < begin - 1e-6) | (times > end + 1e-6)
     np.testing.assert_array_equal(held, np.flatnonzero(inside))
     at_instants = Region(
-        spot=PointRef(point="Hips"), centre=np.zeros(3), instants=(0.5, 1.2, 2.5), pauses=((1.0, 1.5),)
+        point=PointRef(point="Hips"), centre=np.zeros(3), instants=(0.5, 1.2, 2.5), pauses=((1.0, 1.5),)
     )
     np.testing.assert_array_equal(times[at_instants.frames(times)], [0.5, 2.5])
 
@@ -174,21 +174,21 @@ def test_what_would_be_pulled_is_left_out_and_the_rest_is_in_balance(keys: str) 
     metric = sample().problem.metric
     curves = Curves(bases=(basis,), groups=(np.arange(len(metric)),), cost=metric)
     active = active_rows(evaluation, 0.5)
-    plan = StepPattern.of(evaluation, active, curves, 1e3 * stiffness(sample(), evaluation.rows))
+    plan = StepPattern.of(evaluation, active, curves, 1e3 * constraint_weights(sample(), evaluation.rows))
     linear = plan.linearize(evaluation, np.zeros((len(times), len(metric))), active)
     forces, _ = linear.step((np.zeros((basis.num_keys, len(metric))),), 0.0)
     layout, pattern = plan.layout, plan.pattern
     assert np.any(linear.values[layout.one_sided] < 0.0), "some must be near enough to be pulled at first"
     assert np.all(forces[layout.one_sided] >= 0.0)
-    out = linear.solved[-1].out
+    out = linear.factored[-1].excluded
     assert np.all(layout.one_sided[out])
     assert out.any()
-    band = pattern.soften(pattern.band(linear.jacobian), plan.compliance)
+    band = pattern.add_compliance(pattern.band(linear.jacobian), plan.compliance)
     product = np.zeros(len(forces))
     for gap in range(band.shape[1]):
         count = len(forces) - gap
         product[:count] += band[:count, gap] * forces[gap:]
         if gap:
             product[gap:] += band[:count, gap] * forces[:count]
-    left = ~out & layout.counts
+    left = ~out & layout.is_residual
     np.testing.assert_allclose(product[left], linear.values[left], atol=1e-7 * np.abs(linear.values).max())

@@ -18,7 +18,14 @@ from understudy.figure.motion import Motion
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.newton import GaussNewton, Keys, LinearizedStep, StepPattern, active_rows, stiffness
+from understudy.solve.solvers.newton import (
+    GaussNewton,
+    Keys,
+    LinearizedStep,
+    StepPattern,
+    active_rows,
+    constraint_weights,
+)
 
 STIFF = 1e3
 
@@ -37,15 +44,15 @@ def constraints() -> tuple[Constraint, ...]:
     )
 
 
-def made(*asked: Constraint) -> tuple[ProblemAtFrames, Curves, LinearizedStep, Evaluation]:
+def made(*given: Constraint) -> tuple[ProblemAtFrames, Curves, LinearizedStep, Evaluation]:
     """Some constraints on a walk, linearised where it starts."""
-    problem = Problem(actors=(Actor(motion=walk()),), constraints=asked)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=given)
     sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(0, len(problem.times), 2))
     basis = Knots.uniform(problem.times[-1], 0.2).basis(sample.times)
     curves = Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
     now = sample.measure()
     active = active_rows(now, 0.05)
-    plan = StepPattern.of(now, active, curves, STIFF * stiffness(sample, now.rows))
+    plan = StepPattern.of(now, active, curves, STIFF * constraint_weights(sample, now.rows))
     none = np.zeros((len(sample.frames), len(problem.metric)))
     return sample, curves, plan.linearize(now, none, active), now
 
@@ -57,12 +64,12 @@ def empty(curves: Curves) -> Keys:
 def test_what_a_step_comes_to_is_foretold_for_linear_residuals() -> None:
     sample, curves, linear, now = made(*constraints())
     forces, keys = linear.step(empty(curves), 0.0)
-    layout = linear.plan.layout
-    assert linear.solved[-1].out.any(), "some must be left out for this to mean anything"
+    layout = linear.step_pattern.layout
+    assert linear.factored[-1].excluded.any(), "some must be left out for this to mean anything"
     left = linear.values + np.einsum("ad,ad->a", linear.jacobian, curves.values(keys)[layout.times])
-    counted = ~linear.solved[-1].out
-    heavy = STIFF * stiffness(sample, now.rows)[layout.constraint]
-    expected = 0.5 * float(heavy[counted] @ left[counted] ** 2) + 0.5 * curves.size(keys)
+    counted = ~linear.factored[-1].excluded
+    heavy = STIFF * constraint_weights(sample, now.rows)[layout.constraint]
+    expected = 0.5 * float(heavy[counted] @ left[counted] ** 2) + 0.5 * curves.change_cost(keys)
     assert linear.merit(forces) == pytest.approx(expected, rel=1e-9)
 
 
@@ -89,17 +96,17 @@ def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
 def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
     stays = SamePlace(point=PointRef(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)
     _, _, linear, _ = made(stays, *constraints())
-    before = linear.idle | (linear.plan.layout.one_sided & (np.arange(len(linear.values)) % 3 == 0))
+    before = linear.inactive | (linear.step_pattern.layout.one_sided & (np.arange(len(linear.values)) % 3 == 0))
     linear._forces(linear.values, 0.0, before)
-    known = linear.solved[-1]
-    spare = np.flatnonzero(~before & linear.plan.layout.counts)
+    known = linear.factored[-1]
+    spare = np.flatnonzero(~before & linear.step_pattern.layout.is_residual)
     out = before.copy()
     out[spare[:: len(spare) // count][:count]] = True
-    assert known.leave_out(out)
-    np.testing.assert_array_equal(known.out, out)
+    assert known.exclude(out)
+    np.testing.assert_array_equal(known.excluded, out)
     found = known.forces(linear.values)
-    assert not known.leave_out(before), "what was taken out does not come back"
-    linear.solved.clear()
+    assert not known.exclude(before), "what was taken out does not come back"
+    linear.factored.clear()
     again = linear._forces(linear.values, 0.0, out)
     np.testing.assert_allclose(found, again, rtol=1e-6, atol=1e-9 * np.abs(found).max())
     assert np.all(found[out] == 0.0)
@@ -113,37 +120,37 @@ def test_what_a_step_would_come_to_violate_takes_part_in_it() -> None:
         Region(point=PointRef(point="LeftForeArm"), centre=places[:, 1].min(axis=0) - [0.0, 0.01, 0.0]),
     )
     sample, curves, _, now = made(*asked)
-    plan = StepPattern.of(now, active_rows(now, 0.05), curves, STIFF * stiffness(sample, now.rows))
+    plan = StepPattern.of(now, active_rows(now, 0.05), curves, STIFF * constraint_weights(sample, now.rows))
     none = np.zeros((len(sample.frames), len(curves.cost)))
     linear = plan.linearize(now, none, active_rows(now, 1e-4))
     one_sided, margin = plan.layout.one_sided, 1e-4
-    assert linear.idle.any()
+    assert linear.inactive.any()
 
     def after(keys: Keys) -> np.ndarray:
         return linear.values + np.einsum("ad,ad->a", linear.jacobian, curves.values(keys)[plan.layout.times])
 
-    blind, _ = (after(linear.step(empty(curves), 0.0)[1]), linear.solved.clear())
+    blind, _ = (after(linear.step(empty(curves), 0.0)[1]), linear.factored.clear())
     assert blind[one_sided].max() > 0.01
     forces, keys = linear.step(empty(curves), 0.0, margin)
-    left, out = after(keys), linear.solved[-1].out
+    left, out = after(keys), linear.factored[-1].excluded
     assert not out[one_sided].all()
     assert forces[one_sided].min() >= 0.0
     assert np.all(forces[out] == 0.0)
     assert left[out & one_sided].max() <= margin
-    heavy = STIFF * stiffness(sample, now.rows)[plan.layout.constraint]
+    heavy = STIFF * constraint_weights(sample, now.rows)[plan.layout.constraint]
     np.testing.assert_allclose(left[~out], (forces / heavy)[~out], rtol=1e-6, atol=1e-9)
 
 
 def test_completing_an_evaluation_gives_what_measuring_all_gives() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints())
     frames = np.arange(len(problem.times))
-    some = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=(1, 3))
+    some = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=(1, 3))
     rng = np.random.default_rng(5)
     at = 0.1 * rng.normal(size=(len(frames), len(problem.metric)))
     whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames).measure(at)
     found = some.measure(at).completed()
-    assert found.sample.only is None
+    assert found.sample.constraint_indices is None
     np.testing.assert_allclose(found.values, whole.values, atol=1e-12)
-    np.testing.assert_allclose(found.off, whole.off, atol=1e-12)
+    np.testing.assert_allclose(found.flat_violation, whole.flat_violation, atol=1e-12)
     relations = [target.constraint.relation for target in found.sample.targets]
     assert relations == [Relation.EQUAL, Relation.EQUAL, Relation.AT_MOST, Relation.AT_MOST]

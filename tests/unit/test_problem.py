@@ -41,7 +41,7 @@ def place(point: str, target: np.ndarray = ORIGIN, **options: object) -> Place:
 def posed(problem: Problem) -> tuple[ProblemAtFrames, np.ndarray]:
     """A problem at all frames, and coordinates of zero displacement."""
     whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
-    return whole, np.zeros((len(problem.times), whole.ensemble.num_coordinates))
+    return whole, np.zeros((len(problem.times), whole.bodies_at_frames.num_coordinates))
 
 
 def cost(problem: Problem, which: int = 0) -> dict[str, float]:
@@ -292,7 +292,7 @@ def test_an_extended_problem_equals_the_problem_of_all_constraints(joint: str, s
     assert (extended.bodies is bodies) == same, "a joint that affected no constraint before makes a new body"
     assert extended.bodies[0].skeleton.names == expected.bodies[0].skeleton.names
     assert extended.bodies[0].joints == expected.bodies[0].joints
-    assert [held.tolist() for held in extended.held] == [held.tolist() for held in expected.held]
+    assert [f.tolist() for f in extended.constraint_frames] == [f.tolist() for f in expected.constraint_frames]
     np.testing.assert_allclose(extended.metric, expected.metric)
     with pytest.raises(OptionError, match="holds at no frame"):
         problem.extended([place("Head", start=50.0, end=60.0)])
@@ -306,10 +306,10 @@ def test_a_problem_at_frames_evaluates_these_frames_only() -> None:
     )
     frames = np.array([0, 14, 15, 20, 30, 31])
     sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames)
-    assert [held.tolist() for held in sample.holds] == [[2, 3, 4], [0, 1, 2, 3, 4, 5]]
-    rows = sample.evaluate(np.zeros((6, sample.ensemble.num_coordinates))).rows[0]
+    assert [held.tolist() for held in sample.frame_indices] == [[2, 3, 4], [0, 1, 2, 3, 4, 5]]
+    rows = sample.evaluate(np.zeros((6, sample.bodies_at_frames.num_coordinates))).rows[0]
     np.testing.assert_allclose(rows.values, fk(walk()).points(["LeftHand"])[[15, 20, 30], 0], atol=1e-12)
-    only = replace(sample, only=(1,))
+    only = replace(sample, constraint_indices=(1,))
     assert [t.constraint.label for t in only.targets] == ["place Head"]
 
 

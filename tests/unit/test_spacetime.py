@@ -1,4 +1,4 @@
-"""The default solver's own options and parts: levels, hold, slower joints, giving way, what is watched."""
+"""Options and parts of the default solver: levels, hold, slower joints, broken constraints, the working set."""
 
 from __future__ import annotations
 
@@ -20,8 +20,16 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.newton import LARGEST, sampled_frames, worst_violation
-from understudy.solve.solvers.spacetime import Level, Spacetime, levels, near_broken, newly_broken, stiffened, yielding
+from understudy.solve.solvers.newton import MAX_STEP_LEGS, sampled_frames, worst_violation
+from understudy.solve.solvers.spacetime import (
+    Level,
+    Spacetime,
+    levels,
+    newly_violated,
+    reduced_weights,
+    select_working_set,
+    stiffened,
+)
 
 SPACING = 4 / 30
 
@@ -157,10 +165,10 @@ def test_what_follows_an_unfinished_level_looks_closer_then_is_stiffer_then_dens
 
 
 def test_what_holds_keeps_its_weight_and_the_worst_gives_way_most() -> None:
-    eased = yielding(np.array([0.0, 0.7, 2.0, 10.0]))
+    eased = reduced_weights(np.array([0.0, 0.7, 2.0, 10.0]))
     assert eased[0] == eased[1] == 1.0
     assert 1.0 > eased[2] > eased[3] > 0.0
-    alone = yielding(np.array([15.0, 30.0]))
+    alone = reduced_weights(np.array([15.0, 30.0]))
     assert alone[0] == 1.0, "where none holds the least broken counts in full"
     assert alone[1] < 1.0
 
@@ -176,8 +184,8 @@ def test_a_step_turns_and_moves_by_so_much_at_most(size: float) -> None:
     assert found.steps >= 1
     moved = np.abs(found.motion.root - motion.root).max() / (leg * found.steps)
     turned = angle_between(found.motion.rotations, motion.rotations).max() / found.steps
-    assert 0.1 * LARGEST < moved <= LARGEST + 1e-9
-    assert turned <= np.sqrt(3.0) * LARGEST + 1e-9
+    assert 0.1 * MAX_STEP_LEGS < moved <= MAX_STEP_LEGS + 1e-9
+    assert turned <= np.sqrt(3.0) * MAX_STEP_LEGS + 1e-9
 
 
 def test_the_ends_of_constraints_are_looked_at_whatever_the_rate() -> None:
@@ -186,7 +194,7 @@ def test_the_ends_of_constraints_are_looked_at_whatever_the_rate() -> None:
     assert np.all(np.diff(frames) > 0)
     instants = Place(point=PointRef(point="LeftHand"), target=np.zeros(3), instants=(0.5, 1.3))
     assert {15, 39} <= set(sampled_frames(problem(instants), 1.0).tolist())
-    assert not {15, 39} & set(sampled_frames(problem(instants), 1.0, watched=()).tolist())
+    assert not {15, 39} & set(sampled_frames(problem(instants), 1.0, constraints=()).tolist())
 
 
 def test_one_sided_constraints_are_left_out_until_they_are_near() -> None:
@@ -195,11 +203,11 @@ def test_one_sided_constraints_are_left_out_until_they_are_near() -> None:
 
     lowest = float(fk(walk()).points(["LeftHand"])[:, 0, 1].min())
     given = problem(reach(), above(lowest - 0.5), above(lowest + 0.05), above(lowest - 0.01))
-    assert near_broken(given, given.bodies, 0.02) == (0, 2, 3)
+    assert select_working_set(given, given.bodies, 0.02) == (0, 2, 3)
     whole = ProblemAtFrames(problem=given, bodies=given.bodies, frames=np.arange(len(given.times)))
     worst = worst_violation(whole.measure())
-    assert newly_broken(given, (0,), worst, 1e-4) == (2,)
-    assert newly_broken(given, (0, 2, 3), worst, 1e-4) == ()
+    assert newly_violated(given, (0,), worst, 1e-4) == (2,)
+    assert newly_violated(given, (0, 2, 3), worst, 1e-4) == ()
 
 
 def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
@@ -212,7 +220,7 @@ def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
     assert height - elbow > 5e-3, "the elbow must go down for this to mean anything"
     wall = Region(point=PointRef(point="LeftForeArm"), centre=np.array([0.0, height, 0.0]))
     given = problem(low, wall)
-    assert near_broken(given, given.bodies, 0.02) in ((0,), (0, 1))
+    assert select_working_set(given, given.bodies, 0.02) in ((0,), (0, 1))
     found = Spacetime().solve(given)
     assert not found.unmet
     assert fk(found.motion).points(["LeftForeArm"])[:, 0, 1].min() > height - 1e-3

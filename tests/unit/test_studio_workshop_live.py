@@ -190,7 +190,7 @@ def test_a_drag_starts_from_the_constraints_that_it_keeps_and_not_from_others_at
     """Two updates keep one constraint each, at the same index of the list: the hand's, then the head's."""
     stage = Stage(tmp_path)
     head = fk(stage.walk.motions_made[0]).points(["Head"])[150, 0] + [0.0, -0.1, 0.0]
-    kept = [stage.place(stage.hand), {**stage.place(head), "spot": "Head"}]
+    kept = [stage.place(stage.hand), {**stage.place(head), "point": "Head"}]
     dragged, moved = ({**stage.place(stage.hand + way), "start": 6.0, "end": 6.4} for way in ([1.0, 0, 0], [1.1, 0, 0]))
     path = ["recipe", "constraint"]
     full = stage.solve(stage.changed(stage.plain, path, [*kept, dragged]))

@@ -125,7 +125,7 @@ class Conditions:
         )
 
     def _pose(self, posture: Posture, frame: int, columns: np.ndarray, goal: Array) -> ConditionResiduals:
-        errors = posture.d[frame, columns] - goal
+        errors = posture.displacement[frame, columns] - goal
         return self._part(np.full(len(columns), frame), errors, columns[:, None], np.ones((len(columns), 1)))
 
     def _place(
@@ -208,7 +208,7 @@ def reach(
     )
     fixed = {skeleton.names[skeleton.joint(name)] for name in keep}
     moving = tuple(name for name in skeleton.names if name not in fixed)
-    places = [Place(point=PointRef(point=name), target=np.asarray(xyz, float), name=name) for name, xyz in goals.items()]
+    places = [Place(point=PointRef(point=name), target=np.asarray(at, float), name=name) for name, at in goals.items()]
     involved = {above for place in places for above in _chain_names(skeleton, str(place.point_refs()[0].point))}
     ranges = joint_limits(motion, only=involved & set(moving))[0] if limits else []
     actor = Actor(motion=motion, joints=moving, root_moves=False)

@@ -33,10 +33,10 @@ from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
-from understudy.solve.solvers.base import ProgressCallback
+from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.newton import AHEAD, GaussNewton, Keys, sampled_frames, worst_violation
-from understudy.solve.solvers.spacetime import BROKEN, CHECKED, Spacetime, allowed, levels, near_broken, newly_broken
+from understudy.solve.solvers.newton import LAYOUT_MARGINS, GaussNewton, Keys, sampled_frames, worst_violation
+from understudy.solve.solvers.spacetime import Spacetime, broken_limits, levels, newly_violated, select_working_set
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
@@ -190,12 +190,12 @@ def solve_quickly(
         return problem.bodies, None
     moved, next_start = _solve_band_limited(problem, spacing, (hold, until), warm_start)
     watch("solving", 0.5)
-    evaluation = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECKED)).measure()
-    worst = worst_violation(evaluation)
-    active = tuple(sorted({*next_start.active, *newly_broken(problem, next_start.active, worst, ACTIVE_MARGIN)}))
+    sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
+    worst = worst_violation(sample.measure())
+    active = tuple(sorted({*next_start.active, *newly_violated(problem, next_start.active, worst, ACTIVE_MARGIN)}))
     # Constraints that cannot be met are left out of the last level.
-    allowed_violation = allowed(problem, BROKEN)
-    bodies = _solve_frames(problem, moved, tuple(i for i in active if worst[i] <= allowed_violation[i]), (hold, until))
+    limits = broken_limits(problem)
+    bodies = _solve_frames(problem, moved, tuple(i for i in active if worst[i] <= limits[i]), (hold, until))
     return bodies, replace(next_start, active=active)
 
 
@@ -209,10 +209,11 @@ def _solve_band_limited(
     size = len(problem.constraints), len(problem.metric), everywhere.bases[0].num_keys
     if warm_start is not None and warm_start.size != size:
         warm_start = None
-    active = near_broken(problem, problem.bodies, AHEAD * ACTIVE_MARGIN) if warm_start is None else warm_start.active
+    margin = LAYOUT_MARGINS * ACTIVE_MARGIN
+    active = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
     frames = sampled_frames(problem, level.rate, active)
     frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
-    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, only=active)
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=active)
     descent = GaussNewton(
         sample=sample,
         curves=_curves(problem, knots.basis(sample.times, *ends)),
@@ -228,21 +229,22 @@ def _solve_band_limited(
 
 
 def _solve_frames(
-    problem: Problem, bodies: tuple[Body, ...], only: tuple[int, ...], ends: tuple[float, float]
+    problem: Problem, bodies: tuple[Body, ...], constraints: tuple[int, ...], ends: tuple[float, float]
 ) -> tuple[Body, ...]:
-    """Solve the level with a key at every frame, for the constraints `only`."""
+    """Solve the level with a key at every frame, for some constraints."""
     level = levels(1.0, problem.actors[0].motion.fps)[1]
-    sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=only)
+    frames = np.arange(len(problem.times))
+    sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=constraints)
     descent = GaussNewton(
         sample=sample,
         curves=_curves(problem, every_frame(problem.times, *ends)),
         stiffness=level.stiffness,
-        weights=np.ones(len(only)),
+        weights=np.ones(len(constraints)),
         margin=ACTIVE_MARGIN,
         gain=level.gain,
         exact=True,
     )
-    return descent.run(MAX_FRAME_STEPS)[1].bodies()
+    return descent.run(MAX_FRAME_STEPS)[1].displaced_bodies()
 
 
 def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:

@@ -293,7 +293,7 @@ def _add_joint_limits(plan: Plan) -> Plan:
     notes: list[str] = []
     problem = plan.problem()
     for index, (assignment, start) in enumerate(zip(plan.assignments, plan.starts, strict=True)):
-        joints = [j for j in problem.moving(index) if NUM_AXES[start.skeleton.kinds[j]] > 0]
+        joints = [j for j in problem.movable_joints(index) if NUM_AXES[start.skeleton.kinds[j]] > 0]
         if not joints:
             continue
         names: set[str] | None = {start.skeleton.names[j] for j in joints}

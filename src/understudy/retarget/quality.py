@@ -254,13 +254,13 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     frames = np.arange(len(problem.times))
     step = int(motions[0].fps // MAX_QUICK_FPS)
     if quickly and step > 1:
-        ends = [frames_held[[0, -1]] if len(frames_held) else frames_held for frames_held in problem.held]
+        ends = [frames_held[[0, -1]] if len(frames_held) else frames_held for frames_held in problem.constraint_frames]
         frames = np.unique(np.concatenate([frames[::step], *ends]))
     sample = ProblemAtFrames(problem=problem, bodies=bodies_of_motions(problem, motions), frames=frames)
     evaluation = sample.measure()
     violations = []
     for target, frames_held, inputs, off in zip(
-        sample.targets, sample.holds, evaluation.views, evaluation.violation, strict=True
+        sample.targets, sample.frame_indices, evaluation.inputs, evaluation.violation, strict=True
     ):
         times, place = sample.times[frames_held], None
         if inputs.points.shape[1] and len(frames_held):

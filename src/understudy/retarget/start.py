@@ -120,16 +120,17 @@ def shift_starts(problem: Problem, indices: tuple[int, ...], fade_seconds: float
 def requested_shifts(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
     """For each actor (F, 3) metres: the mean shift that satisfies the constraints that fix it in the world, all or
     `only` those of some indices; nan where there is none."""
-    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)), only=only)
-    inputs = sample.views(tuple(body.posture for body in problem.bodies))
+    frames = np.arange(len(problem.times))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=only)
+    inputs = sample.inputs(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)
-    for (target, frames, _, _), constraint_input in zip(sample.windows, inputs, strict=True):
+    for (target, held, _, _), constraint_input in zip(sample.windows, inputs, strict=True):
         constraint = target.constraint
         shifts = constraint.pull(constraint_input)
         if shifts is not None:
             actor = problem.resolve(constraint, (*constraint.point_refs(), *constraint.joints())[0])[0]
             known = np.isfinite(shifts)
-            total[actor, frames] += np.where(known, shifts, 0.0)
-            count[actor, frames] += known
+            total[actor, held] += np.where(known, shifts, 0.0)
+            count[actor, held] += known
     return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))

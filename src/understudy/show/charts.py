@@ -369,7 +369,7 @@ def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
     whole = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
     curves: dict[str, Array] = {}
     angular: set[str] = set()
-    for target, held, off in zip(problem.targets, whole.holds, whole.measure().violation, strict=True):
+    for target, held, off in zip(problem.targets, whole.frame_indices, whole.measure().violation, strict=True):
         if not off.shape[1]:
             continue
         kind = target.constraint.kind.replace("_", " ")

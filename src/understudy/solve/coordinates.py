@@ -98,18 +98,19 @@ class Body:
         """(F, J) radians: angles of the base motion about the second axis of each joint."""
         return joint_angles(self.skeleton, self.motion.rotations)[..., 1]
 
-    def moved(self, d: Array) -> tuple[Array, Array]:
-        """The root path (F, 3) and local rotations (F, J, 4) displaced by coordinates d (F, D)."""
+    def moved(self, displacement: Array) -> tuple[Array, Array]:
+        """The root path (F, 3) and local rotations (F, J, 4), displaced by coordinates (F, D)."""
         base, skeleton = self.motion, self.skeleton
-        if d.shape != (base.num_frames, self.num_coordinates):
-            raise OptionError(f"Expected coordinates of shape {(base.num_frames, self.num_coordinates)}, got {d.shape}")
-        if not d.any():
+        shape = base.num_frames, self.num_coordinates
+        if displacement.shape != shape:
+            raise OptionError(f"Expected coordinates of shape {shape}, got {displacement.shape}")
+        if not displacement.any():
             return base.root, base.rotations
-        root = base.root + d[:, :3] if self.root_moves else base.root
+        root = base.root + displacement[:, :3] if self.root_moves else base.root
         rotations = base.rotations.copy()
-        for start in range(0, len(d), BLOCK_FRAMES):
+        for start in range(0, len(displacement), BLOCK_FRAMES):
             part = slice(start, start + BLOCK_FRAMES)
-            coordinates = d[part, self.num_shifts :]
+            coordinates = displacement[part, self.num_shifts :]
             for count, joints, first in self._groups:
                 angles = coordinates[:, first[:, None] + np.arange(count)]
                 if count == 3:
@@ -121,10 +122,10 @@ class Body:
                 rotations[part, joints] = multiply(base.rotations[part, joints], rotation)
         return root, rotations
 
-    def displaced(self, d: Array) -> Posture:
-        """The body displaced by coordinates d (F, D)."""
-        root, rotations = self.moved(d)
-        return Posture(body=self, d=d, root=root, local=rotations)
+    def displaced(self, displacement: Array) -> Posture:
+        """The body displaced by coordinates (F, D)."""
+        root, rotations = self.moved(displacement)
+        return Posture(body=self, displacement=displacement, root=root, local=rotations)
 
     def with_motion(self, motion: Motion) -> Body:
         """The same body with another motion of its skeleton; cached properties of the skeleton are kept."""
@@ -134,8 +135,8 @@ class Body:
     def posture(self) -> Posture:
         """The body with zero displacement."""
         # Not cached: a reference cycle of body and posture would delay freeing the memory of both.
-        d = np.broadcast_to(0.0, (self.motion.num_frames, self.num_coordinates))
-        return Posture(body=self, d=d, root=self.motion.root, local=self.motion.rotations)
+        zero = np.broadcast_to(0.0, (self.motion.num_frames, self.num_coordinates))
+        return Posture(body=self, displacement=zero, root=self.motion.root, local=self.motion.rotations)
 
     @cached
     def world(self) -> tuple[Array, Array]:
@@ -166,10 +167,10 @@ class Body:
             out[first[:, None] + np.arange(count)] = np.eye(3) if count == 3 else self.skeleton.axes[joints, :count]
         return out
 
-    def local_axes(self, d: Array) -> Array:
-        """(F, R, 3) the axes of the rotation coordinates at d (F, D), in the frames of their joints."""
-        out = np.empty((len(d), len(self.joint_of), 3))
-        coordinates = d[:, self.num_shifts :]
+    def local_axes(self, displacement: Array) -> Array:
+        """(F, R, 3) the axes of the rotation coordinates at a displacement (F, D), in the frames of their joints."""
+        out = np.empty((len(displacement), len(self.joint_of), 3))
+        coordinates = displacement[:, self.num_shifts :]
         for count, joints, first in self._groups:
             columns = first[:, None] + np.arange(count)
             if count == 3:
@@ -178,17 +179,17 @@ class Body:
                 out[:, columns] = self.skeleton.axes[joints, :1]
             else:
                 # The first axis is rotated back by the angle about the second.
-                a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
-                back = from_axis_angle(b, -(self._second_angles[:, joints] + coordinates[:, columns[:, 1]]))
-                out[:, columns[:, 0]] = rotate(back, a)
-                out[:, columns[:, 1]] = b
+                first_axis, second_axis = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
+                second_angle = self._second_angles[:, joints] + coordinates[:, columns[:, 1]]
+                out[:, columns[:, 0]] = rotate(from_axis_angle(second_axis, -second_angle), first_axis)
+                out[:, columns[:, 1]] = second_axis
         return out
 
     def _rotate_universal(self, joints: np.ndarray, angles: Array, part: slice) -> Array:
         """The local rotations that turn universal joints further about both axes.
 
-        `turn(a, s) turn(b, t)` becomes `turn(a, s + d) turn(b, t + e)`. In the joint's own frame this undoes t, rotates
-        by d about a, then by t + e about b.
+        Rotations by s about axis a and by t about axis b become rotations by s + d and t + e. In the joint's frame this
+        is a rotation by -t about b, by d about a, then by t + e about b.
         """
         second = self._second_angles[part, joints]
         a, b = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
@@ -214,7 +215,7 @@ class Posture:
     """A displaced body: world positions and rotations, and their derivatives by the coordinates."""
 
     body: Body
-    d: Array
+    displacement: Array
     """(F, D) the coordinates."""
     root: Array
     """(F, 3) metres: the root path."""
@@ -241,9 +242,9 @@ class Posture:
     @cached
     def local_axes(self) -> Array:
         """(F, R, 3) the axis of each rotation coordinate, in the frame of its joint."""
-        if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.d.any():
-            return np.broadcast_to(self.body.base_axes, (len(self.d), len(self.body.joint_of), 3))
-        return self.body.local_axes(self.d)
+        if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.displacement.any():
+            return np.broadcast_to(self.body.base_axes, (len(self.displacement), len(self.body.joint_of), 3))
+        return self.body.local_axes(self.displacement)
 
     @cached
     def axes(self) -> Array:
@@ -259,10 +260,10 @@ class Posture:
             np.add(self.positions[part, joints], rotate(self.rotations[part, joints], block_offsets), out=out[part])
         return out
 
-    def point_jacobian(self, joints: np.ndarray, places: Array) -> Array:
+    def point_jacobian(self, joints: np.ndarray, positions: Array) -> Array:
         """(F, P, 3, D) derivatives by the coordinates of points at world positions (F, P, 3), fixed to joints (P,)."""
         point, rotation = np.nonzero(self.carries(joints))
-        arms = places[:, point] - self.positions[:, self.body.joint_of[rotation]]
+        arms = positions[:, point] - self.positions[:, self.body.joint_of[rotation]]
         out = self._rotation_jacobian(joints, point, rotation, arms)
         if self.body.root_moves:
             out[..., :3] = np.eye(3)
@@ -272,9 +273,10 @@ class Posture:
         """(D,) mean squared derivatives of points, given by joint (P,) and local offset (P, 3), by each coordinate."""
         point, rotation = np.nonzero(self.carries(joints))
         arms = self.points(joints, offsets)[:, point] - self.positions[:, self.body.joint_of[rotation]]
-        moved = cross(self.axes[:, rotation], arms)
-        squares = np.bincount(rotation, np.einsum("fni,fni->n", moved, moved), minlength=len(self.body.joint_of))
-        return np.concatenate([np.ones(self.body.num_shifts), squares / (len(self.root) * len(joints))])
+        derivatives = cross(self.axes[:, rotation], arms)
+        squares = np.einsum("fni,fni->n", derivatives, derivatives)
+        sums = np.bincount(rotation, squares, minlength=len(self.body.joint_of))
+        return np.concatenate([np.ones(self.body.num_shifts), sums / (len(self.root) * len(joints))])
 
     def motion(self) -> Motion:
         """The displaced motion."""
@@ -312,28 +314,28 @@ class Bodies:
     def num_coordinates(self) -> int:
         return sum(body.num_coordinates for body in self.bodies)
 
-    def columns(self, which: int) -> slice:
+    def columns(self, number: int) -> slice:
         """The range of a body's coordinates."""
-        start = sum(body.num_coordinates for body in self.bodies[:which])
-        return slice(start, start + self.bodies[which].num_coordinates)
+        start = sum(body.num_coordinates for body in self.bodies[:number])
+        return slice(start, start + self.bodies[number].num_coordinates)
 
-    def displaced(self, d: Array) -> tuple[Posture, ...]:
-        """All bodies displaced by coordinates d (F, D)."""
-        return tuple(body.displaced(d[:, self.columns(i)]) for i, body in enumerate(self.bodies))
+    def displaced(self, displacement: Array) -> tuple[Posture, ...]:
+        """All bodies displaced by coordinates (F, D)."""
+        return tuple(body.displaced(displacement[:, self.columns(i)]) for i, body in enumerate(self.bodies))
 
-    def points(self, postures: Sequence[Posture], places: Places) -> Array:
+    def points(self, postures: Sequence[Posture], body_points: BodyPoints) -> Array:
         """(F, P, 3) world positions of points of any of the bodies."""
         if len(postures) == 1:
-            return postures[0].points(places.joints, places.offsets)
-        out = np.empty((len(postures[0].root), len(places.bodies), 3))
-        for i, posture in enumerate(postures):
-            of_body = places.bodies == i
-            out[:, of_body] = posture.points(places.joints[of_body], places.offsets[of_body])
+            return postures[0].points(body_points.joints, body_points.offsets)
+        out = np.empty((len(postures[0].root), len(body_points.bodies), 3))
+        for number, posture in enumerate(postures):
+            mask = body_points.bodies == number
+            out[:, mask] = posture.points(body_points.joints[mask], body_points.offsets[mask])
         return out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Places:
+class BodyPoints:
     """Points of several bodies as arrays."""
 
     bodies: np.ndarray
@@ -344,11 +346,11 @@ class Places:
     """(P, 3) metres, in that joint's frame."""
 
     @staticmethod
-    def of(ensemble: Bodies, points: Iterable[tuple[int, Point | str]]) -> Places:
-        """Places of points given as (body, point or name)."""
+    def of(bodies: Sequence[Body], points: Iterable[tuple[int, Point | str]]) -> BodyPoints:
+        """Points given as (body, point or name)."""
         pairs = list(points)
-        located = [locate(ensemble.bodies[body].skeleton, [point]) for body, point in pairs]
-        return Places(
+        located = [locate(bodies[body].skeleton, [point]) for body, point in pairs]
+        return BodyPoints(
             bodies=np.array([body for body, _ in pairs], dtype=np.intp),
             joints=np.array([joints[0] for joints, _ in located], dtype=np.intp),
             offsets=np.array([offsets[0] for _, offsets in located]).reshape(-1, 3),
@@ -417,11 +419,8 @@ def _match(part: Skeleton, joints: tuple[int, ...] | None, whole: Body) -> tuple
 ONE_AXIS_PARTS = ("lower_leg", "lower_arm")
 """The body parts whose joints anatomically bend about one axis."""
 
-MAX_OFF_AXIS_RATIO = 0.02
-"""A joint is a hinge if its rotation about other axes is a smaller share than this of its main one."""
-
-MIN_HINGE_RANGE_RADIANS = 0.1
-"""Radians: the smallest range of motion of such a joint."""
+MAX_OFF_AXIS_RATIO, MIN_HINGE_RANGE_RADIANS = 0.02, 0.1
+"""A hinge rotates about other axes by less than this share of its main rotation, whose range is more than this."""
 
 
 def prune_as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarray]:
@@ -434,7 +433,7 @@ def prune_as_used(motion: Motion, joints: set[int]) -> tuple[Skeleton, np.ndarra
     by_role = roles(whole)
     names = [f"{side}_{part}" for side in ("left", "right") for part in ONE_AXIS_PARTS]
     bending = {by_role[name] for name in names if name in by_role}
-    needed = {above for joint in joints for above in whole.chain(joint)}
+    needed = {ancestor for joint in joints for ancestor in whole.chain(joint)}
     balls = [j for j in sorted(bending & needed) if whole.kinds[j] is JointKind.BALL]
     hinges = tuple((j, *axis.tolist()) for j, axis in zip(balls, _find_axes(motion, balls)) if axis is not None)
     return _with_hinges(whole, frozenset(joints), hinges)
@@ -446,14 +445,14 @@ def _with_hinges(
 ) -> tuple[Skeleton, np.ndarray]:
     """The skeleton of some joints and their ancestors, without limits, with hinges (joint, axis); and the joints'
     indices (N,) in the whole skeleton."""
-    small, kept = whole.pruned(joints)
-    kinds, axes = list(small.kinds), small.axes.copy()
+    pruned, indices = whole.pruned(joints)
+    kinds, axes = list(pruned.kinds), pruned.axes.copy()
     for joint, *axis in hinges:
-        index = int(np.searchsorted(kept, joint))
+        index = int(np.searchsorted(indices, joint))
         kinds[index] = JointKind.HINGE
         axes[index] = 0.0
         axes[index, 0] = axis
-    return replace(small, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2))), kept
+    return replace(pruned, kinds=tuple(kinds), axes=axes, limits=np.empty((0, 3, 2))), indices
 
 
 def _find_axes(motion: Motion, joints: list[int]) -> list[Array | None]:

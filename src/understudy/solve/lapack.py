@@ -1,7 +1,7 @@
 """The banded routines of LAPACK and BLAS that solvers use, without the rest of `scipy.linalg`.
 
-Importing `scipy.linalg` takes longer than retargeting a short clip. The routines stand in two extension modules of it,
-which are loaded by themselves; where that fails, `scipy.linalg` is imported as usual.
+Importing `scipy.linalg` takes longer than retargeting a short clip. Only the two extension modules that contain the
+routines are loaded. If that fails, `scipy.linalg` is imported as usual.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
-from understudy.solve.coordinates import Bodies, Body, Places, find_costs, make_rest_body, prune_as_used
+from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,16 +58,16 @@ class Problem:
         for actor in self.actors[1:]:
             if actor.motion.num_frames != first.num_frames or abs(actor.motion.fps - first.fps) > 1e-9 * first.fps:
                 raise OptionError("Actors must have the same number of frames and the same rate")
-        object.__setattr__(self, "_resolved", self._resolve_all(self.constraints, self.held))
+        object.__setattr__(self, "_resolved", self._resolve_all(self.constraints, self.constraint_frames))
 
-    def _resolve_all(self, constraints: Sequence[Constraint], held: Sequence[np.ndarray]) -> tuple[ResolvedRefs, ...]:
+    def _resolve_all(self, constraints: Sequence[Constraint], frames: Sequence[np.ndarray]) -> tuple[ResolvedRefs, ...]:
         """The points and joints that constraints name; an error if a constraint is invalid or holds at no frame."""
         resolved: list[ResolvedRefs] = []
-        for constraint, frames in zip(constraints, held, strict=True):
+        for constraint, holding in zip(constraints, frames, strict=True):
             constraint.check_times()
             points = [self.resolve(constraint, ref) for ref in constraint.point_refs()]
             resolved.append((points, [self.resolve(constraint, ref) for ref in constraint.joints()]))
-            if len(frames) == 0:
+            if len(holding) == 0:
                 raise OptionError(
                     f"Constraint `{constraint.label}` holds at no frame: it spans {constraint.start:g} to "
                     f"{constraint.end:g} s, the motion 0 to {self.actors[0].motion.duration:g} s"
@@ -83,24 +83,20 @@ class Problem:
             bodies.append(body if shift is None else body.shifted(shift))
         return unchecked(self, (*DEFINING, *POSITION_INDEPENDENT), actors=tuple(actors), bodies=tuple(bodies))
 
-    def extended(self, more: Sequence[Constraint]) -> Problem:
+    def extended(self, constraints: Sequence[Constraint]) -> Problem:
         """The problem with more constraints; the bodies are reused if the new constraints affect no other joints."""
-        held = tuple(constraint.frames(self.times) for constraint in more)
-        named = self._resolve_all(more, held)
-        joints = [
-            (which, self.actors[which].motion.skeleton.joint(point.joint))
-            for pair in named
-            for refs in pair
-            for which, point in refs
-        ]
-        movable = [self.moving(which) for which in range(len(self.actors))]
-        reused = ("bodies",) if all(joint in movable[which] for which, joint in joints) else ()
+        frames = tuple(constraint.frames(self.times) for constraint in constraints)
+        resolved = self._resolve_all(constraints, frames)
+        movable = [self.movable_joints(number) for number in range(len(self.actors))]
+        skeletons = [actor.motion.skeleton for actor in self.actors]
+        refs = [ref for pair in resolved for side in pair for ref in side]
+        can_reuse = all(skeletons[actor].joint(point.joint) in movable[actor] for actor, point in refs)
         return unchecked(
             self,
-            (*DEFINING, *reused),
-            constraints=(*self.constraints, *more),
-            held=(*self.held, *held),
-            _resolved=(*self._resolved, *named),
+            (*DEFINING, *(("bodies",) if can_reuse else ())),
+            constraints=(*self.constraints, *constraints),
+            constraint_frames=(*self.constraint_frames, *frames),
+            _resolved=(*self._resolved, *resolved),
         )
 
     def resolve(self, constraint: Constraint, ref: PointRef) -> tuple[int, Point]:
@@ -110,14 +106,14 @@ class Problem:
             raise UnknownNameError(
                 f"Constraint `{constraint.label}`: no actor `{ref.actor}`; {nearest_names(ref.actor, names)}"
             )
-        which = names.index(ref.actor) if ref.actor else 0
-        skeleton = self.actors[which].motion.skeleton
+        number = names.index(ref.actor) if ref.actor else 0
+        skeleton = self.actors[number].motion.skeleton
         try:
             point = skeleton.point(ref.point) if isinstance(ref.point, str) else ref.point
             skeleton.joint(point.joint)
         except UnknownNameError as error:
             raise UnknownNameError(f"Constraint `{constraint.label}`: {error.message}") from None
-        return which, point
+        return number, point
 
     @cached
     def leg(self) -> float:
@@ -130,7 +126,7 @@ class Problem:
         return self.actors[0].motion.times
 
     @cached
-    def held(self) -> tuple[np.ndarray, ...]:
+    def constraint_frames(self) -> tuple[np.ndarray, ...]:
         """For each constraint, the frames (n,) at which it holds."""
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
@@ -140,9 +136,9 @@ class Problem:
         indices: dict[tuple[int, str, bytes], int] = {}
         targets = []
         for constraint, (point_refs, joint_refs) in zip(self.constraints, self._resolved, strict=True):
-            names = [(which, point.joint, point.offset.tobytes()) for which, point in point_refs]
-            columns = np.array([indices.setdefault(name, len(indices)) for name in names], dtype=np.intp)
-            joints = tuple((which, point.joint) for which, point in joint_refs)
+            ids = [(actor, point.joint, point.offset.tobytes()) for actor, point in point_refs]
+            columns = np.array([indices.setdefault(point_id, len(indices)) for point_id in ids], dtype=np.intp)
+            joints = tuple((actor, point.joint) for actor, point in joint_refs)
             targets.append(Target(constraint=constraint, points=columns, joints=joints))
         return tuple(targets)
 
@@ -151,8 +147,8 @@ class Problem:
         """The distinct points of all constraints: (actor, point)."""
         points: dict[tuple[int, str, bytes], tuple[int, Point]] = {}
         for point_refs, _ in self._resolved:
-            for which, point in point_refs:
-                points.setdefault((which, point.joint, point.offset.tobytes()), (which, point))
+            for actor, point in point_refs:
+                points.setdefault((actor, point.joint, point.offset.tobytes()), (actor, point))
         return tuple(points.values())
 
     @cached
@@ -162,36 +158,37 @@ class Problem:
         All other joints keep their motion exactly, so leaving them out only saves time.
         """
         bodies = []
-        for which, actor in enumerate(self.actors):
-            carrying, read = self._constrained_joints(which)
-            small, kept = prune_as_used(actor.motion, carrying | read)
-            offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, kept]
-            rotations = actor.motion.rotations[:, kept]
-            motion = actor.motion.derived(skeleton=small, rotations=rotations, offsets=offsets)
-            joints = tuple(int(np.searchsorted(kept, j)) for j in sorted(self.moving(which)))
-            bodies.append(make_rest_body(small, joints, actor.moves and actor.root_moves).with_motion(motion))
+        for number, actor in enumerate(self.actors):
+            point_joints, rotation_joints = self._constrained_joints(number)
+            skeleton, indices = prune_as_used(actor.motion, point_joints | rotation_joints)
+            offsets = None if actor.motion.offsets is None else actor.motion.offsets[:, indices]
+            rotations = actor.motion.rotations[:, indices]
+            motion = actor.motion.derived(skeleton=skeleton, rotations=rotations, offsets=offsets)
+            joints = tuple(int(np.searchsorted(indices, j)) for j in sorted(self.movable_joints(number)))
+            bodies.append(make_rest_body(skeleton, joints, actor.moves and actor.root_moves).with_motion(motion))
         return tuple(bodies)
 
-    def moving(self, which: int) -> set[int]:
+    def movable_joints(self, number: int) -> set[int]:
         """The joints of an actor that affect constraints and may rotate."""
-        actor = self.actors[which]
+        actor = self.actors[number]
         if not actor.moves:
             return set()
         skeleton = actor.motion.skeleton
-        carrying, read = self._constrained_joints(which)
-        joints = {above for joint in carrying for above in skeleton.chain(joint)} | read
+        point_joints, rotation_joints = self._constrained_joints(number)
+        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)} | rotation_joints
         return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
-    def _constrained_joints(self, which: int) -> tuple[set[int], set[int]]:
+    def _constrained_joints(self, number: int) -> tuple[set[int], set[int]]:
         """The joints of an actor that carry points of constraints, and those whose rotations constraints read."""
-        skeleton = self.actors[which].motion.skeleton
-        carrying = {skeleton.joint(p.joint) for w, p in self.points if w == which}
-        return carrying, {skeleton.joint(j) for t in self.targets for w, j in t.joints if w == which}
+        skeleton = self.actors[number].motion.skeleton
+        point_joints = {skeleton.joint(point.joint) for actor, point in self.points if actor == number}
+        names = [name for target in self.targets for actor, name in target.joints if actor == number]
+        return point_joints, {skeleton.joint(name) for name in names}
 
     @cached
-    def places(self) -> Places:
+    def body_points(self) -> BodyPoints:
         """The points of all constraints as arrays."""
-        return Places.of(Bodies(bodies=self.bodies), self.points)
+        return BodyPoints.of(self.bodies, self.points)
 
     @cached
     def metric(self) -> Array:
@@ -217,10 +214,10 @@ class Problem:
         return tuple(out)
 
 
-DEFINING = ("actors", "constraints", "_resolved", "held")
+DEFINING = ("actors", "constraints", "_resolved", "constraint_frames")
 """The attributes that define a problem."""
 
-POSITION_INDEPENDENT = ("targets", "points", "places")
+POSITION_INDEPENDENT = ("targets", "points", "body_points")
 """The cached properties that do not depend on the positions of the actors."""
 
 

@@ -69,7 +69,7 @@ def standing_points(problem: Problem, contacts: Sequence[Contact], actors: set[s
     """The points of some actors that contacts keep on the floor, with the frames (n,) in which they do."""
     floor = {contact_name(contact) for contact in contacts if contact.on == "floor"}
     points = []
-    for constraint, frames in zip(problem.constraints, problem.held, strict=True):
+    for constraint, frames in zip(problem.constraints, problem.constraint_frames, strict=True):
         name = constraint.name.partition(">")[0] + (TIME_SUFFIX.findall(constraint.name) or [""])[0]
         if (constraint.name in floor or name in floor) and constraint.point_refs()[0].actor in actors:
             point_ref = constraint.point_refs()[0]

@@ -1,4 +1,4 @@
-"""Ways to solve a spacetime problem, one file each; a module with a `SOLVER` is found by itself."""
+"""Solvers of the spacetime problem, one file each. Every module that defines `SOLVER` is registered."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def solvers() -> dict[str, type[Solver]]:
 
 def find_solver(name: str) -> type[Solver]:
     """A solver by name, or an error that names the nearest ones."""
-    # A solver stands in the file of its name: the others need not be loaded to find it.
-    known: type[Solver] | None = getattr(find_module(__name__, name), "SOLVER", None)
-    if known is not None and known.name == name:
-        return known
+    # The file of a solver has its name, so that the other files need not be loaded.
+    solver: type[Solver] | None = getattr(find_module(__name__, name), "SOLVER", None)
+    if solver is not None and solver.name == name:
+        return solver
     if name not in solvers():
         raise UnknownNameError(
             f"There is no solver `{name}`; {nearest_names(name, solvers())}", hint=f"known: {', '.join(solvers())}"
@@ -31,7 +31,7 @@ def find_solver(name: str) -> type[Solver]:
 
 
 def make_solver(name: str, options: dict[str, object], spacing: float) -> Solver:
-    """A solver with its options; the spacing is for those whose keys are evenly spaced."""
+    """A solver with its options; the key spacing in seconds is used if the solver has evenly spaced keys."""
     values: dict[str, Any] = dict(options)
     if has_keys(name):
         values.setdefault("spacing", spacing)

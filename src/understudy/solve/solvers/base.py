@@ -23,14 +23,17 @@ KEY_SPACING_SECONDS = 4.0 / 30.0
 MAX_STEP = 0.7
 """Metres or radians: the largest change of a coordinate in a step; linear steps of rotations are inexact beyond it."""
 
-MAX_NAMES_PER_CONFLICT = 3
-"""The largest number of constraints that a sentence names."""
+ACTIVE_MARGIN = 0.1
+"""Metres or radians: a step includes the one-sided residuals above minus this margin."""
+
+CHECK_RATE_HZ = 30.0
+"""Frames per second at which all constraints are measured after a band-limited level."""
 
 MIN_RESISTANCE_SHARE = 0.2
 """A constraint is named if its resistance is at least this share of the strongest."""
 
-MAX_CONFLICTS = 20
-"""The largest number of unmet constraints that are explained."""
+MAX_CONFLICTS, MAX_NAMES_PER_CONFLICT = 20, 3
+"""The largest number of unmet constraints that are explained, and of constraints that one explanation names."""
 
 
 def find_conflicts(evaluation: Evaluation, unmet: list[tuple[int, int]]) -> tuple[str, ...]:
@@ -41,27 +44,27 @@ def find_conflicts(evaluation: Evaluation, unmet: list[tuple[int, int]]) -> tupl
 
     Args:
         evaluation: All constraints at every frame of the solution.
-        unmet: (constraint, index of its worst frame among its own frames) pairs.
+        unmet: Pairs of a constraint and the index of its worst frame among its frames.
     """
-    return tuple(_explain(evaluation, which, at) for which, at in unmet[:MAX_CONFLICTS])
+    return tuple(_explain(evaluation, number, at) for number, at in unmet[:MAX_CONFLICTS])
 
 
-def _explain(evaluation: Evaluation, which: int, at: int) -> str:
+def _explain(evaluation: Evaluation, number: int, at: int) -> str:
     """The sentence for one unmet constraint."""
     sample = evaluation.sample
-    label = sample.targets[which].constraint.label
-    frame = int(sample.holds[which][at])
+    label = sample.targets[number].constraint.label
+    frame = int(sample.frame_indices[number][at])
     when = f"at {sample.times[frame]:.2f} s"
-    jacobian, errors = _linearise(evaluation, which, at)
-    if sample.targets[which].constraint.relation is Relation.AT_MOST:
+    jacobian, errors = _linearise(evaluation, number, at)
+    if sample.targets[number].constraint.relation is Relation.AT_MOST:
         errors = np.maximum(errors, 0.0)
     gradient = jacobian.T @ errors
     step = np.linalg.lstsq(jacobian, -errors, rcond=1e-6)[0]
     others: list[tuple[int, Array]] = []
     for other in range(len(sample.targets)):
-        place = np.flatnonzero(sample.holds[other] == frame)
-        if other != which and len(place):
-            rows, values = _linearise(evaluation, other, int(place[0]))
+        matches = np.flatnonzero(sample.frame_indices[other] == frame)
+        if other != number and len(matches):
+            rows, values = _linearise(evaluation, other, int(matches[0]))
             is_equality = sample.targets[other].constraint.relation is Relation.EQUAL
             # A one-sided residual is in the way if the step would make it positive.
             rows = rows if is_equality else rows[values + rows @ step > 0.0]
@@ -79,15 +82,15 @@ def _explain(evaluation: Evaluation, which: int, at: int) -> str:
     return f"`{label}` cannot hold {when} while {_join_names(names)} {'does' if len(names) == 1 else 'do'}."
 
 
-def _linearise(evaluation: Evaluation, which: int, at: int) -> tuple[Array, Array]:
+def _linearise(evaluation: Evaluation, number: int, at: int) -> tuple[Array, Array]:
     """Derivatives (R, D) of a constraint's residuals at one of its frames, and its errors (R,)."""
-    rows = evaluation.rows[which]
+    rows = evaluation.rows[number]
     count = rows.values.shape[1]
     entries = (np.full(count, at), np.arange(count))
     values = rows.values[at].copy()
     if rows.same_as_previous is not None:
         values[rows.same_as_previous] -= rows.values[:, rows.same_as_previous].mean(axis=0)
-    return evaluation.jacobian(which, entries), values
+    return evaluation.jacobian(number, entries), values
 
 
 def _join_names(names: list[str]) -> str:
@@ -204,15 +207,15 @@ def make_solution(
     if evaluation is None:
         evaluation = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
     outcomes, unmet = [], []
-    constraints = zip(problem.targets, problem.held, evaluation.violation, strict=True)
-    for number, (target, held, off) in enumerate(constraints):
-        by_frame = off.max(axis=1) if off.shape[1] > 1 else off[:, 0] if off.shape[1] else np.zeros(len(held))
+    constraints = zip(problem.targets, problem.constraint_frames, evaluation.violation, strict=True)
+    for number, (target, frames, violation) in enumerate(constraints):
+        by_frame = violation[:, 0] if violation.shape[1] == 1 else violation.max(axis=1, initial=0.0)
         worst = int(by_frame.argmax())
         outcomes.append(
             Outcome(
                 constraint=target.constraint,
                 worst=float(by_frame[worst]),
-                time=float(problem.times[held[worst]]),
+                time=float(problem.times[frames[worst]]),
                 mean=float(by_frame.sum()) / len(by_frame),
             )
         )

@@ -21,7 +21,7 @@ from understudy.base.splines import Basis, Knots
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import MAX_STEP, ProgressCallback, Solver
+from understudy.solve.solvers.base import ACTIVE_MARGIN, MAX_STEP, ProgressCallback, Solver
 from understudy.solve.solvers.newton import ResidualLayout, active_rows, penalty, sampled_frames
 
 Product = Callable[[Array], Array]
@@ -106,11 +106,11 @@ class LinearizedProblem:
     @cached
     def chains(self) -> np.ndarray:
         """(A,) the first row of the chain of each linked row; -1 for rows that are not linked."""
-        before, rows = self.layout.before, np.arange(len(self.layout.before))
-        first = np.where(before >= 0, before, rows)
+        previous = self.layout.previous
+        first = np.where(previous >= 0, previous, np.arange(len(previous)))
         while np.any(first[first] != first):
             first = first[first]
-        return np.where((before >= 0) | ~self.layout.counts, first, -1)
+        return np.where((previous >= 0) | ~self.layout.is_residual, first, -1)
 
     @cached
     def weights(self) -> Array:
@@ -157,12 +157,12 @@ class LinearizedProblem:
 
     def differences(self, active: np.ndarray) -> csr_array:
         """(M, A) the matrix that selects the active rows, with the previous row subtracted from linked ones."""
-        selected = np.flatnonzero(active & self.layout.counts)
-        before = self.layout.before[selected]
-        linked = np.flatnonzero(before >= 0)
+        selected = np.flatnonzero(active & self.layout.is_residual)
+        previous = self.layout.previous[selected]
+        linked = np.flatnonzero(previous >= 0)
         data = np.concatenate([np.ones(len(selected)), -np.ones(len(linked))])
         row = np.concatenate([np.arange(len(selected)), linked])
-        column = np.concatenate([selected, before[linked]])
+        column = np.concatenate([selected, previous[linked]])
         return csr_array((data, (row, column)), shape=(len(selected), len(active)))
 
 
@@ -198,9 +198,6 @@ def conjugate_gradients(
         direction = scaled + (norm_squared / previous) * direction
     return out
 
-
-ACTIVE_MARGIN = 0.1
-"""Metres or radians: a step includes the one-sided residuals above minus this margin."""
 
 INITIAL_DAMPING = 1e-3
 """The first damping after a step that gains less than predicted, times the softness."""
@@ -317,12 +314,13 @@ class Descent(Solver):
         """The next iterate, or None if no better one is found, and the next damping."""
         metric = current.evaluation.sample.problem.metric
         linear = LinearizedProblem.of(current.evaluation, curve, current.keys, ACTIVE_MARGIN)
-        moved = linear.jacobian_product(current.keys.ravel())
+        linear_part = linear.jacobian_product(current.keys.ravel())
         for _ in range(MAX_DAMPINGS):
-            # Costs around zero and around the current keys (damping) are one cost around a point between.
+            # The cost of the keys plus the damping of their change is one cost around a point in between.
             cost = (1.0 + damping) * np.tile(metric, curve.num_keys)
             scale = 1.0 / (1.0 + damping)
-            change = self._solve_active_set(linear, linear.values - scale * moved, cost) - scale * current.keys.ravel()
+            keys = self._solve_active_set(linear, linear.values - scale * linear_part, cost)
+            change = keys - scale * current.keys.ravel()
             trial, gain_ratio = self._search_line(curve, current, linear, change, cost)
             if trial is not None:
                 return trial, self._update_damping(damping, gain_ratio)

@@ -1,7 +1,7 @@
 """Inverse kinematics frame by frame: the baseline that ignores time [Gleicher98, sec. 3.1, figure 3].
 
-Every frame is solved for its own constraints alone, from the starting motion. The result meets the constraints, but
-snaps where a constraint starts or ends, and its changes differ from frame to frame.
+Every frame is solved alone, from the starting motion. The result meets the constraints, but snaps where a constraint
+starts or ends, and its changes differ from frame to frame.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import MAX_STEP, ProgressCallback, Solver
-from understudy.solve.solvers.newton import ResidualLayout, active_rows, stiffness
+from understudy.solve.solvers.base import ACTIVE_MARGIN, MAX_STEP, ProgressCallback, Solver
+from understudy.solve.solvers.newton import ResidualLayout, active_rows, constraint_weights
 
-MAX_DAMPING = 1e8
-"""The damping beyond which the solve of a frame ends without improvement."""
-
-MAX_ACTIVE_SET_CHANGES = 4
-"""The largest number of changes of the active set in a step."""
+MAX_DAMPING, MAX_ACTIVE_SET_CHANGES = 1e8, 4
+"""The damping beyond which the solve of a frame ends, and the largest number of changes of the active set in a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,30 +108,30 @@ class _Plants:
         start = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=np.arange(len(problem.times)))
         rows = start.evaluate(np.zeros((len(problem.times), len(problem.metric)))).rows
         first_frames, later = {}, {}
-        for which, (residuals, held) in enumerate(zip(rows, start.holds, strict=True)):
+        for number, (residuals, frames) in enumerate(zip(rows, start.frame_indices, strict=True)):
             if residuals.same_as_previous is not None and residuals.same_as_previous.any():
-                first_frames[which] = int(held[0])
-                later[which] = np.isin(np.arange(len(problem.times)), held[1:])
+                first_frames[number] = int(frames[0])
+                later[number] = np.isin(np.arange(len(problem.times)), frames[1:])
         return _Plants(first_frames=first_frames, later=later)
 
     def waiting(self) -> np.ndarray | bool:
         """(F,) True at the frames that depend on a first frame that is not solved yet."""
-        unsolved = [self.later[which] for which in self.first_frames if which not in self.values]
+        unsolved = [self.later[number] for number in self.first_frames if number not in self.values]
         return np.any(unsolved, axis=0) if unsolved else False
 
     def record(self, frames: np.ndarray, evaluation: Evaluation) -> None:
         """Record the residuals of the first frames among the frames just solved."""
-        for which, first in self.first_frames.items():
-            if which not in self.values and first in frames:
-                self.values[which] = evaluation.rows[which].values[0]
+        for number, first in self.first_frames.items():
+            if number not in self.values and first in frames:
+                self.values[number] = evaluation.rows[number].values[0]
 
     def residuals(self, evaluation: Evaluation) -> tuple[Array, ...]:
         """For each constraint (n, R): residuals; linked ones relative to the first frame, zero until it is solved."""
         out = []
-        for which, rows in enumerate(evaluation.rows):
+        for number, rows in enumerate(evaluation.rows):
             values = rows.values
-            if which in self.first_frames and rows.same_as_previous is not None:
-                first = self.values.get(which)
+            if number in self.first_frames and rows.same_as_previous is not None:
+                first = self.values.get(number)
                 values = values.copy()
                 values[:, rows.same_as_previous] = (
                     0.0 if first is None else values[:, rows.same_as_previous] - first[rows.same_as_previous]
@@ -170,54 +167,52 @@ class _FrameBatch:
     def solve(self) -> tuple[Array, Evaluation, int]:
         """The coordinates (n, D) of the frames, the evaluation there, and the number of steps."""
         metric = self.sample.problem.metric
-        at = np.zeros((len(self.sample.frames), len(metric)))
-        evaluation = self.sample.evaluate(at)
-        merit, worst = self._merit(evaluation, at)
-        damping, steps = np.zeros(len(at)), 0
+        displacement = np.zeros((len(self.sample.frames), len(metric)))
+        evaluation = self.sample.evaluate(displacement)
+        merit, worst = self._merit(evaluation, displacement)
+        damping, steps = np.zeros(len(displacement)), 0
         busy = worst > self.solver.error
         while busy.any() and steps < self.solver.iterations:
-            step = self._step(evaluation, at, damping)
-            trial = np.where(busy[:, None], at + step, at)
+            step = self._step(evaluation, displacement, damping)
+            trial = np.where(busy[:, None], displacement + step, displacement)
             trial_evaluation = self.sample.evaluate(trial)
             trial_merit, trial_worst = self._merit(trial_evaluation, trial)
             better = busy & (trial_merit < merit)
             converged = better & (merit - trial_merit < np.where(trial_worst <= self.solver.error, 1e-2, 1e-6) * merit)
-            at, evaluation = self._take(better, trial, at, trial_evaluation)
+            displacement = np.where(better[:, None], trial, displacement)
+            is_trial = np.array_equal(displacement, trial)
+            evaluation = trial_evaluation if is_trial else self.sample.evaluate(displacement)
             merit = np.where(better, trial_merit, merit)
             damping = np.where(better, np.where(damping > 10.0, 0.1 * damping, 0.0), np.maximum(10.0 * damping, 10.0))
             busy &= ~converged & (damping < MAX_DAMPING)
             steps += 1
-        return at, evaluation, steps
+        return displacement, evaluation, steps
 
-    def _take(self, better: np.ndarray, trial: Array, at: Array, evaluation: Evaluation) -> tuple[Array, Evaluation]:
-        """The trial coordinates where they are better, and the evaluation there."""
-        taken = np.where(better[:, None], trial, at)
-        return taken, evaluation if np.array_equal(taken, trial) else self.sample.evaluate(taken)
-
-    def _merit(self, evaluation: Evaluation, at: Array) -> tuple[Array, Array]:
+    def _merit(self, evaluation: Evaluation, displacement: Array) -> tuple[Array, Array]:
         """(n,) the merit of each frame, its change and violation, and (n,) its worst violation."""
         sample = self.sample
-        merit, worst = 0.5 * (at**2 @ sample.problem.metric), np.zeros(len(at))
-        weights = stiffness(sample, evaluation.rows) / self.solver.softness
+        merit, worst = 0.5 * (displacement**2 @ sample.problem.metric), np.zeros(len(displacement))
+        weights = constraint_weights(sample, evaluation.rows) / self.solver.softness
         residuals = self.plants.residuals(evaluation)
-        for target, held, values, weight in zip(sample.problem.targets, sample.holds, residuals, weights, strict=True):
+        constraints = zip(sample.targets, sample.frame_indices, residuals, weights, strict=True)
+        for target, frames, values, weight in constraints:
             violation = np.maximum(values, 0.0) if target.constraint.relation is Relation.AT_MOST else np.abs(values)
-            merit[held] += 0.5 * weight * (violation**2).sum(axis=1)
-            worst[held] = np.maximum(worst[held], violation.max(axis=1, initial=0.0))
+            merit[frames] += 0.5 * weight * (violation**2).sum(axis=1)
+            worst[frames] = np.maximum(worst[frames], violation.max(axis=1, initial=0.0))
         return merit, worst
 
     def _pad_rows(self, evaluation: Evaluation) -> _PaddedRows:
-        layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, 0.1))
+        layout = ResidualLayout.from_evaluation(evaluation, active_rows(evaluation, ACTIVE_MARGIN))
         residuals, count = self.plants.residuals(evaluation), len(self.sample.frames)
         per_frame = np.bincount(layout.times, minlength=count)
         slot = np.arange(len(layout.times)) - (np.cumsum(per_frame) - per_frame)[layout.times]
         index, shape = (layout.times, slot), (count, int(per_frame.max(initial=0)))
         # The linked rows of a plant take no part until its first frame is solved.
         unused = np.zeros(len(layout.times), bool)
-        for which in self.plants.first_frames:
-            mask = evaluation.rows[which].same_as_previous
-            if which not in self.plants.values and mask is not None:
-                unused |= (layout.constraint == which) & mask[layout.row]
+        for number in self.plants.first_frames:
+            mask = evaluation.rows[number].same_as_previous
+            if number not in self.plants.values and mask is not None:
+                unused |= (layout.constraint == number) & mask[layout.row]
         out = _PaddedRows(
             values=np.zeros(shape),
             jacobian=np.zeros((*shape, len(self.sample.problem.metric))),
@@ -225,8 +220,8 @@ class _FrameBatch:
             one_sided=np.zeros(shape, bool),
             used=np.zeros(shape, bool),
         )
-        for which, values in enumerate(residuals):
-            entries = layout.constraint == which
+        for number, values in enumerate(residuals):
+            entries = layout.constraint == number
             out.values[layout.times[entries], slot[entries]] = values[layout.at[entries], layout.row[entries]]
         out.jacobian[index] = layout.jacobian(evaluation)
         out.compliance[index] = layout.compliance * self.solver.softness
@@ -234,16 +229,16 @@ class _FrameBatch:
         out.used[index] = ~unused
         return out
 
-    def _step(self, evaluation: Evaluation, at: Array, damping: Array) -> Array:
+    def _step(self, evaluation: Evaluation, displacement: Array, damping: Array) -> Array:
         """(n, D) the damped least-squares step of each frame, solved by its multipliers."""
         rows = self._pad_rows(evaluation)
         scale = 1.0 / (1.0 + damping[:, None])
-        moved = np.einsum("nrd,nd->nr", rows.jacobian, at)
-        residual = rows.values - scale * moved
+        linear_part = np.einsum("nrd,nd->nr", rows.jacobian, displacement)
+        residual = rows.values - scale * linear_part
         active = rows.used & (~rows.one_sided | (rows.values > -1e-6))
         scaled = rows.jacobian * (scale[:, None] / self.sample.problem.metric)
         product = scaled @ np.swapaxes(rows.jacobian, 1, 2)
-        coordinates = np.zeros_like(at)
+        coordinates = np.zeros_like(displacement)
         for _ in range(MAX_ACTIVE_SET_CHANGES):
             system = product * (active[:, :, None] & active[:, None, :])
             system[:, np.arange(active.shape[1]), np.arange(active.shape[1])] += np.where(active, rows.compliance, 1.0)
@@ -255,7 +250,7 @@ class _FrameBatch:
             if not (dropped.any() or added.any()):
                 break
             active = (active & ~dropped) | added
-        change = coordinates - scale * at
+        change = coordinates - scale * displacement
         return change * np.minimum(1.0, MAX_STEP / np.maximum(np.abs(change).max(axis=1, keepdims=True), 1e-12))
 
 

@@ -58,7 +58,7 @@ class Keyed(Descent):
         keys = np.array(self.keys or np.linspace(0.0, last, count), float)
         if self.interpolation == "cubic":
             return CubicCurve(weights=_cubic_weights(keys, sample.times), whole=_cubic_weights(keys, problem.times))
-        balls = ball_columns(sample.ensemble)
+        balls = ball_columns(sample.bodies_at_frames)
         return SlerpCurve(part=_Intervals.of(keys, sample.times), whole=_Intervals.of(keys, problem.times), balls=balls)
 
     def linear_step(self, step: DescentStep) -> tuple[Array, Array]:
@@ -169,22 +169,22 @@ def slerp_vectors(a: Array, b: Array, share: Array) -> tuple[Array, Array, Array
     Returns:
         The vector (..., 3) and its derivatives (..., 3, 3) by a and by b.
     """
-    u = np.broadcast_to(share, a.shape[:-1])[..., None]
-    way = log(multiply(conjugate(exp(a)), exp(b)))
-    vector = log(multiply(exp(a), exp(u * way)))
-    # A rotation at a is seen from the end after the partial rotation, and it also shortens the way.
-    back, along = to_matrix(exp(-u * way)), u[..., None] * right_jacobian(u * way)
-    outer = right_jacobian_inverse(vector)
-    by_a = outer @ (back - along @ right_jacobian_inverse(-way)) @ right_jacobian(a)
-    by_b = outer @ along @ right_jacobian_inverse(way) @ right_jacobian(b)
+    fraction = np.broadcast_to(share, a.shape[:-1])[..., None]
+    rotation = log(multiply(conjugate(exp(a)), exp(b)))
+    vector = log(multiply(exp(a), exp(fraction * rotation)))
+    # A small rotation of a acts in the frame before the partial rotation. It also changes the rotation from a to b.
+    inverse, d_partial = to_matrix(exp(-fraction * rotation)), fraction[..., None] * right_jacobian(fraction * rotation)
+    d_vector = right_jacobian_inverse(vector)
+    by_a = d_vector @ (inverse - d_partial @ right_jacobian_inverse(-rotation)) @ right_jacobian(a)
+    by_b = d_vector @ d_partial @ right_jacobian_inverse(rotation) @ right_jacobian(b)
     return vector, by_a, by_b
 
 
-def ball_columns(ensemble: Bodies) -> np.ndarray:
+def ball_columns(bodies: Bodies) -> np.ndarray:
     """(B, 3) the coordinates of the ball joints of all bodies."""
     columns = []
-    for which, body in enumerate(ensemble.bodies):
-        start = ensemble.columns(which).start + body.num_shifts
+    for number, body in enumerate(bodies.bodies):
+        start = bodies.columns(number).start + body.num_shifts
         first = np.flatnonzero(np.r_[True, np.diff(body.joint_of) > 0]) if len(body.joint_of) else np.zeros(0, int)
         columns += [start + c + np.arange(3) for c in first if NUM_AXES[body.skeleton.kinds[body.joint_of[c]]] == 3]
     return np.array(columns, dtype=np.intp).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Damped Gauss-Newton steps at one level of the spacetime solver, in the space of the constraints' forces."""
+"""Damped Gauss-Newton steps at one level of the spacetime solver, with the constraints' forces as unknowns."""
 
 from __future__ import annotations
 
@@ -12,463 +12,463 @@ from understudy.base.records import cached
 from understudy.constraints.base import Relation, Residuals
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.dual import BLOCK, Curves, Factored, Pattern, keys_of_forces, product
+from understudy.solve.solvers.dual import BLOCK_FLOATS, Curves, FactoredMatrix, Pattern, band_product, keys_of_forces
 
-ROWS = 3.0
-"""Residuals of a constraint on a point's place, against which others are counted."""
+REFERENCE_NUM_ROWS = 3.0
+"""The number of residual rows at which a constraint's weight is not scaled: that of a constraint on a position."""
 
 
-def stiffness(sample: ProblemAtFrames, rows: Sequence[Residuals] = ()) -> Array:
-    """(C,) how heavily each constraint's squared residuals count [Lommers13, sec. 4.2].
+def constraint_weights(sample: ProblemAtFrames, rows: Sequence[Residuals] = ()) -> Array:
+    """(C,) the weight of each constraint's squared residuals [Lommers13, sec. 4.2].
 
-    The artist's weight and priority; radians by the length of a leg, so that they weigh as the metres they move a
-    foot; and the number of residuals, so that asking in more numbers is not asking for more. What a joint's turning
-    matters is part of the problem's metric.
+    It combines the user's weight and priority. Radians are multiplied by the leg length, so that they weigh as much as
+    the metres that they move a foot. A division by the number of rows makes the weight independent of that number.
     """
-    found = []
+    weights = []
     for number, target in enumerate(sample.targets):
         constraint = target.constraint
         unit = sample.problem.leg if constraint.angular else 1.0
-        count = rows[number].values.shape[1] if len(rows) else ROWS
-        found.append(constraint.weight * 10.0**constraint.priority * unit**2 * ROWS / max(count, 1))
-    return np.array(found)
+        count = rows[number].values.shape[1] if len(rows) else REFERENCE_NUM_ROWS
+        weights.append(constraint.weight * 10.0**constraint.priority * unit**2 * REFERENCE_NUM_ROWS / max(count, 1))
+    return np.array(weights)
 
 
-def active_rows(evaluation: Evaluation, margin: float, held: np.ndarray | None = None) -> np.ndarray:
-    """(T,) which residuals take part: all that must be zero; of the others those above -margin or held (T,) before."""
-    near = ~evaluation.register.one_sided | (evaluation.values > -margin)
-    return near if held is None else near | held
+def active_rows(evaluation: Evaluation, margin: float, always: np.ndarray | None = None) -> np.ndarray:
+    """(T,) the active residuals: all equalities, the one-sided residuals above -margin, and those of `always` (T,)."""
+    active = ~evaluation.residual_index.one_sided | (evaluation.values > -margin)
+    return active if always is None else active | always
 
 
 def worst_violation(evaluation: Evaluation) -> Array:
     """(C,) the worst violation of each constraint."""
-    out, starts = np.zeros(len(evaluation.rows)), evaluation.register.starts
-    if len(starts):
-        np.maximum.at(out, evaluation.register.constraint[starts], np.maximum.reduceat(evaluation.off, starts))
-    return out
+    return _max_by_constraint(evaluation, evaluation.flat_violation, 0.0)
 
 
 def largest_residual(evaluation: Evaluation) -> Array:
     """(C,) the largest residual of each constraint; minus infinity for one that holds at none of the frames."""
-    out, starts = np.full(len(evaluation.rows), -np.inf), evaluation.register.starts
-    if len(starts):
-        np.maximum.at(out, evaluation.register.constraint[starts], np.maximum.reduceat(evaluation.values, starts))
+    return _max_by_constraint(evaluation, evaluation.values, -np.inf)
+
+
+def _max_by_constraint(evaluation: Evaluation, values: Array, initial: float) -> Array:
+    """(C,) the largest of the values (T,) of each constraint, at least `initial`."""
+    out, index = np.full(len(evaluation.rows), initial), evaluation.residual_index
+    if len(index.starts):
+        np.maximum.at(out, index.constraint[index.starts], np.maximum.reduceat(values, index.starts))
     return out
 
 
 def within_tolerance(evaluation: Evaluation, equal: float, at_most: float) -> bool:
-    """Whether every constraint is met within a share of its tolerance: one for equalities, and one for the others."""
+    """Whether every constraint is met within a share of its tolerance: `equal` for equalities, else `at_most`."""
     shares = {Relation.EQUAL: equal, Relation.AT_MOST: at_most}
-    asked = [target.constraint for target in evaluation.sample.targets]
-    most = np.array([shares[each.relation] * each.tolerance for each in asked])
-    return bool(np.all(worst_violation(evaluation) <= most))
+    constraints = [target.constraint for target in evaluation.sample.targets]
+    limits = np.array([shares[constraint.relation] * constraint.tolerance for constraint in constraints])
+    return bool(np.all(worst_violation(evaluation) <= limits))
 
 
-def penalty(evaluation: Evaluation, heavy: Array | None = None) -> float:
-    """Half the sum of all squared violations, each as heavy (C,) as its constraint, by its own weight if not given."""
-    heavy = stiffness(evaluation.sample, evaluation.rows) if heavy is None else heavy
-    starts, off = evaluation.register.starts, evaluation.off
-    which = evaluation.register.constraint[starts]
-    return 0.5 * float(heavy[which] @ np.add.reduceat(off**2, starts)) if len(off) else 0.0
+def penalty(evaluation: Evaluation, weights: Array | None = None) -> float:
+    """Half the sum of all squared violations, weighted by constraint (C,); by `constraint_weights` if not given."""
+    weights = constraint_weights(evaluation.sample, evaluation.rows) if weights is None else weights
+    starts, violation = evaluation.residual_index.starts, evaluation.flat_violation
+    constraint = evaluation.residual_index.constraint[starts]
+    return 0.5 * float(weights[constraint] @ np.add.reduceat(violation**2, starts)) if len(violation) else 0.0
 
 
-def sampled_frames(problem: Problem, rate: float, watched: Iterable[int] | None = None) -> np.ndarray:
-    """The frames to look at: at that rate, and the first and last of every constraint watched (all if not given)."""
-    wanted = np.zeros(len(problem.times), bool)
-    wanted[:: max(round(problem.actors[0].motion.fps / rate), 1)] = True
-    wanted[-1] = True
-    for number in range(len(problem.constraints)) if watched is None else watched:
-        held = problem.held[number]
+def sampled_frames(problem: Problem, rate: float, constraints: Iterable[int] | None = None) -> np.ndarray:
+    """The frames at which to evaluate: `rate` a second, and the first and last frame of constraints (all if None)."""
+    sampled = np.zeros(len(problem.times), bool)
+    sampled[:: max(round(problem.actors[0].motion.fps / rate), 1)] = True
+    sampled[-1] = True
+    for number in range(len(problem.constraints)) if constraints is None else constraints:
+        frames = problem.constraint_frames[number]
         if problem.constraints[number].instants:
-            wanted[held] = True
+            sampled[frames] = True
         else:
-            wanted[held[0]] = wanted[held[-1]] = True
-    return np.flatnonzero(wanted)
+            sampled[frames[0]] = sampled[frames[-1]] = True
+    return np.flatnonzero(sampled)
 
 
 Term = tuple[np.ndarray, np.ndarray, Array]
-"""Rows (B,), which (B,) of the coordinates of some points each takes, and what (B,) it is multiplied by."""
+"""Rows (B,), the index (B,) of the point coordinate that each row takes, and its factor (B,)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResidualLayout:
-    """Which residuals take part, in order of time."""
+    """The active residuals as rows, sorted by time."""
 
     sample: ProblemAtFrames
-    laid: Evaluation
-    """What was laid out."""
+    evaluation: Evaluation
+    """The evaluation whose residuals are laid out."""
     active: np.ndarray
-    """(T,) which of all residuals take part."""
+    """(T,) True for the residuals that are rows."""
     entries: np.ndarray
-    """(A,) the place of each row among all residuals."""
+    """(A,) the index of each row among all residuals."""
     times: np.ndarray
-    """(A,) position among the sample's frames, rising."""
-    before: np.ndarray
-    """(A,) the row one of its frames earlier, for linked residuals; -1 for others."""
-    counts: np.ndarray
-    """(A,) False for the first of a chain of linked residuals, which is only compared with."""
+    """(A,) the index of the frame of each row among the sample's frames, rising."""
+    previous: np.ndarray
+    """(A,) the row of a linked residual at the previous frame of its constraint; -1 for others."""
+    is_residual: np.ndarray
+    """(A,) False for the first row of a chain of linked residuals, which only serves as the previous row."""
 
     @staticmethod
     def from_evaluation(evaluation: Evaluation, active: np.ndarray) -> ResidualLayout:
-        """Lay out the residuals (T,) that take part."""
-        register = evaluation.register
-        chosen = np.flatnonzero(active)
-        entries = chosen[np.argsort(register.time[chosen], kind="stable")]
-        place = np.full(len(active) + 2, -1)
-        place[entries] = np.arange(len(entries))
-        before = register.before[entries]
+        """Lay out the active residuals (T,)."""
+        index = evaluation.residual_index
+        selected = np.flatnonzero(active)
+        entries = selected[np.argsort(index.time[selected], kind="stable")]
+        row_of_entry = np.full(len(active) + 2, -1)
+        row_of_entry[entries] = np.arange(len(entries))
+        previous = index.previous[entries]
         return ResidualLayout(
-            sample=evaluation.sample, laid=evaluation, active=active, entries=entries, times=register.time[entries],
-            before=place[before], counts=before != -2,
+            sample=evaluation.sample, evaluation=evaluation, active=active, entries=entries, times=index.time[entries],
+            previous=row_of_entry[previous], is_residual=previous != -2,
         )  # fmt: skip
 
     @cached
     def constraint(self) -> np.ndarray:
-        """(A,) which constraint each row is of."""
-        return self.laid.register.constraint[self.entries]
+        """(A,) the constraint of each row."""
+        return self.evaluation.residual_index.constraint[self.entries]
 
     @cached
     def at(self) -> np.ndarray:
-        """(A,) at which of the constraint's own frames."""
-        return self.laid.register.at[self.entries]
+        """(A,) the index of each row's frame among the frames of its constraint."""
+        return self.evaluation.residual_index.at[self.entries]
 
     @cached
     def row(self) -> np.ndarray:
-        """(A,) which of its residuals there."""
-        return self.laid.register.row[self.entries]
+        """(A,) the residual row of its constraint."""
+        return self.evaluation.residual_index.row[self.entries]
 
     @cached
-    def taking_part(self) -> list[int]:
-        """The constraints that take part."""
+    def constraints(self) -> list[int]:
+        """The constraints that have rows."""
         return np.flatnonzero(np.bincount(self.constraint)).tolist()
 
     def values(self, evaluation: Evaluation) -> Array:
-        """(A,) the rows' values."""
+        """(A,) the values of the rows."""
         return evaluation.values[self.entries]
 
     def jacobian(self, evaluation: Evaluation, out: Array | None = None) -> Array:
-        """(A, D) derivatives of the rows by the coordinates at their own frame, put into `out` if that is given."""
-        out = np.empty((len(self.times), evaluation.sample.ensemble.num_coordinates)) if out is None else out
+        """(A, D) derivatives of the rows by the coordinates at their frame, written into `out` if it is given."""
+        if out is None:
+            out = np.empty((len(self.times), evaluation.sample.bodies_at_frames.num_coordinates))
         out[:] = 0.0
         constant = self._constant
         if constant.terms:
-            for part, moves in evaluation.point_moves(constant.points):
-                first, last = np.searchsorted(self.times, [part.start, part.stop])
-                times = self.times[first:last] - part.start
-                constant.add(out[first:last], moves.reshape(-1, out.shape[1]), times, first)
-        for which in self.taking_part:
-            if which not in constant.constraints:
-                mine = np.flatnonzero(self.constraint == which)
-                out[mine] = evaluation.jacobian(which, (self.at[mine], self.row[mine]))
+            for block, derivatives in evaluation.point_jacobian_blocks(constant.points):
+                first, last = np.searchsorted(self.times, [block.start, block.stop])
+                times = self.times[first:last] - block.start
+                constant.add(out[first:last], derivatives.reshape(-1, out.shape[1]), times, first)
+        for number in self.constraints:
+            if number not in constant.constraints:
+                rows = np.flatnonzero(self.constraint == number)
+                out[rows] = evaluation.jacobian(number, (self.at[rows], self.row[rows]))
         return out
 
     @cached
-    def _constant(self) -> Constant:
-        return Constant.of(self)
+    def _constant(self) -> ConstantRows:
+        return ConstantRows.of(self)
 
     @cached
     def compliance(self) -> Array:
-        """(A,) how soft each row is against one of weight one."""
-        return 1.0 / stiffness(self.sample, self.laid.rows)[self.constraint]
+        """(A,) the compliance of each row: the inverse of its constraint's weight."""
+        return 1.0 / constraint_weights(self.sample, self.evaluation.rows)[self.constraint]
 
     @cached
     def one_sided(self) -> np.ndarray:
-        """(A,) True for rows that only must not be above zero."""
-        return self.laid.register.one_sided[self.entries]
+        """(A,) True for rows that must be at most zero."""
+        return self.evaluation.residual_index.one_sided[self.entries]
 
-    def idle(self, active: np.ndarray) -> np.ndarray:
-        """(A,) the one-sided rows that are not among the residuals (T,) chosen."""
+    def inactive(self, active: np.ndarray) -> np.ndarray:
+        """(A,) the one-sided rows that are not among the active residuals (T,)."""
         return self.one_sided & ~active[self.entries]
 
-    def listed(self, rows: np.ndarray) -> np.ndarray:
-        """(T,) some of the rows (A,), among all residuals."""
+    def residual_mask(self, rows: np.ndarray) -> np.ndarray:
+        """(T,) True for the residuals of some rows (A,)."""
         out = np.zeros(len(self.active), bool)
         out[self.entries[rows]] = True
         return out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Constant:
-    """The rows of constraints whose derivatives by points never change: sums of points' coordinates times numbers.
+class ConstantRows:
+    """The rows of constraints whose derivatives by points are constant: weighted sums of point coordinates.
 
-    They are put together for all such constraints at once, which most are.
+    Most constraints are such. Their derivatives are computed for all of them at once.
     """
 
     constraints: frozenset[int]
     points: np.ndarray
-    """(P,) the points that take part."""
+    """(P,) the points that they read, sorted by body."""
     terms: tuple[Term, ...]
-    """The first term of the rows' sums, the second and so on: the rows (B,) that have one, in order, which (B,) of the
-    three coordinates of all points it is, and its factor (B,)."""
+    """The first terms of the sums, then the second, and so on. A term lists the rows (B,) that have it, in order, the
+    index (B,) among the 3 P coordinates of the points, and the factor (B,)."""
 
     @staticmethod
-    def of(layout: ResidualLayout) -> Constant:
-        """Those among the rows of a layout."""
-        register, sample = layout.laid.register, layout.sample
-        found = {which: sample.targets[which].constraint.constant() for which in layout.taking_part}
-        known = {which: by for which, by in found.items() if by is not None}
-        used = [sample.targets[which].points for which in known]
-        points = np.unique(np.concatenate(used)) if used else np.zeros(0, dtype=np.intp)
-        points = points[np.argsort(sample.places.bodies[points], kind="stable")]
-        place = np.zeros(len(sample.places.bodies), dtype=np.intp)
-        place[points] = np.arange(len(points))
-        # First for each residual that there is, then for all its rows at once.
-        flat = [by.reshape(len(by), -1) for by in known.values()]
-        widths = np.array([by.shape[1] for by in flat], dtype=np.intp)
-        factors = np.zeros((len(register.starts), widths.max(initial=0)))
+    def of(layout: ResidualLayout) -> ConstantRows:
+        """The rows of a layout whose derivatives by points are constant."""
+        index, sample = layout.evaluation.residual_index, layout.sample
+        derivatives = {number: sample.targets[number].constraint.constant() for number in layout.constraints}
+        constant = {number: by_points for number, by_points in derivatives.items() if by_points is not None}
+        used_points = [sample.targets[number].points for number in constant]
+        points = np.unique(np.concatenate(used_points)) if used_points else np.zeros(0, dtype=np.intp)
+        points = points[np.argsort(sample.body_points.bodies[points], kind="stable")]
+        position = np.zeros(len(sample.body_points.bodies), dtype=np.intp)
+        position[points] = np.arange(len(points))
+        # The factors of each residual row come first; they are then copied to all its frames at once.
+        flat = [by_points.reshape(len(by_points), -1) for by_points in constant.values()]
+        widths = np.array([factors.shape[1] for factors in flat], dtype=np.intp)
+        factors = np.zeros((len(index.starts), widths.max(initial=0)))
         coordinates = np.full(factors.shape, -1)
-        firsts = np.searchsorted(register.constraint[register.starts], list(known))
+        first_rows = np.searchsorted(index.constraint[index.starts], list(constant))
         for width in sorted(set(widths.tolist())):
-            alike = np.flatnonzero(widths == width).tolist()
-            counts = [len(flat[number]) for number in alike]
-            mine = np.repeat(firsts[alike] - np.cumsum(counts) + counts, counts) + np.arange(sum(counts))
-            own = 3 * place[np.array([used[number] for number in alike])][:, :, None] + np.arange(3)
-            factors[mine, :width] = np.concatenate([flat[number] for number in alike])
-            coordinates[mine, :width] = np.repeat(own.reshape(-1, width), counts, axis=0)
-        own, column = np.nonzero(factors)
-        coordinates, factors = coordinates[own, column], factors[own, column]
-        number = np.arange(len(own)) - np.searchsorted(own, own)
-        residual = np.repeat(np.arange(len(register.sizes)), register.sizes)[layout.entries]
+            group = np.flatnonzero(widths == width).tolist()
+            counts = [len(flat[number]) for number in group]
+            rows = np.repeat(first_rows[group] - np.cumsum(counts) + counts, counts) + np.arange(sum(counts))
+            columns = 3 * position[np.array([used_points[number] for number in group])][:, :, None] + np.arange(3)
+            factors[rows, :width] = np.concatenate([flat[number] for number in group])
+            coordinates[rows, :width] = np.repeat(columns.reshape(-1, width), counts, axis=0)
+        row_of_factor, column = np.nonzero(factors)
+        coordinates, factors = coordinates[row_of_factor, column], factors[row_of_factor, column]
+        term_of_factor = np.arange(len(row_of_factor)) - np.searchsorted(row_of_factor, row_of_factor)
+        residual_rows = np.repeat(np.arange(len(index.sizes)), index.sizes)[layout.entries]
         terms = []
-        for which in range(int(number.max(initial=-1)) + 1):
-            place = np.full(len(register.sizes), -1)
-            place[own[number == which]] = np.flatnonzero(number == which)
-            term = place[residual]
-            rows = np.flatnonzero(term >= 0)
-            terms.append((rows, coordinates[term[rows]], factors[term[rows]]))
-        return Constant(constraints=frozenset(known), points=points, terms=tuple(terms))
+        for number in range(int(term_of_factor.max(initial=-1)) + 1):
+            factor_of_row = np.full(len(index.sizes), -1)
+            factor_of_row[row_of_factor[term_of_factor == number]] = np.flatnonzero(term_of_factor == number)
+            selected = factor_of_row[residual_rows]
+            rows = np.flatnonzero(selected >= 0)
+            terms.append((rows, coordinates[selected[rows]], factors[selected[rows]]))
+        return ConstantRows(constraints=frozenset(constant), points=points, terms=tuple(terms))
 
-    def add(self, out: Array, moves: Array, times: np.ndarray, first: int) -> None:
-        """Add to derivatives (n, D) of some rows, from the first on, at times (n,): `moves` (N P 3, D) is how the
-        points move at all times."""
-        for rows, coordinate, factor in self.terms:
-            start, stop = np.searchsorted(rows, [first, first + len(out)])
-            mine = rows[start:stop] - first
-            found = np.take(moves, times[mine] * (3 * len(self.points)) + coordinate[start:stop], axis=0)
-            out[mine] += found * factor[start:stop, None]
+    def add(self, out: Array, point_derivatives: Array, times: np.ndarray, first: int) -> None:
+        """Add derivatives (n, D) of rows at times (n,), from the row `first` on, to `out`.
+
+        The derivatives of the points at all times are (N P 3, D).
+        """
+        for term_rows, coordinate, factor in self.terms:
+            start, stop = np.searchsorted(term_rows, [first, first + len(out)])
+            rows = term_rows[start:stop] - first
+            index = times[rows] * (3 * len(self.points)) + coordinate[start:stop]
+            out[rows] += np.take(point_derivatives, index, axis=0) * factor[start:stop, None]
 
 
 Keys = tuple[Array, ...]
-"""The unknowns: for each group of coordinates (K, d) keys."""
+"""The unknowns: keys (K, d) for each group of coordinates."""
 
-TOUCH = 0.1
-"""Leg lengths or radians that a step of the last level changes a key by at most: it touches up, it does not move."""
+MAX_STEP_LEGS, MAX_FINAL_STEP_LEGS = 0.7, 0.1
+"""Leg lengths or radians: the largest change of a key in a step, and in a step of the last level."""
 
-LARGEST = 0.7
-"""Leg lengths or radians that a step changes a key by at most."""
+LAYOUT_MARGINS, FINAL_LAYOUT_MARGINS = 200.0, 50.0
+"""One-sided residuals are laid out from this many margins below zero, so that few steps need a new layout. The second
+value is for the last level, whose steps are small."""
 
-AHEAD = 200.0
-"""Residuals are laid out from this many margins below zero, so that few steps need a new layout."""
+MIN_REUSE_GAIN = 0.9
+"""The relative gain of a step of the last level from which on the next step reuses its derivatives."""
 
-CLOSE_AHEAD = 50.0
-"""The same for the last level, whose steps are small."""
+MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES = 8, 3
+"""The largest number of changes of the active set in a step, and of those that may add residuals."""
 
-KEPT = 0.9
-"""Gain of a step of the last level from which on the next one takes the same derivatives."""
-
-EXCHANGES, ENTRIES = 8, 3
-"""How often at most a step is solved again without the residuals that would be pulled, and how often with those that it
-would come to violate."""
-
-CLOSE, SHORT_OF = 0.1, 0.5
-"""Share of each constraint's tolerance within which no level begins, and the last one stops: of what is to be equal,
-which would shake by more, and of what is only to be at most so much."""
+EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
+"""No level begins, and the last level stops, if the violations of equalities and of one-sided constraints are within
+these shares of their tolerances. Equalities would shake with a larger share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GaussNewton:
-    """Damped steps at one level."""
+    """Damped Gauss-Newton steps at one level."""
 
     sample: ProblemAtFrames
     curves: Curves
     stiffness: float
     weights: Array
-    """(C,) what is left of each constraint's own weight."""
+    """(C,) a factor on the weight of each constraint."""
     margin: float
     gain: float
-    """Share of what is left below which a step is the last."""
+    """The relative gain below which a step is the last."""
     exact: bool = False
-    """Whether to stop as soon as every constraint is met with room to spare."""
-    tries: int = 6
-    """How often a step is damped further before it is given up."""
+    """Whether this is the last level, which stops as soon as every constraint is well within its tolerance."""
+    max_dampings: int = 6
+    """The largest number of dampings that a step tries."""
 
     def run(self, steps: int, keys: Keys | None = None) -> tuple[Keys, Evaluation, int]:
-        """The keys reached from some, or zero, in so many steps at most, what they make of it, and the steps taken."""
+        """Take at most `steps` steps from some keys, or from zero: the keys, their evaluation, and the steps taken."""
         if keys is None:
             keys = tuple(np.zeros((b.num_keys, len(g))) for b, g in zip(self.curves.bases, self.curves.groups))
-            d = np.zeros((len(self.sample.frames), len(self.curves.cost)))
+            displacement = np.zeros((len(self.sample.frames), len(self.curves.cost)))
         else:
-            d = self.curves.values(keys)
-        now = self.sample.measure(d)
-        if within_tolerance(now, CLOSE, SHORT_OF):
-            return keys, now, 0
-        merit, damping, held, plan, linear = self.merit(now, keys), 0.0, None, None, None
+            displacement = self.curves.values(keys)
+        evaluation = self.sample.measure(displacement)
+        if within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE):
+            return keys, evaluation, 0
+        merit, damping, pushing, pattern, linear = self.merit(evaluation, keys), 0.0, None, None, None
         for number in range(steps):
-            active = active_rows(now, self.margin, held)
-            if plan is None or not plan.covers(active):
-                ahead = (CLOSE_AHEAD if self.exact else AHEAD) * self.margin
-                plan = StepPattern.of(now, active_rows(now, ahead, held), self.curves, self.heavy(now))
+            active = active_rows(evaluation, self.margin, pushing)
+            if pattern is None or not pattern.covers(active):
+                margin = (FINAL_LAYOUT_MARGINS if self.exact else LAYOUT_MARGINS) * self.margin
+                candidates = active_rows(evaluation, margin, pushing)
+                pattern = StepPattern.of(evaluation, candidates, self.curves, self.total_weights(evaluation))
                 linear = None
-            if len(plan.layout.times) == 0:
-                return keys, now, number
-            kept = linear is not None
-            linear = linear.around(now, d, active) if linear else plan.linearize(now, d, active)
-            for _ in range(1 if kept else self.tries):
-                # Only a small step tells what it will violate.
+            if len(pattern.layout.times) == 0:
+                return keys, evaluation, number
+            reused = linear is not None
+            linear = (linear.updated if linear else pattern.linearize)(evaluation, displacement, active)
+            for _ in range(1 if reused else self.max_dampings):
+                # Only a small step predicts well which residuals it violates.
                 forces, trial = linear.step(keys, damping, self.margin if self.exact else np.inf)
-                trial = self._shortened(keys, trial)
-                there = self.curves.values(trial)
-                then = self.sample.measure(there)
-                reached = self.merit(then, trial)
-                if reached <= merit:
+                trial = self._limited(keys, trial)
+                trial_displacement = self.curves.values(trial)
+                trial_evaluation = self.sample.measure(trial_displacement)
+                trial_merit = self.merit(trial_evaluation, trial)
+                if trial_merit <= merit:
                     break
                 damping = max(10.0 * damping, 10.0)
             else:
-                if not kept:
-                    return keys, now, number
+                if not reused:
+                    return keys, evaluation, number
                 damping, linear = 0.0, None
                 continue
-            gain = (merit - reached) / max(merit, 1e-30)
-            # What the linear problem says could be had and is not yet, the next step may bring; more it hardly can.
-            coming = np.inf if damping else (reached - linear.merit(forces)) / max(reached, 1e-30)
-            keys, d, now, merit = trial, there, then, reached
+            gain = (merit - trial_merit) / max(merit, 1e-30)
+            # The linear problem predicts an upper limit of the gain of the next step.
+            next_gain = np.inf if damping else (trial_merit - linear.merit(forces)) / max(trial_merit, 1e-30)
+            keys, displacement, evaluation, merit = trial, trial_displacement, trial_evaluation, trial_merit
             damping = 0.0 if damping <= 10.0 else 0.1 * damping
-            held = plan.layout.listed(plan.layout.one_sided & (forces > 0.0))
-            if not (self.exact and gain > KEPT and damping == 0.0):
+            pushing = pattern.layout.residual_mask(pattern.layout.one_sided & (forces > 0.0))
+            if not (self.exact and gain > MIN_REUSE_GAIN and damping == 0.0):
                 linear = None
-            # The last level has to finish: it only ends short of that where nothing came of a step and nothing will.
-            left = max(gain, coming) if self.exact else min(gain, coming)
-            if left < self.gain or (self.exact and within_tolerance(now, CLOSE, SHORT_OF)):
-                return keys, now, number + 1
-        return keys, now, steps
+            # The last level must finish: it ends early only if both the last gain and the predicted gain are small.
+            expected = max(gain, next_gain) if self.exact else min(gain, next_gain)
+            if expected < self.gain or (self.exact and within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE)):
+                return keys, evaluation, number + 1
+        return keys, evaluation, steps
 
-    def _shortened(self, old: Keys, new: Keys) -> Keys:
-        """New keys, each changed by so much at most: a linear step of a larger size would mean little."""
-        most = (TOUCH if self.exact else LARGEST) * self.sample.problem.units
-        parts = zip(old, new, self.curves.groups, strict=True)
-        return tuple(a + np.maximum(np.minimum(b - a, most[group]), -most[group]) for a, b, group in parts)
+    def _limited(self, old: Keys, new: Keys) -> Keys:
+        """New keys whose changes are limited; a linear step is inexact beyond the limit."""
+        limit = (MAX_FINAL_STEP_LEGS if self.exact else MAX_STEP_LEGS) * self.sample.problem.units
+        groups = zip(old, new, self.curves.groups, strict=True)
+        return tuple(a + np.maximum(np.minimum(b - a, limit[group]), -limit[group]) for a, b, group in groups)
 
     def merit(self, evaluation: Evaluation, keys: Keys) -> float:
-        """What a step must lower: violation and change."""
-        return penalty(evaluation, self.heavy(evaluation)) + 0.5 * self.curves.size(keys)
+        """The merit function, which every step must reduce: the weighted violation plus the cost of the change."""
+        return penalty(evaluation, self.total_weights(evaluation)) + 0.5 * self.curves.change_cost(keys)
 
-    def heavy(self, evaluation: Evaluation) -> Array:
-        """(C,) how heavily each constraint's squared residuals count: alike at every evaluation of the sample."""
-        if not self._heavy:
-            self._heavy.append(self.stiffness * self.weights * stiffness(self.sample, evaluation.rows))
-        return self._heavy[0]
+    def total_weights(self, evaluation: Evaluation) -> Array:
+        """(C,) the weight of each constraint's squared residuals; the same for every evaluation of the sample."""
+        if not self._weight_cache:
+            self._weight_cache.append(self.stiffness * self.weights * constraint_weights(self.sample, evaluation.rows))
+        return self._weight_cache[0]
 
     @cached
-    def _heavy(self) -> list[Array]:
+    def _weight_cache(self) -> list[Array]:
         return []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepPattern:
-    """What stays from step to step while the same residuals take part."""
+    """The parts of the linear problem that stay the same from step to step while the rows are the same."""
 
     layout: ResidualLayout
     pattern: Pattern
     compliance: Array
-    """(A,) of each row."""
+    """(A,) the compliance of each row."""
 
     @staticmethod
-    def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, heavy: Array) -> StepPattern:
+    def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, weights: Array) -> StepPattern:
         layout = ResidualLayout.from_evaluation(evaluation, active)
-        pattern = Pattern(times=layout.times, before=layout.before, counts=layout.counts, curves=curves)
-        return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / heavy[layout.constraint])
+        pattern = Pattern(times=layout.times, previous=layout.previous, is_residual=layout.is_residual, curves=curves)
+        return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / weights[layout.constraint])
 
     def covers(self, active: np.ndarray) -> bool:
-        """Whether all these residuals take part; some more do no harm, they are left out of each step as needed."""
+        """Whether all active residuals (T,) have rows. Surplus rows are excluded from each step as needed."""
         return bool(np.all(self.layout.active | ~active))
 
-    def linearize(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> LinearizedStep:
-        """The linear problem around an evaluation at coordinates d (N, D), with the residuals that take part now.
+    def linearize(self, evaluation: Evaluation, displacement: Array, active: np.ndarray) -> LinearizedStep:
+        """The linear problem at a displacement (N, D), with the active residuals (T,).
 
-        One at a time: the next takes the place of the one before.
+        The next call overwrites its arrays.
         """
-        jacobian = self.layout.jacobian(
-            evaluation, self.pattern.space.array("derivatives", len(self.layout.times), d.shape[1])
-        )
+        shape = len(self.layout.times), displacement.shape[1]
+        jacobian = self.layout.jacobian(evaluation, self.pattern.workspace.array("jacobian", *shape))
         return LinearizedStep(
-            plan=self,
+            step_pattern=self,
             jacobian=jacobian,
             band=self.pattern.band(jacobian),
-            values=self.pattern.compare(self.layout.values(evaluation)),
-            moved=self.moved(jacobian, d),
-            idle=self.layout.idle(active),
+            values=self.pattern.residuals(self.layout.values(evaluation)),
+            linear_part=self.linear_part(jacobian, displacement),
+            inactive=self.layout.inactive(active),
         )
 
-    def moved(self, jacobian: Array, d: Array) -> Array:
-        """(A,) how much of the residuals coordinates d (N, D) account for, to first order."""
-        if not d.any():
+    def linear_part(self, jacobian: Array, displacement: Array) -> Array:
+        """(A,) the Jacobian times a displacement (N, D)."""
+        if not displacement.any():
             return np.zeros(len(jacobian))
-        out, size = np.empty(len(jacobian)), max(BLOCK // jacobian.shape[1], 1)
+        out, size = np.empty(len(jacobian)), max(BLOCK_FLOATS // jacobian.shape[1], 1)
         for start in range(0, len(out), size):
-            part = slice(start, start + size)
-            out[part] = np.einsum("ad,ad->a", jacobian[part], d[self.layout.times[part]])
-        return self.pattern.compare(out)
+            block = slice(start, start + size)
+            out[block] = np.einsum("ad,ad->a", jacobian[block], displacement[self.layout.times[block]])
+        return self.pattern.residuals(out)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LinearizedStep:
-    """Residuals linearised around the current keys."""
+    """The residuals, linearised at the current keys."""
 
-    plan: StepPattern
+    step_pattern: StepPattern
     jacobian: Array
     band: Array
     values: Array
-    """(A,) residuals now."""
-    moved: Array
-    """(A,) how much of them the current keys account for, to first order."""
-    idle: np.ndarray
-    """(A,) residuals that are laid out in case they are needed, and are not now."""
-    solved: list[Factored] = field(default_factory=list)
-    """The last matrix factored."""
+    """(A,) the residuals at the current keys."""
+    linear_part: Array
+    """(A,) the Jacobian times the current displacement."""
+    inactive: np.ndarray
+    """(A,) the rows that are not active now."""
+    factored: list[FactoredMatrix] = field(default_factory=list)
+    """The last factored matrix, if there is one."""
 
-    def around(self, evaluation: Evaluation, d: Array, active: np.ndarray) -> LinearizedStep:
-        """The same derivatives with the residuals of another evaluation: near by they hardly change."""
-        pattern, layout = self.plan.pattern, self.plan.layout
-        values = pattern.compare(layout.values(evaluation))
-        idle = layout.idle(active)
-        if self.solved:
-            # What was left out, and has not come to be violated for it, can stay out without factoring again.
-            idle = idle | (self.solved[-1].out & (values <= 0.0))
-        return replace(self, values=values, moved=self.plan.moved(self.jacobian, d), idle=idle)
+    def updated(self, evaluation: Evaluation, displacement: Array, active: np.ndarray) -> LinearizedStep:
+        """The linear problem with the residuals of another evaluation and the same derivatives."""
+        pattern, layout = self.step_pattern.pattern, self.step_pattern.layout
+        values = pattern.residuals(layout.values(evaluation))
+        inactive = layout.inactive(active)
+        if self.factored:
+            # Excluded residuals that are not violated stay excluded, so that the factor can be reused.
+            inactive = inactive | (self.factored[-1].excluded & (values <= 0.0))
+        linear_part = self.step_pattern.linear_part(self.jacobian, displacement)
+        return replace(self, values=values, linear_part=linear_part, inactive=inactive)
 
     def merit(self, forces: Array) -> float:
-        """The violation and change that an undamped step with forces (A,) would lead to, were residuals linear."""
-        return 0.5 * float(forces @ (self.values - self.moved))
+        """The merit after an undamped step with forces (A,), if the residuals were linear."""
+        return 0.5 * float(forces @ (self.values - self.linear_part))
 
     def step(self, keys: Keys, damping: float, margin: float = np.inf) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys.
 
-        Residuals that are left out, and that the step would violate by more than a margin, take part after all.
+        Inactive residuals that the step would violate by more than a margin become active.
         """
-        pattern, one_sided = self.plan.pattern, self.plan.layout.one_sided
-        kept = damping / (1.0 + damping)
-        residuals = self.values - (1.0 - kept) * self.moved
-        out, pulled = self.idle, np.zeros(len(residuals), bool)
-        for number in range(EXCHANGES):
-            forces = self._forces(residuals, damping, out)
-            # A residual that may be below zero is never pulled up: solve again without those that would be. Taking
-            # their forces away without solving again would leave all that they hold on to without balance.
-            pulling = one_sided & (forces < 0.0)
-            pulled |= pulling
-            # The last rounds only take out, so that they come to an end.
-            pressed = one_sided & out & ~pulled & (margin < np.inf and number < ENTRIES)
-            if pressed.any():
-                pressed &= residuals - product(self.band, forces) / (1.0 + damping) > margin
-            if not pulling.any() and not pressed.any():
+        pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
+        old_share = damping / (1.0 + damping)
+        residuals = self.values - (1.0 - old_share) * self.linear_part
+        excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
+        for number in range(MAX_ACTIVE_SET_CHANGES):
+            forces = self._forces(residuals, damping, excluded)
+            # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
+            # to zero instead would leave the other forces out of balance.
+            negative = one_sided & (forces < 0.0)
+            dropped |= negative
+            # The last changes only drop residuals, so that the exchange ends.
+            added = one_sided & excluded & ~dropped & (margin < np.inf and number < MAX_ADDING_CHANGES)
+            if added.any():
+                added &= residuals - band_product(self.band, forces) / (1.0 + damping) > margin
+            if not negative.any() and not added.any():
                 break
-            out = (out | pulling) & ~pressed
+            excluded = (excluded | negative) & ~added
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
-        return forces, tuple(kept * old + new for old, new in zip(keys, change, strict=True))
+        return forces, tuple(old_share * old + new for old, new in zip(keys, change, strict=True))
 
-    def _forces(self, residuals: Array, damping: float, out: np.ndarray) -> Array:
-        """Forces (A,) with some residuals left out."""
-        known = self.solved[-1] if self.solved else None
-        if known is None or known.damping != damping or not known.leave_out(out):
-            known = Factored.of(self.plan.pattern, self.band, self.plan.compliance, damping, out)
-        self.solved[:] = [known]
-        return known.forces(residuals)
+    def _forces(self, residuals: Array, damping: float, excluded: np.ndarray) -> Array:
+        """(A,) the forces, with some residuals (A,) excluded."""
+        matrix = self.factored[-1] if self.factored else None
+        if matrix is None or matrix.damping != damping or not matrix.exclude(excluded):
+            compliance = self.step_pattern.compliance
+            matrix = FactoredMatrix.of(self.step_pattern.pattern, self.band, compliance, damping, excluded)
+        self.factored[:] = [matrix]
+        return matrix.forces(residuals)

@@ -64,7 +64,7 @@ class Reference(Solver):
         sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
         search = _NloptProblem(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
-        if search.look(np.zeros(search.size)).error <= self.error:
+        if search.evaluate_keys(np.zeros(search.size)).error <= self.error:
             return bodies, 0
         optimiser = self._make_optimiser(nlopt, search)
         # NLopt raises these when rounding stops it, often at or near the optimum. The best keys are kept.
@@ -129,29 +129,29 @@ class _NloptProblem:
     def _cost(self) -> Array:
         return np.tile(self.sample.problem.metric, self.curve.num_keys)
 
-    def look(self, x: Array) -> _KeyEvaluation:
+    def evaluate_keys(self, x: Array) -> _KeyEvaluation:
         """The evaluation at keys x (K D,)."""
         if self._last_keys is not None and self._last is not None and np.array_equal(x, self._last_keys):
             return self._last
         keys = x.reshape(self.curve.num_keys, -1).copy()
         evaluation = self.sample.evaluate(self.curve.values(keys))
         merit = 0.5 * float(self._cost @ x**2) + penalty(evaluation) / self.softness
-        look = _KeyEvaluation(
+        current = _KeyEvaluation(
             evaluation=evaluation, linear=LinearizedProblem.of(evaluation, self.curve, keys, margin=np.inf), merit=merit
         )
         self.evaluations += 1
         if merit < self._best_merit:
             self._best_merit, self.best = merit, x.copy()
         if self.evaluations % 20 == 0:
-            self.watch(f"reference: off by {look.error:.2g}", min(self.evaluations / self.limit, 1.0))
-        self._last_keys, self._last = x.copy(), look
-        return look
+            self.watch(f"reference: off by {current.error:.2g}", min(self.evaluations / self.limit, 1.0))
+        self._last_keys, self._last = x.copy(), current
+        return current
 
     @property
     def counts(self) -> tuple[int, int]:
         """The number of equalities and of one-sided residuals."""
-        look = self.look(np.zeros(self.size))
-        return tuple(self._weigh_rows(look.linear, one_sided).shape[0] for one_sided in (False, True))  # type: ignore[return-value]
+        current = self.evaluate_keys(np.zeros(self.size))
+        return tuple(self._weigh_rows(current.linear, one_sided).shape[0] for one_sided in (False, True))  # type: ignore[return-value]
 
     def _weigh_rows(self, linear: LinearizedProblem, one_sided: bool) -> csr_array:
         weights = diags_array(np.sqrt(linear.weights))
@@ -159,7 +159,7 @@ class _NloptProblem:
 
     def objective(self, x: Array, gradient: Array) -> float:
         """The objective: the change, half of x M x [Gleicher98, eq. 3]."""
-        self.look(x)
+        self.evaluate_keys(x)
         if gradient.size:
             gradient[:] = self._cost * x
         return 0.5 * float(self._cost @ x**2)
@@ -171,7 +171,7 @@ class _NloptProblem:
         self._fill(result, x, gradient, one_sided=True)
 
     def _fill(self, result: Array, x: Array, gradient: Array, *, one_sided: bool) -> None:
-        linear = self.look(x).linear
+        linear = self.evaluate_keys(x).linear
         rows = self._weigh_rows(linear, one_sided)
         result[:] = rows @ linear.values
         if gradient.size:

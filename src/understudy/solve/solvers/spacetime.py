@@ -1,10 +1,10 @@
-"""The whole-motion solver: damped Gauss-Newton steps in the space of the constraints' forces, in two levels.
+"""The whole-motion solver: damped Gauss-Newton steps with the constraints' forces as unknowns, in two levels.
 
-The first level solves for a band-limited displacement, softly, so that everything that can be met by slow changes is.
-The second, with a key at every frame, removes what is left, exactly. A step that does not lower the sum of change and
-violation is damped until it does. Where constraints cannot all hold, the fewest give way: the first level is solved
-again with the broken ones weighing less, and the second leaves them as they are, so that they never throw the rest of
-the motion away.
+The first level solves for a band-limited displacement with a low stiffness. It meets all that slow changes can meet.
+The second level has a key at every frame and removes the remaining violation. A step that does not reduce the sum of
+change and violation is damped until it does. If not all constraints can hold, as few as possible are broken: the first
+level is solved again with less weight on the broken ones, and the second level leaves these out, so that they do not
+spoil the rest of the motion.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.base import ProgressCallback, Solution, Solver, make_solution
+from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback, Solution, Solver, make_solution
 from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
-    AHEAD,
-    CLOSE,
+    EQUALITY_SHARE,
+    LAYOUT_MARGINS,
     GaussNewton,
     Keys,
     largest_residual,
@@ -36,17 +36,15 @@ from understudy.solve.solvers.newton import (
     worst_violation,
 )
 
-COARSE = 1e3
-"""Stiffness of the band-limited levels: soft enough that they follow what moves, not the noise on top of it."""
+BAND_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e6
+"""The stiffness of the band-limited level, too low to follow the noise of the motion, and that of the last level, which
+leaves about a thousandth of the violation."""
 
-STEPS = 12
-"""Steps at most of the band-limited level."""
+MAX_BAND_STEPS, MIN_BAND_GAIN = 12, 0.15
+"""The largest number of steps of the band-limited level, and the relative gain below which a step is its last."""
 
-ROUGHLY = 0.15
-"""Gain at which the first level hands over to the next, which finishes what is left."""
-
-FINISH = 1e6
-"""Stiffness of the last level, whose keys are the frames themselves: what is left is met to a thousandth."""
+WorkingSet = tuple[int, ...]
+"""The indices of the constraints that are evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,143 +52,133 @@ class Level:
     """One pass over the motion."""
 
     spacing: float
-    """Seconds between keys; 0 for a key of its own at each frame."""
+    """Seconds between keys; 0 for a key at every frame."""
     rate: float
-    """Frames a second at which constraints are looked at, besides the ends of their intervals."""
+    """Frames per second at which constraints are evaluated, besides the ends of their intervals."""
     stiffness: float
-    """How heavily a squared metre of violation counts against change."""
+    """The weight of squared violation against the cost of the change."""
     steps: int
-    """Steps at most."""
+    """The largest number of steps."""
     gain: float = 0.02
-    """Share of what is left below which a step is the last."""
+    """The relative gain below which a step is the last."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
     """A band-limited level at a spacing in seconds, then one with a key at every frame.
 
-    The band-limited level carries the change of the motion: coarser ones before it only make feet swing wider than
-    they need to [Gleicher98, fig. 7]. The last level removes what is left: fractions of a millimetre in clean
-    motion, and in captured motion the shaking of planted feet.
+    The band-limited level makes nearly all of the change. Coarser levels before it would only make feet swing wider
+    than they need to [Gleicher98, fig. 7]. The last level removes the remaining violation: fractions of a millimetre
+    in clean motion, the shaking of planted feet in captured motion.
     """
+    rate = min(1.0 / spacing, fps)
     return (
-        Level(spacing=spacing, rate=min(1.0 / spacing, fps), stiffness=COARSE, steps=STEPS, gain=ROUGHLY),
-        Level(spacing=0.0, rate=fps, stiffness=FINISH, steps=4),
+        Level(spacing=spacing, rate=rate, stiffness=BAND_STIFFNESS, steps=MAX_BAND_STEPS, gain=MIN_BAND_GAIN),
+        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4),
     )
 
 
-def closer(level: Level) -> Level:
-    """A level that looks at twice as many frames."""
+def with_doubled_rate(level: Level) -> Level:
+    """A level that evaluates constraints at twice as many frames."""
     return replace(level, rate=2.0 * level.rate, gain=min(level.gain, 0.05))
 
 
 def stiffened(level: Level) -> tuple[Level, ...]:
-    """What follows a band-limited level that leaves too much to do: it looks closer, then is stiffer, then denser."""
-    near = closer(level)
+    """The levels that follow a band-limited level with too large violations: more frames, then stiffer, then denser."""
+    more_frames = with_doubled_rate(level)
     return (
-        near,
-        replace(near, stiffness=10.0 * level.stiffness),
-        replace(near, stiffness=100.0 * level.stiffness, spacing=0.5 * level.spacing),
+        more_frames,
+        replace(more_frames, stiffness=10.0 * level.stiffness),
+        replace(more_frames, stiffness=100.0 * level.stiffness, spacing=0.5 * level.spacing),
     )
 
 
-FREED = 32 * 2**20 - 2**14
-"""Bytes: about the largest block that glibc learns from."""
+MAX_THRESHOLD_BYTES = 32 * 2**20 - 2**14
+"""About the largest freed block from which glibc raises the threshold at which it returns memory to the system."""
 
 
 @cache
-def keep_freed() -> None:
-    """Let the C library keep what is freed, some tens of megabytes at most, instead of giving it back to the system.
+def retain_freed_memory() -> None:
+    """Let the C library retain some tens of megabytes of freed memory instead of returning it to the system.
 
-    Getting it again, page by page, takes up to a tenth of a solve. glibc keeps twice the largest block that was ever
-    freed; one that is never written to takes no memory itself. Other libraries do as they did.
+    Mapping it again takes up to a tenth of a solve. glibc retains twice the size of the largest block that was ever
+    freed. This block is never written to, so that it takes no memory. Other C libraries ignore it.
     """
-    np.empty(FREED, np.uint8)
+    np.empty(MAX_THRESHOLD_BYTES, np.uint8)
 
 
-CHECKED = 30.0
-"""Frames a second at which what a level has reached, and constraints that are not watched, are looked at."""
+def select_working_set(problem: Problem, bodies: tuple[Body, ...], margin: float) -> WorkingSet:
+    """The constraints to evaluate: all equalities, and the one-sided constraints within a margin of a violation.
 
-
-def near_broken(problem: Problem, bodies: tuple[Body, ...], margin: float) -> tuple[int, ...]:
-    """The constraints to watch: all equalities, and of the others those within a margin of being violated.
-
-    Most one-sided constraints (joint limits, the floor under a hand) are never touched: leaving them out until they
-    are changes nothing but the cost.
+    Most one-sided constraints (joint limits, the floor under a hand) are never violated. Leaving them out until they
+    are violated saves time and does not change the result.
     """
-    equal = [constraint.relation is Relation.EQUAL for constraint in problem.constraints]
-    others = tuple(i for i, asked in enumerate(equal) if not asked)
-    if not others:
-        return tuple(range(len(equal)))
-    some = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, CHECKED, others), only=others)
-    near = [rows.values.max(initial=-np.inf) > -margin for rows in some.measure().rows]
-    away = {i for i, close in zip(others, near, strict=True) if not close}
-    return tuple(i for i in range(len(equal)) if i not in away)
+    is_equality = [constraint.relation is Relation.EQUAL for constraint in problem.constraints]
+    one_sided = tuple(i for i, equal in enumerate(is_equality) if not equal)
+    if not one_sided:
+        return tuple(range(len(is_equality)))
+    frames = sampled_frames(problem, CHECK_RATE_HZ, one_sided)
+    sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=one_sided)
+    is_near = [rows.values.max(initial=-np.inf) > -margin for rows in sample.measure().rows]
+    distant = {i for i, near in zip(one_sided, is_near, strict=True) if not near}
+    return tuple(i for i in range(len(is_equality)) if i not in distant)
 
 
-def newly_broken(
-    problem: Problem, watched: tuple[int, ...], worst: Sequence[float] | Array, margin: float
-) -> tuple[int, ...]:
-    """The constraints not watched that are violated, by the worst violation (C,) of every constraint."""
-    rest = set(range(len(worst))) - set(watched)
-    return tuple(i for i in rest if worst[i] > max(margin, CLOSE * problem.constraints[i].tolerance))
+def newly_violated(
+    problem: Problem, working_set: WorkingSet, worst: Sequence[float] | Array, margin: float
+) -> WorkingSet:
+    """The violated constraints outside the working set, from the worst violation (C,) of every constraint."""
+    others = set(range(len(worst))) - set(working_set)
+    return tuple(i for i in others if worst[i] > max(margin, EQUALITY_SHARE * problem.constraints[i].tolerance))
 
 
-RETRY = 4
-"""Steps at most of each further try."""
+MAX_RETRIES, MAX_RETRY_STEPS = 6, 4
+"""The largest number of solves of the band-limited level with new weights, and of steps in each."""
 
-YIELDS = 6
-"""How often the band-limited level may be solved again with broken constraints weighing less."""
+BROKEN_LEGS, BROKEN_RADIANS = 0.035, 0.15
+"""A constraint with a larger violation after the band-limited level is broken."""
 
-BROKEN = (0.035, 0.15)
-"""Leg lengths, or radians, off after the band-limited level beyond which a constraint is broken, not unfinished."""
+UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
+"""Stiffer band-limited levels follow a larger violation, so that the last level does not shake."""
 
-UNFINISHED = (0.015, 0.05)
-"""Leg lengths, or radians, off beyond which stiffer band-limited levels go before the last, which is not to shake."""
+MAX_LATE_LIMIT_RADIANS = 0.005
+"""The largest violation of a joint limit outside the working set that is left to the last level."""
 
-SLIGHT = 0.005
-"""Radians that a joint may be beyond a limit that no band-limited level looked at, for the last to turn it back."""
+MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
+"""A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
+violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
-REACHING = 0.3
-"""What a constraint that has just given way still weighs; further off it pulls as hard, not harder."""
-
-REACHED = 0.005
-"""Gain at which reaching for them ends: most of what is left of them cannot be gained."""
-
-HOLDING = 0.5
-"""Weight above which a constraint has not given way."""
-
-ROUNDS = 4
-"""How often one-sided constraints that turn out to be violated may be added."""
+MAX_WORKING_SET_CHANGES = 4
+"""The largest number of solves, each with the constraints added that the one before violates."""
 
 
 @dataclass(kw_only=True)
 class Budget:
-    """What may be spent on a problem, and what has been."""
+    """The limits on steps and time, and the steps taken."""
 
     iterations: int
     seconds: float
     steps: int = 0
-    began: float = field(default_factory=time.perf_counter)
+    start: float = field(default_factory=time.perf_counter)
 
     @property
     def spent(self) -> bool:
-        return self.steps >= self.iterations or time.perf_counter() - self.began >= self.seconds
+        return self.steps >= self.iterations or time.perf_counter() - self.start >= self.seconds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Reached:
-    """What a level has made of the motion."""
+class LevelResult:
+    """The result of a level."""
 
     bodies: tuple[Body, ...]
     keys: Keys
-    seen: Array
-    """(C,) the worst violation of each of the problem's constraints at the frames looked at; zero if it was not."""
+    sampled_worst: Array
+    """(C,) the worst violation of each constraint at the frames of the level; zero outside the working set."""
     worst: Array
-    """(C,) its worst violation between them too."""
+    """(C,) the worst violation of each constraint between these frames too."""
     largest: Array
-    """(C,) its largest residual: below zero, how far a one-sided constraint is from being violated."""
+    """(C,) the largest residual of each constraint; negative if a one-sided constraint is not violated."""
     evaluation: Evaluation | None = None
-    """What a level that looks at every frame has measured in the end."""
+    """The final evaluation of a level with a key at every frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,162 +188,171 @@ class Spacetime(Solver):
     name: ClassVar[str] = "spacetime"
 
     spacing: float = 4 / 30
-    """Seconds between the keys of the finest band-limited level: the frequency limit of what is changed."""
+    """Seconds between the keys of the band-limited level: it limits the frequency of the change."""
     levels: tuple[Level, ...] | None = None
-    """Coarse to fine, in place of those that the spacing gives."""
+    """Levels, coarse to fine, in place of those for the spacing."""
     margin: float = 1e-4
-    """Metres or radians: residuals that must stay below zero take part from this far below."""
+    """Metres or radians: one-sided residuals above minus this margin are active."""
     slower: dict[str, float] | None = None
-    """By joint, how many times further apart than the others its keys are at every level."""
+    """By joint name, a factor on the key spacing of the joint at every level."""
 
     knots: tuple[float, ...] = ()
-    """Seconds: where the pieces of the band-limited curves join, in place of even spacing."""
+    """Seconds: the knots of the band-limited curves, in place of even spacing."""
     hold: float = -np.inf
-    """Seconds up to which the motion stays as it starts; what follows leaves it smoothly."""
+    """Seconds up to which the motion keeps its start; the change sets in smoothly after it."""
     until: float = np.inf
-    """Seconds from which on it stays as it starts; what precedes comes back to it smoothly."""
+    """Seconds from which on the motion keeps its start; the change fades out smoothly before it."""
     iterations: int = 120
-    """Steps after which constraints that cannot be met are not tried any further."""
+    """Steps after which no further attempt is made to meet constraints."""
     seconds: float = np.inf
-    """Seconds after which they are not tried any further."""
+    """Seconds after which no further attempt is made to meet constraints."""
 
     def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
-        bodies, steps, _ = self._moved(problem, watch)
+        bodies, steps, _ = self._run(problem, watch)
         return bodies, steps
 
     def solve(self, problem: Problem, watch: ProgressCallback | None = None) -> Solution:
-        began = time.perf_counter()
-        bodies, steps, seen = self._moved(problem, watch or (lambda _text, _share: None))
-        taken = time.perf_counter() - began
-        return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=taken, evaluation=seen)
+        start = time.perf_counter()
+        bodies, steps, evaluation = self._run(problem, watch or (lambda _text, _share: None))
+        seconds = time.perf_counter() - start
+        return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=seconds, evaluation=evaluation)
 
-    def _moved(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int, Evaluation | None]:
-        """The bodies moved, the steps taken, and everything measured at every frame."""
-        keep_freed()
+    def _run(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int, Evaluation | None]:
+        """The solved bodies, the number of steps, and the evaluation of all constraints at every frame."""
+        retain_freed_memory()
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
-        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        watched = near_broken(problem, bodies, AHEAD * self.margin)
-        for _ in range(ROUNDS):
-            bodies, watched, last = self._solve(problem, bodies, watched, passes, watch, budget)
+        working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
+        for _ in range(MAX_WORKING_SET_CHANGES):
+            bodies, working_set, last = self._solve_levels(problem, bodies, working_set, watch, budget)
             if last is None:
-                last = ProblemAtFrames(
-                    problem=problem, bodies=bodies, frames=np.arange(len(problem.times)), only=()
-                ).measure()
-            seen = last.completed()
-            broken = newly_broken(problem, watched, [off.max(initial=0.0) for off in seen.violation], self.margin)
-            if not broken or budget.spent:
+                frames = np.arange(len(problem.times))
+                last = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=()).measure()
+            evaluation = last.completed()
+            worst = [violation.max(initial=0.0) for violation in evaluation.violation]
+            violated = newly_violated(problem, working_set, worst, self.margin)
+            if not violated or budget.spent:
                 break
-            watched = tuple(sorted({*watched, *broken}))
-        return bodies, budget.steps, seen
+            working_set = tuple(sorted({*working_set, *violated}))
+        return bodies, budget.steps, evaluation
 
-    def _solve(
+    def _solve_levels(
         self,
         problem: Problem,
         bodies: tuple[Body, ...],
-        watched: tuple[int, ...],
-        passes: tuple[Level, ...],
+        working_set: WorkingSet,
         watch: ProgressCallback,
         budget: Budget,
-    ) -> tuple[tuple[Body, ...], tuple[int, ...], Evaluation | None]:
-        """All levels, with some of the constraints looked at: the bodies moved, what was looked at in the end, and what
-        a level that looked at every frame has measured of it."""
-        ease, last = np.ones(len(problem.constraints)), None
+    ) -> tuple[tuple[Body, ...], WorkingSet, Evaluation | None]:
+        """Solve all levels: the solved bodies, the final working set, and the evaluation of the last level if it has a
+        key at every frame."""
+        weights, last = np.ones(len(problem.constraints)), None
+        passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         for number, level in enumerate(passes):
             keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
             watch(f"keys {keys_are}", number / len(passes))
             if level.spacing:
-                bodies, watched, ease = self._band_limited(problem, bodies, watched, level, budget)
+                bodies, working_set, weights = self._solve_band_limited(problem, bodies, working_set, level, budget)
                 last = None
             else:
-                # What has to give way is not chased from frame to frame: it stays as the band-limited level left it.
-                holding = tuple(i for i in watched if ease[i] > HOLDING)
-                found = self._level(problem, bodies, holding, level, np.ones(len(ease)), budget)
-                bodies, last = found.bodies, found.evaluation
-        return bodies, watched, last
+                # Broken constraints are left out: they stay as the band-limited level left them.
+                holding = tuple(i for i in working_set if weights[i] > MIN_HOLDING_WEIGHT)
+                result = self._solve_level(problem, bodies, holding, level, np.ones(len(weights)), budget)
+                bodies, last = result.bodies, result.evaluation
+        return bodies, working_set, last
 
-    def _band_limited(
-        self, problem: Problem, start: tuple[Body, ...], watched: tuple[int, ...], level: Level, budget: Budget
-    ) -> tuple[tuple[Body, ...], tuple[int, ...], Array]:
-        """A band-limited level, solved as often as it takes: the bodies moved, the constraints looked at in the end,
-        and which of all (C,) hold."""
-        ease = np.ones(len(problem.constraints))
-        broken, unfinished = (allowed(problem, most) for most in (BROKEN, UNFINISHED))
-        begun: Reached | None = None
-        for _ in range(YIELDS):
-            found = self._level(problem, start, watched, level, ease, budget, begun)
-            fresh = newly_broken(problem, watched, found.worst, self.margin)
-            unseen = level.rate < CHECKED and np.any((found.worst > broken) & (found.seen <= broken))
-            watched = tuple(sorted({*watched, *fresh}))
-            pressing = [i for i in fresh if not problem.constraints[i].angular or found.worst[i] > SLIGHT]
-            if (pressing or unseen) and not budget.spent:
-                # What breaks only where the level did not look is looked at before anything gives way.
-                begun, level = found, closer(level) if unseen else level
+    def _solve_band_limited(
+        self, problem: Problem, start: tuple[Body, ...], working_set: WorkingSet, level: Level, budget: Budget
+    ) -> tuple[tuple[Body, ...], WorkingSet, Array]:
+        """Solve a band-limited level as often as needed: the solved bodies, the final working set, and (C,) zero for
+        broken constraints, one for others."""
+        weights = np.ones(len(problem.constraints))
+        broken, unfinished = broken_limits(problem), violation_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
+        late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
+        warm_start: LevelResult | None = None
+        for _ in range(MAX_RETRIES):
+            result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start)
+            violated = newly_violated(problem, working_set, result.worst, self.margin)
+            working_set = tuple(sorted({*working_set, *violated}))
+            is_coarse = level.rate < CHECK_RATE_HZ and np.any(
+                (result.worst > broken) & (result.sampled_worst <= broken)
+            )
+            is_urgent = any(result.worst[i] > late[i] for i in violated)
+            if (is_urgent or is_coarse) and not budget.spent:
+                # Constraints that break only between the frames of the level are evaluated before any weight falls.
+                warm_start, level = result, with_doubled_rate(level) if is_coarse else level
                 continue
-            eased = ease.copy()
-            eased[list(watched)] = yielding((found.worst / broken)[list(watched)])
-            if np.all(np.abs(eased - ease) <= 1e-8 + 0.1 * ease) or budget.spent:
+            new_weights = weights.copy()
+            new_weights[list(working_set)] = reduced_weights((result.worst / broken)[list(working_set)])
+            if np.all(np.abs(new_weights - weights) <= 1e-8 + 0.1 * weights) or budget.spent:
                 break
-            ease, level, begun = eased, replace(level, steps=min(level.steps, RETRY)), None
-        if np.any(ease < HOLDING):
-            # Now that it is known what gives way, all of that is reached for alike, however far off it is.
-            ease = np.where(ease < HOLDING, REACHING * broken / np.maximum(found.worst, broken), 1.0)
-            reaching = replace(level, steps=STEPS, gain=REACHED)
-            found = self._level(problem, start, watched, reaching, ease, budget, found)
-        for more, stiffer in enumerate(stiffened(level)):
-            left = (found.worst > unfinished) & (ease > HOLDING)
-            if not left[list(watched)].any() or budget.spent:
+            weights, level, warm_start = new_weights, replace(level, steps=min(level.steps, MAX_RETRY_STEPS)), None
+        if np.any(weights < MIN_HOLDING_WEIGHT):
+            # All broken constraints now pull with the same force, whatever their violation.
+            equal_force = BROKEN_WEIGHT * broken / np.maximum(result.worst, broken)
+            weights = np.where(weights < MIN_HOLDING_WEIGHT, equal_force, 1.0)
+            longer = replace(level, steps=MAX_BAND_STEPS, gain=MIN_BROKEN_GAIN)
+            result = self._solve_level(problem, start, working_set, longer, weights, budget, result)
+        for number, stiffer in enumerate(stiffened(level)):
+            is_unfinished = (result.worst > unfinished) & (weights > MIN_HOLDING_WEIGHT)
+            if not is_unfinished[list(working_set)].any() or budget.spent:
                 break
-            # Looking closer begins anew: what was made of too few frames is no start.
-            found = self._level(problem, found.bodies if more else start, watched, stiffer, ease, budget)
-        # What is far from being violated need not be looked at in every frame.
-        away = found.largest < -AHEAD * self.margin
-        watched = tuple(i for i in watched if not (away[i] and problem.constraints[i].relation is Relation.AT_MOST))
-        return found.bodies, watched, np.where(found.worst > broken, 0.0, 1.0)
+            # The level with more frames starts anew: the result for too few frames is a bad start.
+            result = self._solve_level(
+                problem, result.bodies if number else start, working_set, stiffer, weights, budget
+            )
+        # One-sided constraints far from a violation are not evaluated at every frame.
+        distant = result.largest < -LAYOUT_MARGINS * self.margin
+        distant &= [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
+        working_set = tuple(i for i in working_set if not distant[i])
+        return result.bodies, working_set, np.where(result.worst > broken, 0.0, 1.0)
 
-    def _level(
+    def _solve_level(
         self,
         problem: Problem,
         bodies: tuple[Body, ...],
-        watched: tuple[int, ...],
+        working_set: WorkingSet,
         level: Level,
-        ease: Array,
+        weights: Array,
         budget: Budget,
-        begun: Reached | None = None,
-    ) -> Reached:
-        """One level, with constraints weighing less than usual (C,); `begun`: what the same level reached before."""
-        frames = self._frames(problem, level, level.rate, watched)
-        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, only=watched)
-        curves, whole = self._curves(problem, sample, level)
+        warm_start: LevelResult | None = None,
+    ) -> LevelResult:
+        """Solve one level, with factors (C,) on the weights of constraints, from the keys of an earlier result."""
+        frames = self._frames(problem, level, level.rate, working_set)
+        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=working_set)
+        curves, all_curves = self._curves(problem, sample, level)
         descent = GaussNewton(
             sample=sample,
             curves=curves,
             stiffness=level.stiffness,
-            weights=ease[list(watched)],
+            weights=weights[list(working_set)],
             margin=self.margin,
             gain=level.gain,
             exact=not level.spacing,
         )
-        keys, now, taken = descent.run(level.steps, begun.keys if begun else None)
-        budget.steps += taken
-        seen = np.zeros(len(ease))
-        seen[list(watched)] = worst_violation(now)
+        keys, evaluation, steps = descent.run(level.steps, warm_start.keys if warm_start else None)
+        budget.steps += steps
+        worst = np.zeros(len(weights))
+        worst[list(working_set)] = worst_violation(evaluation)
         if not level.spacing:
-            return Reached(bodies=now.bodies(), keys=keys, seen=seen, worst=seen, largest=seen, evaluation=now)
-        moved = displace_bodies(bodies, sample, whole.values(keys))
-        # Between the frames that a level looks at there may be more to do than at them.
-        frames = self._frames(problem, level, CHECKED, watched)
+            bodies = evaluation.displaced_bodies()
+            return LevelResult(
+                bodies=bodies, keys=keys, sampled_worst=worst, worst=worst, largest=worst, evaluation=evaluation
+            )
+        moved = displace_bodies(bodies, sample, all_curves.values(keys))
+        # Violations between the frames of the level may be larger than at them.
+        frames = self._frames(problem, level, CHECK_RATE_HZ, working_set)
         check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
-        worst, largest = worst_violation(check), largest_residual(check)
-        return Reached(bodies=moved, keys=keys, seen=seen, worst=worst, largest=largest)
+        final, largest = worst_violation(check), largest_residual(check)
+        return LevelResult(bodies=moved, keys=keys, sampled_worst=worst, worst=final, largest=largest)
 
-    def _frames(self, problem: Problem, level: Level, rate: float, watched: tuple[int, ...]) -> np.ndarray:
-        """The frames that a level looks at, or is looked at by."""
-        frames = sampled_frames(problem, rate, watched)
+    def _frames(self, problem: Problem, level: Level, rate: float, working_set: WorkingSet) -> np.ndarray:
+        """The frames at which a level is evaluated, at a rate per second."""
+        frames = sampled_frames(problem, rate, working_set)
         if not level.spacing:
             return frames
-        # Right behind what is held the curves can hardly move yet: asking for much there would shake them.
+        # Just after `hold` the curves can hardly move. Constraints on these frames would make the motion shake.
         return frames[(problem.times[frames] > self.hold + level.spacing) | (frames == frames[-1])]
 
     def _check_slower(self, problem: Problem) -> None:
@@ -369,47 +366,51 @@ class Spacetime(Solver):
                 raise OptionError(f"`slower` takes factors above zero; got {factor} for `{name}`")
 
     def _curves(self, problem: Problem, sample: ProblemAtFrames, level: Level) -> tuple[Curves, Curves]:
-        """The unknown curves at the frames looked at, and at all frames."""
+        """The unknown curves at the evaluated frames, and at all frames."""
         factors: Array = np.ones(1)
         groups: tuple[np.ndarray, ...] = (np.arange(len(problem.metric)),)
         if self.slower:
             self._check_slower(problem)
-            times = np.concatenate([_factors(body, self.slower) for body in problem.bodies])
-            factors, group_of = np.unique(times, return_inverse=True)
-            groups = tuple(np.flatnonzero(group_of == i) for i in range(len(factors)))
+            by_coordinate = np.concatenate([_spacing_factors(body, self.slower) for body in problem.bodies])
+            factors, group_of_coordinate = np.unique(by_coordinate, return_inverse=True)
+            groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         if self.knots and level.spacing:
             knots = [Knots(times=np.array(self.knots))] * len(factors)
         else:
             spacings = [level.spacing * factor for factor in factors if level.spacing]
             knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
         bases = tuple(k.basis(problem.times, self.hold, self.until) for k in knots)
-        whole = Curves(
+        all_curves = Curves(
             bases=bases or (every_frame(problem.times, self.hold, self.until),),
             groups=groups if knots else (np.arange(len(problem.metric)),),
             cost=problem.metric,
         )
-        return whole.at(sample.frames), whole
+        return all_curves.at(sample.frames), all_curves
 
 
-def _factors(body: Body, slower: dict[str, float]) -> Array:
-    """(d,) how many times further apart the keys of each of a body's coordinates are."""
+def _spacing_factors(body: Body, slower: dict[str, float]) -> Array:
+    """(d,) the factor on the key spacing of each coordinate of a body."""
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
-def allowed(problem: Problem, most: tuple[float, float]) -> Array:
-    """(C,) metres or radians, from leg lengths and radians, for each constraint."""
-    kinds = [constraint.angular for constraint in problem.constraints]
-    return np.where(kinds, most[1], most[0] * problem.leg)
+def broken_limits(problem: Problem) -> Array:
+    """(C,) metres or radians: the violation beyond which each constraint is broken."""
+    return violation_limits(problem, BROKEN_LEGS, BROKEN_RADIANS)
 
 
-def yielding(off: Array) -> Array:
-    """(C,) how much each constraint weighs in the next try, from how far off (C,) it was in the last, 1 being broken.
+def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
+    """(C,) metres or radians: the limit of each constraint, from a limit in leg lengths and one in radians."""
+    return np.where([constraint.angular for constraint in problem.constraints], radians, legs * problem.leg)
 
-    Weights that fall steeply with the violation make a few constraints give way and the rest hold; the least broken
-    weighs most, and one that comes to hold gets its weight back.
+
+def reduced_weights(violation: Array) -> Array:
+    """(C,) the weight of each constraint in the next solve, from its violation (C,) divided by that of a broken one.
+
+    The weight falls steeply with the violation, so that few constraints are broken and the others hold. The least
+    violated constraint has the largest weight. A constraint that holds again gets its full weight back.
     """
-    eased = 1.0 / np.maximum(off, 1.0) ** 2
-    return eased / eased.max(initial=1e-12)
+    weights = 1.0 / np.maximum(violation, 1.0) ** 2
+    return weights / weights.max(initial=1e-12)
 
 
 SOLVER = Spacetime
