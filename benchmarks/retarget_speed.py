@@ -20,8 +20,8 @@ PLANTS = ("same_place", "place")
 PARTS = {
     "evaluation": (("evaluation.py", "measure"),),
     "derivatives": (("newton.py", "jacobian"),),
-    "band": (("dual.py", "band"), ("dual.py", "soften")),
-    "factor": (("dual.py", "factor"), ("dual.py", "solve_factored")),
+    "band": (("dual.py", "band"), ("dual.py", "add_compliance")),
+    "factor": (("dual.py", "cholesky_factor"), ("dual.py", "solve_factored")),
     "forces to keys": (("dual.py", "keys_of_forces"),),
     "layout of rows": (("newton.py", "from_evaluation"), ("newton.py", "active_rows")),
     "motion from keys": (("evaluation.py", "displace_bodies"),),

@@ -149,10 +149,11 @@ def test_watch_hears_of_every_level_and_how_far_it_is() -> None:
 
 def test_levels_go_from_the_spacing_to_every_frame() -> None:
     passes = levels(0.2, fps=60.0)
-    assert [level.spacing for level in passes] == [0.2, 0.0]
+    assert [level.spacing for level in passes] == [0.2, 2 / 30, 0.0]
+    assert [level.limbs for level in passes] == [False, True, True], "the last levels move limbs only"
     assert passes[0].rate == pytest.approx(5.0)
-    assert passes[1].rate == 60.0
-    assert passes[1].stiffness > passes[0].stiffness
+    assert passes[-1].rate == 60.0
+    assert passes[0].stiffness < passes[1].stiffness < passes[2].stiffness
     assert levels(0.001, fps=30.0)[0].rate == 30.0, "there is nothing to look at between frames"
 
 

@@ -120,6 +120,11 @@ class Constraint(ABC):
     """Each level weighs ten times as much as the level below."""
     tolerance: float = 1e-3
     """Metres or radians: the largest violation that counts as met."""
+    slack: float = 0.0
+    """Metres: fast shaking of a held point up to this distance along each axis stays as it is."""
+    soft: bool = False
+    """A preference: it shapes the motion, but it is never made exact, and no other constraint gives way to it. With a
+    priority below zero it moves limbs only."""
     name: str = ""
     """The name that reports use."""
 
@@ -181,6 +186,16 @@ class Constraint(ABC):
         if the constraint fixes no position in the world [Gleicher98, sec. 3.8]."""
         return None
 
+    def goal(self, view: ConstraintInput) -> Array | None:
+        """(N, 3) metres, world: where its only point should be at each frame, nan along free axes. None if the
+        constraint is not of that kind."""
+        return None
+
+    def drifted(self, drift: Array, view: ConstraintInput) -> Constraint:
+        """The constraint with its point displaced from its `goal` by a drift (N, 3) metres at the frames of an input.
+        Kinds that may have slack must have it."""
+        raise NotImplementedError
+
     @classmethod
     @abstractmethod
     def example(cls, rng: np.random.Generator) -> Constraint:
@@ -197,6 +212,10 @@ class Constraint(ABC):
             raise OptionError(f"Constraint `{self.label}`: expected a weight above zero, got {self.weight}")
         if not (math.isfinite(self.tolerance) and self.tolerance > 0.0):
             raise OptionError(f"Constraint `{self.label}`: expected a tolerance above zero, got {self.tolerance}")
+
+    def ends(self, frames: np.ndarray) -> np.ndarray:
+        """Of the frames (n,) at which it holds, those that a solver must not leave out: the ends of intervals."""
+        return frames if self.instants else frames[[0, -1]]
 
     @property
     def label(self) -> str:

@@ -96,6 +96,13 @@ class Follow(Constraint):
         axes = ["xyz".index(axis) for axis in self.axes]
         return np.eye(3)[axes][:, None] * self._signs if self.within is None else None
 
+    def goal(self, view: ConstraintInput) -> Array | None:
+        if self.path is None or self.within is not None:
+            return None
+        times = np.zeros(1) if self.times is None else self.times
+        free_axes = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
+        return interpolate(self.path, times, view.times) + self.offset + free_axes
+
     @property
     def _signs(self) -> Array:
         """(P, 1) the sign of each point in the difference."""

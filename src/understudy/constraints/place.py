@@ -19,6 +19,7 @@ from understudy.constraints.base import (
     check_vector,
     repeat_frames,
 )
+from understudy.constraints.follow import Follow
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +60,16 @@ class Place(Constraint):
     def pull(self, view: ConstraintInput) -> Array:
         free_axes = np.array([0.0 if axis in self.axes else np.nan for axis in "xyz"])
         return self.target - view.points[:, 0] + free_axes
+
+    def goal(self, view: ConstraintInput) -> Array:
+        return view.points[:, 0] + self.pull(view)
+
+    def drifted(self, drift: Array, view: ConstraintInput) -> Follow:
+        return Follow(
+            point=self.point, path=self.target + drift, times=view.times, axes=self.axes, start=self.start,
+            end=self.end, instants=self.instants, pauses=self.pauses, weight=self.weight, priority=self.priority,
+            tolerance=self.tolerance, name=self.name,
+        )  # fmt: skip
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:

@@ -298,6 +298,77 @@ def _apart(
     return out
 
 
+MAX_CREEP_SPEED_LEGS_PER_S, CREEP_WINDOW_SECONDS = 0.12, 0.1
+"""A point near the floor creeps while its mean speed over the window is lower."""
+
+MAX_CREEP_HEIGHT_LEGS = 0.12
+"""A point is near the floor below this height above its lowest places."""
+
+MAX_CREEP_LEGS, MIN_CREEP_SECONDS = 0.02, 0.08
+"""A creep that goes farther than the first is cut there. A shorter one counts only beside a contact of its point."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Creep:
+    """A point of a foot that moves slowly near the floor without a contact: it rolls, settles or slides a little."""
+
+    point: Point
+    times: Array
+    """(T,) seconds, at least two."""
+    path: Array
+    """(T, 3) metres, world."""
+
+
+def find_creeps(
+    motion: Motion, contacts: Sequence[Contact], points: Sequence[Point], *, pose: Pose | None = None
+) -> list[Creep]:
+    """Find where points creep. A creep next to a contact of its point includes the nearest frame of the contact."""
+    if motion.num_frames < 4 or not points:
+        return []
+    leg, fps = leg_length(motion.skeleton), motion.fps
+    if pose is None or any(point.joint not in pose.skeleton.index for point in points):
+        pose = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points])
+    paths = pose.points(points)
+    lowest = percentile(paths[..., 1], LOW_PERCENTILE)
+    slow = _mean_speeds(paths, fps, CREEP_WINDOW_SECONDS) < MAX_CREEP_SPEED_LEGS_PER_S * leg
+    slow &= paths[..., 1] < lowest + MAX_CREEP_HEIGHT_LEGS * leg
+    shortest, creeps = max(round(MIN_CREEP_SECONDS * fps), 2), []
+    for column, point in enumerate(points):
+        held = np.zeros(motion.num_frames + 2, bool)
+        for contact in contacts:
+            if contact.point.name == point.name:
+                held[1 + contact.frames(fps, motion.num_frames)] = True
+        for first, last in _runs(slow[:, column] & ~held[1:-1]):
+            before, after = bool(held[first]), bool(held[last + 2])
+            if last - first + 1 < shortest and not before and not after:
+                continue
+            frames = np.arange(first - before, last + 1 + after)
+            for piece in _cut_path(paths[frames, column], MAX_CREEP_LEGS * leg):
+                some = frames[piece]
+                creeps.append(Creep(point=point, times=motion.times[some], path=paths[some, column]))
+    return creeps
+
+
+def _mean_speeds(paths: Array, fps: float, seconds: float) -> Array:
+    """(F, P) metres a second: the mean speed of points along their paths (F, P, 3) over a window in time."""
+    lengths = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(_length(np.diff(paths, axis=0)), axis=0)])
+    frames, half = np.arange(len(paths)), max(round(0.5 * seconds * fps), 1)
+    first, last = np.maximum(frames - half, 0), np.minimum(frames + half, len(paths) - 1)
+    speeds: Array = (lengths[last] - lengths[first]) * fps / (last - first)[:, None]
+    return speeds
+
+
+def _cut_path(path: Array, longest: float) -> list[slice]:
+    """Pieces of a path (n, 3), each of two points or more that are at most that far from its first point."""
+    pieces, first = [], 0
+    while first < len(path) - 1:
+        away = _length(path[first:] - path[first]) > longest
+        last = max(first + int(np.argmax(away)), first + 1) if away.any() else len(path) - 1
+        pieces.append(slice(first, last + 1))
+        first = last
+    return pieces
+
+
 MIN_DEPTH_LEGS = 0.06
 """Leg lengths below a floor at which a contact disproves that floor."""
 

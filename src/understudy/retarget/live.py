@@ -35,6 +35,7 @@ from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback
 from understudy.solve.solvers.dual import Curves
+from understudy.solve.solvers.limbs import LimbProblem
 from understudy.solve.solvers.newton import LAYOUT_MARGINS, GaussNewton, Keys, sampled_frames, worst_violation
 from understudy.solve.solvers.spacetime import Spacetime, broken_limits, levels, newly_violated, select_working_set
 
@@ -210,7 +211,8 @@ def _solve_band_limited(
     if warm_start is not None and warm_start.size != size:
         warm_start = None
     margin = LAYOUT_MARGINS * ACTIVE_MARGIN
-    active = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
+    working_set = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
+    active = tuple(i for i in working_set if not problem.constraints[i].soft)
     frames = sampled_frames(problem, level.rate, active)
     frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
     sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=active)
@@ -231,20 +233,21 @@ def _solve_band_limited(
 def _solve_frames(
     problem: Problem, bodies: tuple[Body, ...], constraints: tuple[int, ...], ends: tuple[float, float]
 ) -> tuple[Body, ...]:
-    """Solve the level with a key at every frame, for some constraints."""
-    level = levels(1.0, problem.actors[0].motion.fps)[1]
+    """Solve the level that moves limbs with a key at every frame, for some constraints."""
+    level = levels(1.0, problem.actors[0].motion.fps)[-1]
+    limb = LimbProblem.of(problem, bodies, constraints, final=True)
     frames = np.arange(len(problem.times))
-    sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=constraints)
+    sample = ProblemAtFrames(problem=limb.problem, bodies=limb.problem.bodies, frames=frames)
     descent = GaussNewton(
         sample=sample,
-        curves=_curves(problem, every_frame(problem.times, *ends)),
+        curves=_curves(limb.problem, every_frame(problem.times, *ends)),
         stiffness=level.stiffness,
-        weights=np.ones(len(constraints)),
+        weights=limb.weights,
         margin=ACTIVE_MARGIN,
         gain=level.gain,
         exact=True,
     )
-    return descent.run(MAX_FRAME_STEPS)[1].displaced_bodies()
+    return limb.whole_bodies(bodies, descent.run(MAX_FRAME_STEPS)[1].displaced_bodies())
 
 
 def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:

@@ -19,7 +19,13 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.plants import PLANTS, compliant_joints, contact_constraints, floor_constraints
+from understudy.retarget.plants import (
+    PLANTS,
+    compliant_joints,
+    contact_constraints,
+    creep_constraints,
+    floor_constraints,
+)
 from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
@@ -177,6 +183,7 @@ def plan(
             actor_contacts = [c for c in actor_contacts if c.other is not None and c.on in moving]
         if options.plants != "none":
             generated += contact_constraints(context, actor_contacts, contexts, fixed=options.plants == "fixed")
+            generated += creep_constraints(context, actor_contacts) if assignment.moves else []
         if options.floor and assignment.moves:
             generated += floor_constraints(context, actor_contacts)
     unshifted = Plan(

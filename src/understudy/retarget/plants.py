@@ -16,7 +16,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.pairs import ContactContext
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, scaled_places
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Creep, Detection, find_creeps, scaled_places
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -54,6 +54,54 @@ def contact_constraints(
     return constraints + _carry(context, carrying)
 
 
+CREEP_WEIGHT = 0.3
+"""Weight of the constraint that a foot creeps as the source's foot does."""
+
+
+def creep_constraints(context: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
+    """Soft constraints: where no contact holds a slow foot near the floor, it moves as far as the source's foot does.
+
+    The ankles are included, so that a foot that stands on one point turns about it as the source's foot does.
+    """
+    if context.share is not None:
+        return []
+    standing = {contact.point.name: contact.point for contact in contacts if contact.on == "floor"}
+    targets = {name: (point, context.point(point)) for name, point in standing.items()}
+    for point, target in list(targets.values()):
+        if point.offset.any() and target.offset.any():
+            ankles = Point(name=point.joint, joint=point.joint), Point(name=target.joint, joint=target.joint)
+            targets[point.joint] = ankles
+    points = [point for point, _ in targets.values()]
+    return [
+        SamePlace(
+            point=PointRef(point=targets[creep.point.name][1], actor=context.actor),
+            drift=_creep_ratio(context, creep, contacts) * creep.path,
+            times=creep.times,
+            start=float(creep.times[0]),
+            end=float(creep.times[-1]),
+            weight=CREEP_WEIGHT if creep.point.name in standing else 10.0 * CREEP_WEIGHT,
+            # Ankles are left to the limbs.
+            priority=0 if creep.point.name in standing else -1,
+            soft=True,
+            name=f"{context.actor} {creep.point.name} creeps {creep.times[0]:.2f}-{creep.times[-1]:.2f} s".strip(),
+        )
+        for creep in find_creeps(context.source, contacts, points, pose=context.feet)
+    ]
+
+
+def _creep_ratio(context: ContactContext, creep: Creep, contacts: Sequence[Contact]) -> float:
+    """The ratio of a creep on the target to that of the source: a foot that turns about a held point moves by its own
+    size, any other by the length of the leg."""
+    skeleton = context.source.skeleton
+    chain = skeleton.chain(skeleton.joint(creep.point.joint))
+    for contact in contacts:
+        foot = skeleton.joint(contact.point.joint)
+        related = foot in chain or skeleton.joint(creep.point.joint) in skeleton.chain(foot)
+        if related and contact.start <= creep.times[-1] and creep.times[0] <= contact.end:
+            return context.bone_ratio(contact.point)
+    return context.ratio
+
+
 class _Span(TypedDict):
     start: float
     end: float
@@ -62,6 +110,23 @@ class _Span(TypedDict):
 
 def _span(contact: Contact) -> _Span:
     return {"start": contact.start, "end": contact.end, "name": contact_name(contact)}
+
+
+class _PlantSpan(_Span):
+    slack: float
+
+
+MAX_PLANT_SLACK_METRES = 5e-4
+"""Largest distance along each axis by which a planted point may shake."""
+
+
+def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:
+    """The time of a footplant, and the shaking that it leaves in the point: at most the source's own.
+
+    A foot that is held more closely than it was captured passes its shaking on to a straight knee, many times as large.
+    """
+    strays = 2.0 * (1.0 - contact.confidence) * Detection().radius * leg_length(context.source.skeleton)
+    return {**_span(contact), "slack": min(strays, MAX_PLANT_SLACK_METRES)}
 
 
 def contact_name(contact: Contact) -> str:
@@ -84,7 +149,7 @@ def _footplant(context: ContactContext, contact: Contact, *, anchor: bool, fixed
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
     height = float(context.floor.heights(place)) + context.rise(contact)
-    point_ref, span = _point_ref(context, contact), _span(contact)
+    point_ref, span = _point_ref(context, contact), _plant_span(context, contact)
     if context.share is not None and not anchor:
         return Place(point=point_ref, target=np.array([0.0, height, 0.0]), axes="y", **span)
     if anchor and fixed:

@@ -245,12 +245,11 @@ def passes(spacing: float, fps: float) -> tuple[tuple[tuple[Level, ...], ...], .
     """Two ways to solve, each a sequence of solves with their levels: the usual one, and one with a stiffer
     band-limited level before the last.
 
-    The keys of the last level are the frames. It changes abruptly where plants begin and end, so little should be left
-    to it.
+    The last levels move limbs only, so little should be left to them.
     """
-    soft, per_frame = levels(spacing, fps)
+    soft, *of_limbs = levels(spacing, fps)
     stiff = replace(soft, stiffness=STIFF_LEVEL_STIFFNESS, rate=min(4.0 / spacing, fps), gain=0.02)
-    return ((soft, per_frame),), ((soft,), (stiff, per_frame))
+    return ((soft, *of_limbs),), ((soft,), (stiff, *of_limbs))
 
 
 def _splice(blended: Blend, solution: Solution) -> Motion:

@@ -120,7 +120,7 @@ class Outcome:
 
     @property
     def met(self) -> bool:
-        return self.worst <= self.constraint.tolerance
+        return self.constraint.soft or self.worst <= self.constraint.tolerance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -35,7 +35,8 @@ class Curves:
         """The curves at some of their times, given by rising indices (n,)."""
         if len(times) == len(self.bases[0].first):
             return self
-        return Curves(bases=tuple(basis.at(times) for basis in self.bases), groups=self.groups, cost=self.cost)
+        bases = {id(basis): basis.at(times) for basis in self.bases}
+        return Curves(bases=tuple(bases[id(basis)] for basis in self.bases), groups=self.groups, cost=self.cost)
 
     def values(self, keys: tuple[Array, ...]) -> Array:
         """(N, D) the coordinates at each time, from keys (K, d) for each group."""
@@ -117,6 +118,16 @@ class Pattern:
     @cached
     def _linked(self) -> np.ndarray:
         return self.previous >= 0
+
+    @cached
+    def prefers_keys(self) -> bool:
+        """Whether the normal equations of the keys are cheaper than the matrix of the forces."""
+        bases = self.curves.bases
+        if not len(self.times) or self._linked.any() or any(basis.weights.shape[1] == 1 for basis in bases):
+            return False
+        widths = [basis.weights.shape[1] * len(group) for basis, group in zip(bases, self.curves.groups, strict=True)]
+        by_keys = sum(basis.num_keys * width**3 for basis, width in zip(bases, widths, strict=True))
+        return by_keys < len(self.times) * self.bandwidth**2
 
     @cached
     def _overlaps(self) -> tuple[Array, ...]:
@@ -395,6 +406,92 @@ class FactoredMatrix:
             groups[-1].append(row)
             end = max(end, span.stop)
         return groups
+
+
+@dataclass(eq=False, kw_only=True)
+class FactoredKeys:
+    """The Cholesky factors of the normal equations of the keys, for one damping and with some residuals excluded.
+
+    They give the same forces as `FactoredMatrix`, and are cheaper where many residuals share few keys. Every residual
+    must depend on the coordinates of one group only.
+    """
+
+    damping: float
+    excluded: np.ndarray
+    """(A,) the residuals that are excluded."""
+    pattern: Pattern
+    jacobian: Array
+    stiffness: Array
+    """(A,) the weight of each residual; zero for excluded ones."""
+    parts: list[tuple[np.ndarray, Array]]
+    """For each group, the residuals (n,) that depend on it, and the factor (width, K d)."""
+
+    @staticmethod
+    def of(pattern: Pattern, jacobian: Array, compliance: Array, damping: float, excluded: np.ndarray) -> FactoredKeys:
+        """Factor the normal equations for rows of derivatives (A, D) with compliance (A,), some of them excluded."""
+        stiffness = np.where(excluded, 0.0, 1.0 / compliance)
+        parts = []
+        for basis, group in zip(pattern.curves.bases, pattern.curves.groups, strict=True):
+            columns = jacobian[:, group]
+            rows = np.flatnonzero(columns.any(axis=1))
+            cost = (1.0 + damping) * pattern.curves.cost[group]
+            band = _normal_band(basis, pattern.times[rows], columns[rows], stiffness[rows], cost)
+            parts.append((rows, cholesky_factor(band)))
+        return FactoredKeys(
+            damping=damping, excluded=excluded, pattern=pattern, jacobian=jacobian, stiffness=stiffness, parts=parts
+        )
+
+    def exclude(self, excluded: np.ndarray) -> bool:
+        """Whether the factors are those with these residuals (A,) excluded."""
+        return bool(np.array_equal(self.excluded, excluded))
+
+    def forces(self, residuals: Array) -> Array:
+        """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
+        curves, forces = self.pattern.curves, self.stiffness * residuals
+        for basis, group, (rows, factor) in zip(curves.bases, curves.groups, self.parts, strict=True):
+            if len(rows) == 0:
+                continue
+            jacobian, times = self.jacobian[np.ix_(rows, group)], self.pattern.times[rows]
+            gradient = np.zeros((len(basis.first), len(group)))
+            starts = np.flatnonzero(np.diff(times, prepend=-1))
+            gradient[times[starts]] = np.add.reduceat(forces[rows, None] * jacobian, starts, axis=0)
+            keys = solve_factored(factor, -basis.gather(gradient).ravel()).reshape(basis.num_keys, -1)
+            forces[rows] += self.stiffness[rows] * np.einsum("ad,ad->a", jacobian, basis.values(keys)[times])
+        return forces
+
+
+def _normal_band(basis: Basis, times: np.ndarray, jacobian: Array, stiffness: Array, cost: Array) -> Array:
+    """(K d, width) the band of M + J' W J over keys, key by key, for rows (A, d) at times (A,) and costs (d,)."""
+    width, size = basis.weights.shape[1], jacobian.shape[1]
+    at = np.unique(times)
+    if len(at) == 0:
+        at, times, jacobian, stiffness = np.zeros(1, np.intp), np.zeros(1, np.intp), np.zeros((1, size)), np.zeros(1)
+    rows = _padded(np.sqrt(stiffness)[:, None] * jacobian, np.searchsorted(at, times), len(at))
+    squares = (rows.swapaxes(1, 2) @ rows).reshape(len(at), -1)
+    pairs = [(a, b) for a in range(width) for b in range(a, width)]
+    weights = np.stack([basis.weights[at, a] * basis.weights[at, b] for a, b in pairs], axis=1)
+    # All times between two knots share their keys.
+    first, piece = np.unique(basis.first[at], return_inverse=True)
+    sums = _padded(weights, piece, len(first)).swapaxes(1, 2) @ _padded(squares, piece, len(first))
+    # Entry (k, c, o, r) couples coordinate c of key k with coordinate r of key k + o.
+    blocks = np.zeros((basis.num_keys, size, width, size))
+    for number, (a, b) in enumerate(pairs):
+        blocks[first + a, :, b - a] += sums[:, number].reshape(-1, size, size)
+    columns = blocks.reshape(basis.num_keys, size, width * size)
+    band = np.zeros_like(columns)
+    for c in range(size):
+        band[:, c, : width * size - c] = columns[:, c, c:]
+    band[:, :, 0] += cost
+    return band.reshape(-1, width * size)
+
+
+def _padded(values: Array, group: np.ndarray, count: int) -> Array:
+    """(count, n, d) values (A, d) by their group (A,), which rises, with zeros where a group has fewer than n."""
+    sizes = np.bincount(group, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    out = np.zeros((count, int(sizes.max()), values.shape[1]))
+    out[group, np.arange(len(values)) - starts[group]] = values
+    return out
 
 
 def band_product(band: Array, forces: Array) -> Array:

@@ -12,7 +12,15 @@ from understudy.base.records import cached
 from understudy.constraints.base import Relation, Residuals
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.dual import BLOCK_FLOATS, Curves, FactoredMatrix, Pattern, band_product, keys_of_forces
+from understudy.solve.solvers.dual import (
+    BLOCK_FLOATS,
+    Curves,
+    FactoredKeys,
+    FactoredMatrix,
+    Pattern,
+    band_product,
+    keys_of_forces,
+)
 
 REFERENCE_NUM_ROWS = 3.0
 """The number of residual rows at which a constraint's weight is not scaled: that of a constraint on a position."""
@@ -79,11 +87,7 @@ def sampled_frames(problem: Problem, rate: float, constraints: Iterable[int] | N
     sampled[:: max(round(problem.actors[0].motion.fps / rate), 1)] = True
     sampled[-1] = True
     for number in range(len(problem.constraints)) if constraints is None else constraints:
-        frames = problem.constraint_frames[number]
-        if problem.constraints[number].instants:
-            sampled[frames] = True
-        else:
-            sampled[frames[0]] = sampled[frames[-1]] = True
+        sampled[problem.constraints[number].ends(problem.constraint_frames[number])] = True
     return np.flatnonzero(sampled)
 
 
@@ -265,8 +269,9 @@ value is for the last level, whose steps are small."""
 MIN_REUSE_GAIN = 0.9
 """The relative gain of a step of the last level from which on the next step reuses its derivatives."""
 
-MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES = 8, 3
-"""The largest number of changes of the active set in a step, and of those that may add residuals."""
+MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 2
+"""The largest number of changes of the active set in a step, of those that may add residuals, and of those of a step by
+the normal equations, which need a new factorisation for each."""
 
 EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
 """No level begins, and the last level stops, if the violations of equalities and of one-sided constraints are within
@@ -391,7 +396,7 @@ class StepPattern:
         return LinearizedStep(
             step_pattern=self,
             jacobian=jacobian,
-            band=self.pattern.band(jacobian),
+            band=None if self.pattern.prefers_keys else self.pattern.band(jacobian),
             values=self.pattern.residuals(self.layout.values(evaluation)),
             linear_part=self.linear_part(jacobian, displacement),
             inactive=self.layout.inactive(active),
@@ -414,14 +419,15 @@ class LinearizedStep:
 
     step_pattern: StepPattern
     jacobian: Array
-    band: Array
+    band: Array | None
+    """The band of the matrix of the forces; None if the normal equations of the keys are cheaper."""
     values: Array
     """(A,) the residuals at the current keys."""
     linear_part: Array
     """(A,) the Jacobian times the current displacement."""
     inactive: np.ndarray
     """(A,) the rows that are not active now."""
-    factored: list[FactoredMatrix] = field(default_factory=list)
+    factored: list[FactoredMatrix | FactoredKeys] = field(default_factory=list)
     """The last factored matrix, if there is one."""
 
     def updated(self, evaluation: Evaluation, displacement: Array, active: np.ndarray) -> LinearizedStep:
@@ -448,7 +454,7 @@ class LinearizedStep:
         old_share = damping / (1.0 + damping)
         residuals = self.values - (1.0 - old_share) * self.linear_part
         excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
-        for number in range(MAX_ACTIVE_SET_CHANGES):
+        for number in range(MAX_ACTIVE_SET_CHANGES if self.band is not None else MAX_KEY_CHANGES):
             forces = self._forces(residuals, damping, excluded)
             # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
             # to zero instead would leave the other forces out of balance.
@@ -456,7 +462,7 @@ class LinearizedStep:
             dropped |= negative
             # The last changes only drop residuals, so that the exchange ends.
             added = one_sided & excluded & ~dropped & (margin < np.inf and number < MAX_ADDING_CHANGES)
-            if added.any():
+            if added.any() and self.band is not None:
                 added &= residuals - band_product(self.band, forces) / (1.0 + damping) > margin
             if not negative.any() and not added.any():
                 break
@@ -468,7 +474,10 @@ class LinearizedStep:
         """(A,) the forces, with some residuals (A,) excluded."""
         matrix = self.factored[-1] if self.factored else None
         if matrix is None or matrix.damping != damping or not matrix.exclude(excluded):
-            compliance = self.step_pattern.compliance
-            matrix = FactoredMatrix.of(self.step_pattern.pattern, self.band, compliance, damping, excluded)
+            pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
+            if self.band is None:
+                matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded)
+            else:
+                matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
         self.factored[:] = [matrix]
         return matrix.forces(residuals)

@@ -19,13 +19,14 @@ import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.base.splines import Knots, every_frame
+from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback, Solution, Solver, make_solution
 from understudy.solve.solvers.dual import Curves
+from understudy.solve.solvers.limbs import LimbProblem
 from understudy.solve.solvers.newton import (
     EQUALITY_SHARE,
     LAYOUT_MARGINS,
@@ -36,9 +37,12 @@ from understudy.solve.solvers.newton import (
     worst_violation,
 )
 
-BAND_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e6
-"""The stiffness of the band-limited level, too low to follow the noise of the motion, and that of the last level, which
-leaves about a thousandth of the violation."""
+BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 2e4
+"""The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
+limbs by dense keys, and that of the last level, which leaves a few hundredths of the violation."""
+
+LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
+"""Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
 
 MAX_BAND_STEPS, MIN_BAND_GAIN = 12, 0.15
 """The largest number of steps of the band-limited level, and the relative gain below which a step is its last."""
@@ -61,19 +65,31 @@ class Level:
     """The largest number of steps."""
     gain: float = 0.02
     """The relative gain below which a step is the last."""
+    limbs: bool = False
+    """Whether only limbs move."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
-    """A band-limited level at a spacing in seconds, then one with a key at every frame.
+    """A band-limited level at a spacing in seconds, one that moves limbs with denser keys, and one that moves limbs
+    with a key at every frame.
 
-    The band-limited level makes nearly all of the change. Coarser levels before it would only make feet swing wider
-    than they need to [Gleicher98, fig. 7]. The last level removes the remaining violation: fractions of a millimetre
-    in clean motion, the shaking of planted feet in captured motion.
+    The first level makes nearly all of the change. Coarser levels before it would only make feet swing wider than they
+    need to [Gleicher98, fig. 7]. The others remove the remaining violation: fractions of a millimetre in clean motion,
+    the shaking of planted feet in captured motion.
     """
-    rate = min(1.0 / spacing, fps)
+    rate, limb_rate = min(1.0 / spacing, fps), min(LIMB_RATE_HZ, fps)
     return (
         Level(spacing=spacing, rate=rate, stiffness=BAND_STIFFNESS, steps=MAX_BAND_STEPS, gain=MIN_BAND_GAIN),
-        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4),
+        Level(
+            spacing=min(spacing, LIMB_SPACING),
+            rate=limb_rate,
+            # Fewer frames weigh more each, so that the rate of the motion does not matter.
+            stiffness=LIMB_STIFFNESS * LIMB_RATE_HZ / limb_rate,
+            steps=4,
+            gain=0.05,
+            limbs=True,
+        ),
+        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4, limbs=True),
     )
 
 
@@ -91,6 +107,21 @@ def stiffened(level: Level) -> tuple[Level, ...]:
         replace(more_frames, stiffness=100.0 * level.stiffness, spacing=0.5 * level.spacing),
     )
 
+
+def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
+    """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
+
+    First the last level alone is stiffer. Then stiffer levels of the whole body bring the limbs nearer.
+    """
+    limbs = tuple(level for level in passes if level.limbs)
+    if not limbs or passes[0].limbs:
+        return []
+    last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness)
+    return [(last,), *((stiffer, *limbs) for stiffer in stiffened(passes[0])[1:])]
+
+
+STIFFER_FACTOR = 50.0
+"""The factor on the stiffness of the last level where it leaves a constraint unmet."""
 
 MAX_THRESHOLD_BYTES = 32 * 2**20 - 2**14
 """About the largest freed block from which glibc raises the threshold at which it returns memory to the system."""
@@ -127,7 +158,8 @@ def newly_violated(
     problem: Problem, working_set: WorkingSet, worst: Sequence[float] | Array, margin: float
 ) -> WorkingSet:
     """The violated constraints outside the working set, from the worst violation (C,) of every constraint."""
-    others = set(range(len(worst))) - set(working_set)
+    hard = {i for i, constraint in enumerate(problem.constraints) if not constraint.soft}
+    others = hard - set(working_set)
     return tuple(i for i in others if worst[i] > max(margin, EQUALITY_SHARE * problem.constraints[i].tolerance))
 
 
@@ -143,11 +175,14 @@ UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 MAX_LATE_LIMIT_RADIANS = 0.005
 """The largest violation of a joint limit outside the working set that is left to the last level."""
 
+NO_LIMIT = 1e6
+"""Metres or radians: the limit of a soft constraint, which no violation reaches."""
+
 MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
-MAX_WORKING_SET_CHANGES = 4
+MAX_ATTEMPTS = 4
 """The largest number of solves, each with the constraints added that the one before violates."""
 
 
@@ -163,6 +198,44 @@ class Budget:
     @property
     def spent(self) -> bool:
         return self.steps >= self.iterations or time.perf_counter() - self.start >= self.seconds
+
+
+@dataclass(eq=False)
+class State:
+    """Where a solve stands."""
+
+    problem: Problem
+    working_set: WorkingSet
+    bodies: tuple[Body, ...] = ()
+    whole_bodies: tuple[Body, ...] = ()
+    """The bodies before the levels that move limbs only."""
+    weights: Array | None = None
+    """(C,) zero for broken constraints, one for others; None before the band-limited level."""
+    soft: WorkingSet = ()
+    """The soft constraints. Those of a priority below zero shape only the levels that move limbs."""
+    evaluation: Evaluation | None = None
+    """The evaluation of the last level if it had a key at every frame."""
+
+    def __post_init__(self) -> None:
+        self.bodies = self.whole_bodies = self.problem.bodies
+        constraints = self.problem.constraints
+        self.soft = tuple(i for i in self.working_set if constraints[i].soft)
+        self.working_set = tuple(i for i in self.working_set if not constraints[i].soft or constraints[i].priority >= 0)
+
+    @property
+    def holding(self) -> WorkingSet:
+        """The constraints of the working set that are not broken."""
+        if self.weights is None:
+            return tuple(i for i in self.working_set if i not in set(self.soft))
+        return tuple(i for i in self.working_set if i not in set(self.soft) and self.weights[i] > MIN_HOLDING_WEIGHT)
+
+    def evaluated(self) -> Evaluation:
+        """The evaluation of all constraints at every frame."""
+        if self.evaluation is None:
+            frames = np.arange(len(self.problem.times))
+            sample = ProblemAtFrames(problem=self.problem, bodies=self.bodies, frames=frames, constraint_indices=())
+            self.evaluation = sample.measure()
+        return self.evaluation.completed()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,44 +296,69 @@ class Spacetime(Solver):
         bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
-        working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
-        for _ in range(MAX_WORKING_SET_CHANGES):
-            bodies, working_set, last = self._solve_levels(problem, bodies, working_set, watch, budget)
-            if last is None:
-                frames = np.arange(len(problem.times))
-                last = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=()).measure()
-            evaluation = last.completed()
-            worst = [violation.max(initial=0.0) for violation in evaluation.violation]
-            violated = newly_violated(problem, working_set, worst, self.margin)
-            if not violated or budget.spent:
-                break
-            working_set = tuple(sorted({*working_set, *violated}))
-        return bodies, budget.steps, evaluation
-
-    def _solve_levels(
-        self,
-        problem: Problem,
-        bodies: tuple[Body, ...],
-        working_set: WorkingSet,
-        watch: ProgressCallback,
-        budget: Budget,
-    ) -> tuple[tuple[Body, ...], WorkingSet, Evaluation | None]:
-        """Solve all levels: the solved bodies, the final working set, and the evaluation of the last level if it has a
-        key at every frame."""
-        weights, last = np.ones(len(problem.constraints)), None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        for number, level in enumerate(passes):
-            keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
-            watch(f"keys {keys_are}", number / len(passes))
+        state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
+        remedies = iter(remedies_of(passes))
+        for _ in range(MAX_ATTEMPTS):
+            for number, level in enumerate(passes):
+                keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
+                watch(f"keys {keys_are}", number / len(passes))
+                self._solve_one(state, level, budget)
+            evaluation = state.evaluated()
+            worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
+            violated = newly_violated(problem, state.working_set, worst, self.margin)
+            allowed = np.array([constraint.tolerance for constraint in problem.constraints])
+            remedy = next(remedies, None) if any(worst[i] > allowed[i] for i in state.holding) else None
+            if budget.spent or not (violated or remedy):
+                break
+            state.working_set = tuple(sorted({*state.working_set, *violated}))
+            passes = remedy or tuple(level for level in passes if level.limbs) or passes
+            if not remedy or remedy[0].spacing:
+                state.bodies = state.whole_bodies
+        return state.bodies, budget.steps, evaluation
+
+    def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
+        """Solve one level and note its result in the state of the solve."""
+        problem = state.problem
+        state.evaluation = None
+        if level.limbs:
+            state.bodies = self._solve_limbs(problem, state.bodies, (*state.holding, *state.soft), level, budget)
             if level.spacing:
-                bodies, working_set, weights = self._solve_band_limited(problem, bodies, working_set, level, budget)
-                last = None
-            else:
-                # Broken constraints are left out: they stay as the band-limited level left them.
-                holding = tuple(i for i in working_set if weights[i] > MIN_HOLDING_WEIGHT)
-                result = self._solve_level(problem, bodies, holding, level, np.ones(len(weights)), budget)
-                bodies, last = result.bodies, result.evaluation
-        return bodies, working_set, last
+                state.working_set = self._extend(problem, state.bodies, state.working_set)
+        elif level.spacing and state.weights is None:
+            state.bodies, state.working_set, state.weights = self._solve_band_limited(
+                problem, state.bodies, state.working_set, level, budget
+            )
+            state.whole_bodies = state.bodies
+        else:
+            # Broken constraints are left out: they stay as the band-limited level left them.
+            ones = np.ones(len(problem.constraints))
+            result = self._solve_level(problem, state.bodies, state.holding, level, ones, budget)
+            state.bodies, state.whole_bodies, state.evaluation = result.bodies, result.bodies, result.evaluation
+
+    def _solve_limbs(
+        self, problem: Problem, bodies: tuple[Body, ...], constraints: WorkingSet, level: Level, budget: Budget
+    ) -> tuple[Body, ...]:
+        """Solve a level that moves limbs only: the solved bodies."""
+        if not constraints:
+            return bodies
+        limb = LimbProblem.of(problem, bodies, constraints, final=not level.spacing)
+        everything = tuple(range(len(limb.problem.constraints)))
+        result = self._solve_level(
+            limb.problem, limb.problem.bodies, everything, level, limb.weights, budget, groups=limb.groups
+        )
+        return limb.whole_bodies(bodies, result.bodies)
+
+    def _extend(self, problem: Problem, bodies: tuple[Body, ...], working_set: WorkingSet) -> WorkingSet:
+        """The working set with the one-sided constraints that are violated now."""
+        one_sided = [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
+        others = tuple(i for i in range(len(one_sided)) if one_sided[i] and i not in set(working_set))
+        if not others:
+            return working_set
+        frames = sampled_frames(problem, CHECK_RATE_HZ, others)
+        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=others)
+        near = largest_residual(sample.measure()) > -self.margin
+        return tuple(sorted({*working_set, *(i for i, is_near in zip(others, near, strict=True) if is_near)}))
 
     def _solve_band_limited(
         self, problem: Problem, start: tuple[Body, ...], working_set: WorkingSet, level: Level, budget: Budget
@@ -317,11 +415,15 @@ class Spacetime(Solver):
         weights: Array,
         budget: Budget,
         warm_start: LevelResult | None = None,
+        groups: tuple[np.ndarray, ...] | None = None,
     ) -> LevelResult:
-        """Solve one level, with factors (C,) on the weights of constraints, from the keys of an earlier result."""
+        """Solve one level, with factors (C,) on the weights of constraints, from the keys of an earlier result.
+
+        `groups` of coordinates that no constraint couples are solved apart where that is cheaper.
+        """
         frames = self._frames(problem, level, level.rate, working_set)
         sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=working_set)
-        curves, all_curves = self._curves(problem, sample, level)
+        curves, all_curves = self._curves(problem, sample, level, groups)
         descent = GaussNewton(
             sample=sample,
             curves=curves,
@@ -341,6 +443,8 @@ class Spacetime(Solver):
                 bodies=bodies, keys=keys, sampled_worst=worst, worst=worst, largest=worst, evaluation=evaluation
             )
         moved = displace_bodies(bodies, sample, all_curves.values(keys))
+        if level.limbs:
+            return LevelResult(bodies=moved, keys=keys, sampled_worst=worst, worst=worst, largest=worst)
         # Violations between the frames of the level may be larger than at them.
         frames = self._frames(problem, level, CHECK_RATE_HZ, working_set)
         check = ProblemAtFrames(problem=problem, bodies=moved, frames=frames).measure()
@@ -365,27 +469,31 @@ class Spacetime(Solver):
             if not factor > 0.0:
                 raise OptionError(f"`slower` takes factors above zero; got {factor} for `{name}`")
 
-    def _curves(self, problem: Problem, sample: ProblemAtFrames, level: Level) -> tuple[Curves, Curves]:
+    def _curves(
+        self, problem: Problem, sample: ProblemAtFrames, level: Level, groups: tuple[np.ndarray, ...] | None
+    ) -> tuple[Curves, Curves]:
         """The unknown curves at the evaluated frames, and at all frames."""
-        factors: Array = np.ones(1)
-        groups: tuple[np.ndarray, ...] = (np.arange(len(problem.metric)),)
-        if self.slower:
+        groups = groups if groups and level.spacing else (np.arange(len(problem.metric)),)
+        factors: Array = np.ones(len(groups))
+        if self.slower and not level.limbs:
             self._check_slower(problem)
             by_coordinate = np.concatenate([_spacing_factors(body, self.slower) for body in problem.bodies])
             factors, group_of_coordinate = np.unique(by_coordinate, return_inverse=True)
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
-        if self.knots and level.spacing:
-            knots = [Knots(times=np.array(self.knots))] * len(factors)
-        else:
-            spacings = [level.spacing * factor for factor in factors if level.spacing]
-            knots = [Knots.uniform(problem.times[-1], spacing) for spacing in spacings]
-        bases = tuple(k.basis(problem.times, self.hold, self.until) for k in knots)
-        all_curves = Curves(
-            bases=bases or (every_frame(problem.times, self.hold, self.until),),
-            groups=groups if knots else (np.arange(len(problem.metric)),),
-            cost=problem.metric,
-        )
+        bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
+        of_groups = tuple(bases[factor] for factor in factors.tolist())
+        all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric)
         return all_curves.at(sample.frames), all_curves
+
+    def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
+        """The basis of the curves of a level at all frames, with a factor on the spacing of the keys."""
+        if not level.spacing:
+            return every_frame(problem.times, self.hold, self.until)
+        if self.knots and not level.limbs:
+            knots = Knots(times=np.array(self.knots))
+        else:
+            knots = Knots.uniform(problem.times[-1], level.spacing * factor)
+        return knots.basis(problem.times, self.hold, self.until)
 
 
 def _spacing_factors(body: Body, slower: dict[str, float]) -> Array:
@@ -400,7 +508,8 @@ def broken_limits(problem: Problem) -> Array:
 
 def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) metres or radians: the limit of each constraint, from a limit in leg lengths and one in radians."""
-    return np.where([constraint.angular for constraint in problem.constraints], radians, legs * problem.leg)
+    limits = np.where([constraint.angular for constraint in problem.constraints], radians, legs * problem.leg)
+    return np.where([constraint.soft for constraint in problem.constraints], NO_LIMIT, limits)
 
 
 def reduced_weights(violation: Array) -> Array:

@@ -1,0 +1,40 @@
+"""Limbs and trunk: which joints carry several limbs, and which belong to one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from understudy.figure.skeleton import Skeleton
+
+MIN_LIMB_LENGTH_SHARE = 0.35
+"""Length of a branch, as a share of the longest branch of the body, from which on it is a limb of its own."""
+
+
+@lru_cache(maxsize=64)
+def limb_joints(skeleton: Skeleton) -> np.ndarray:
+    """(J,) True for joints that belong to a single limb, False for the trunk.
+
+    The trunk is the root, every joint from which two or more limbs branch off, and all joints above those. Fingers and
+    toes are too short to be limbs.
+    """
+    count, parents = skeleton.num_joints, skeleton.parents
+    reach = np.zeros(count)
+    for end in skeleton.ends:
+        joint = skeleton.joint(end.joint)
+        reach[joint] = max(reach[joint], float(np.linalg.norm(end.offset)))
+    for joint in range(count - 1, 0, -1):
+        parent = parents[joint]
+        reach[parent] = max(reach[parent], reach[joint] + float(skeleton.lengths[joint]))
+    branch = reach + skeleton.lengths
+    shortest_limb = MIN_LIMB_LENGTH_SHARE * float(branch[1:].max(initial=0.0))
+    trunk = np.zeros(count, bool)
+    trunk[0] = True
+    limbs_below = np.zeros(count, dtype=int)
+    for joint in range(count - 1, 0, -1):
+        limbs_below[parents[joint]] += branch[joint] >= shortest_limb
+        trunk[joint] |= limbs_below[joint] > 1
+        if trunk[joint]:
+            trunk[parents[joint]] = True
+    return ~trunk

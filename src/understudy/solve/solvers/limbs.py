@@ -1,0 +1,328 @@
+"""The levels that move limbs only: they make contacts exact without moving root or trunk.
+
+Root and trunk move only as far as the band-limited level moves them, so that hips and head never jump where a contact
+begins or ends. Every constraint on the place of one point becomes a track: where the point should be at which frames.
+Beside these frames the point follows its own path with a share of the displacement that it needs where it is held. The
+share falls to zero over a tenth of a second, so that a contact takes hold and lets go gradually.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from understudy.base.quaternion import Array
+from understudy.base.records import unchecked
+from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
+from understudy.figure.kinematics import pose_of
+from understudy.figure.limbs import limb_joints
+from understudy.solve.coordinates import Body, make_rest_body
+from understudy.solve.evaluation import ProblemAtFrames
+from understudy.solve.problem import Problem
+
+TRUNK_COST = 1e4
+"""The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
+so that only they move root and trunk."""
+
+FADE_SECONDS = 0.1
+"""The time over which a contact takes hold before it begins, and lets go after it ends."""
+
+FADE_WEIGHT, FADE_TOLERANCE_METRES = 1e-2, 5e-3
+"""The weight of a point beside the frames at which it is held, and the distance that counts as met there."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Track(Constraint):
+    """A point is at given places at given frames. It exists only inside a solve."""
+
+    kind: ClassVar[str] = ""
+    unit: ClassVar[Unit] = Unit.METRE
+
+    point: PointRef
+    frame_times: Array
+    """(n,) seconds of the frames, rising."""
+    places: Array
+    """(n, 3) metres, world."""
+    axes: tuple[int, ...] = (0, 1, 2)
+    """The axes that are constrained."""
+
+    def point_refs(self) -> tuple[PointRef, ...]:
+        return (self.point,)
+
+    def ends(self, frames: np.ndarray) -> np.ndarray:
+        gaps = np.flatnonzero(np.diff(frames) > 1)
+        return frames[[0, *gaps, *(gaps + 1), -1]]
+
+    def frames(self, times: Array) -> np.ndarray:
+        return np.searchsorted(times, self.frame_times - 1e-6)
+
+    def measure(self, view: ConstraintInput) -> Residuals:
+        away = view.points[:, 0] - self.places[np.searchsorted(self.frame_times, view.times - 1e-6)]
+        return Residuals(values=away if len(self.axes) == 3 else away[:, self.axes])
+
+    def rows(self, view: ConstraintInput) -> Residuals:
+        return replace(self.measure(view), d_points=repeat_frames(self.constant(), view))
+
+    def constant(self) -> Array:
+        return np.eye(3)[list(self.axes)][:, None]
+
+    @classmethod
+    def example(cls, rng: np.random.Generator) -> Track:
+        times = np.arange(4) / 30.0
+        return cls(point=PointRef(point="tip"), frame_times=times, places=rng.normal(size=(4, 3)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LimbProblem:
+    """A problem in which only limbs move."""
+
+    problem: Problem
+    weights: Array
+    """(C,) factors on the weights of its constraints."""
+    groups: tuple[np.ndarray, ...]
+    """The coordinates (d,) of its limbs: no constraint depends on two groups."""
+
+    @staticmethod
+    def of(problem: Problem, bodies: Sequence[Body], constraints: Sequence[int], *, final: bool) -> LimbProblem:
+        """The limb problem of some constraints of a problem, around the motions of its bodies.
+
+        Args:
+            problem: The whole problem.
+            bodies: Its bodies with the motion reached so far.
+            constraints: The indices of the constraints to meet.
+            final: Whether contacts become exact: soft constraints are left out, slack stays, and contacts fade.
+        """
+        made = _limb_constraints(problem, bodies, constraints, final=final)
+        limbs = [_limb_coordinates(problem, number) for number in range(len(bodies))]
+        fixed = np.array([not _is_movable(problem, constraint, limbs) for constraint in made], dtype=bool)
+        columns, parts = [], []
+        start = 0
+        for body, is_limb in zip(bodies, limbs, strict=True):
+            # Where no limb can meet a constraint, root and trunk move too.
+            used = np.ones(body.num_coordinates, bool) if fixed.any() else is_limb
+            columns.append(start + np.flatnonzero(used))
+            parts.append(_part(body, used))
+            start += body.num_coordinates
+        cost = np.where(np.concatenate(limbs), 1.0, TRUNK_COST) * problem.metric
+        whole = Problem(actors=problem.actors, constraints=tuple(made))
+        limb_problem = unchecked(
+            whole,
+            ("actors", "constraints", "_resolved", "constraint_frames"),
+            bodies=tuple(parts),
+            metric=cost[np.concatenate(columns)],
+        )
+        groups = _independent_groups(limb_problem)
+        return LimbProblem(problem=limb_problem, weights=np.where(fixed, TRUNK_COST, 1.0), groups=groups)
+
+    @staticmethod
+    def whole_bodies(bodies: Sequence[Body], parts: Sequence[Body]) -> tuple[Body, ...]:
+        """The bodies of the whole problem with the motions of the solved parts."""
+        return tuple(body.with_motion(part.motion) for body, part in zip(bodies, parts, strict=True))
+
+
+def _independent_groups(problem: Problem) -> tuple[np.ndarray, ...]:
+    """The coordinates of a problem in groups, such that no constraint depends on two of them."""
+    starts = np.cumsum([0, *(body.num_coordinates for body in problem.bodies)])
+    label = np.arange(starts[-1])
+    for point_refs, joint_refs in problem._resolved:
+        used: set[int] = set()
+        for actor, point in (*point_refs, *joint_refs):
+            body = problem.bodies[actor]
+            shifts = range(starts[actor], starts[actor] + body.num_shifts)
+            chain = body.skeleton.chain(body.skeleton.index[point.joint])
+            rotations = starts[actor] + body.num_shifts + np.flatnonzero(np.isin(body.joint_of, chain))
+            used |= set(label[[*shifts, *rotations.tolist()]].tolist())
+        if used:
+            label[np.isin(label, list(used))] = min(used)
+    return tuple(np.flatnonzero(label == first) for first in np.unique(label))
+
+
+def _part(body: Body, used: np.ndarray) -> Body:
+    """A body that moves by some of its coordinates (D,) only."""
+    if used.all():
+        return body
+    joints = sorted({int(joint) for joint in body.joint_of[used[body.num_shifts :]]})
+    return make_rest_body(body.skeleton, tuple(joints), False).with_motion(body.motion)
+
+
+def _limb_coordinates(problem: Problem, number: int) -> np.ndarray:
+    """(D,) True for the coordinates of an actor that rotate joints of limbs."""
+    skeleton, body = problem.actors[number].motion.skeleton, problem.bodies[number]
+    is_limb = limb_joints(skeleton)[[skeleton.index[name] for name in body.skeleton.names]]
+    return np.concatenate([np.zeros(body.num_shifts, bool), is_limb[body.joint_of]])
+
+
+def _is_movable(problem: Problem, constraint: Constraint, limbs: Sequence[np.ndarray]) -> bool:
+    """Whether joints of limbs, given by their coordinates (D,) for each actor, can change a constraint's residuals."""
+    for ref in (*constraint.point_refs(), *constraint.joints()):
+        actor, point = problem.resolve(constraint, ref)
+        body = problem.bodies[actor]
+        moving = set(body.joint_of[limbs[actor][body.num_shifts :]].tolist())
+        joint = body.skeleton.index.get(point.joint)
+        if joint is not None and moving & set(body.skeleton.chain(joint)):
+            return True
+    return False
+
+
+def _limb_constraints(
+    problem: Problem, bodies: Sequence[Body], constraints: Sequence[int], *, final: bool
+) -> list[Constraint]:
+    """The constraints of the limb problem.
+
+    In the level with dense keys, every place that the solver chooses is fixed where the bodies have it now: that makes
+    the normal equations of the keys sparse. In the last level, places are free, slack is left out, and contacts fade.
+    """
+    frames = np.arange(len(problem.times))
+    single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
+    sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
+    inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
+    tracks, made = TrackTable(problem=problem), list[Constraint]()
+    held = HeldPoints(problem=problem, bodies=tuple(bodies))
+    for number in sorted(constraints, key=lambda number: problem.constraints[number].soft):
+        constraint, view = problem.constraints[number], inputs.get(number)
+        goal = constraint.goal(view) if view is not None and constraint.relation is Relation.EQUAL else None
+        if goal is None or view is None:
+            made.append(constraint)
+        elif not final:
+            tracks.add(number, tracks.joined(number, goal) if constraint.soft else goal)
+        elif constraint.soft:
+            held.add_slow(number)
+        else:
+            shaking = np.nan_to_num(np.clip(view.points[:, 0] - goal, -constraint.slack, constraint.slack))
+            held.add(number, goal + shaking)
+            made.append(constraint.drifted(shaking, view) if constraint.slack else constraint)
+    return [*tracks.constraints(), *made, *held.fading()]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrackTable:
+    """The places where points should be, merged into few tracks, because few large constraints are cheap."""
+
+    problem: Problem
+    places: dict[tuple[Any, ...], Array] = field(default_factory=dict)
+    """(F, 3) metres, world, nan where there is none; by point, axes and weight."""
+
+    def add(self, number: int, goal: Array) -> None:
+        """Add where the point of a constraint should be, (n, 3) metres, nan along free axes."""
+        constraint, frames = self.problem.constraints[number], self.problem.constraint_frames[number]
+        axes = tuple(np.flatnonzero(np.isfinite(goal[0])).tolist())
+        for copy in itertools.count():
+            # A point with several constraints at a frame gets several tracks.
+            key = int(self.problem.targets[number].points[0]), axes, constraint.weight, constraint.priority, copy
+            places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
+            free = np.isnan(places[frames, 0])
+            if free.all() or constraint.soft:
+                places[frames[free]] = np.nan_to_num(goal)[free]
+                return
+
+    def joined(self, number: int, goal: Array) -> Array:
+        """A soft goal (n, 3), shifted so that it joins the places of the same point at its first and last frame."""
+        point, frames = int(self.problem.targets[number].points[0]), self.problem.constraint_frames[number]
+        shifts: dict[int, Array] = {}
+        for (other, *_), places in self.places.items():
+            for end in (0, len(frames) - 1):
+                if other == point and np.isfinite(places[frames[end], 0]):
+                    shifts[end] = places[frames[end]] - goal[end]
+        if not shifts:
+            return goal
+        ends = sorted(shifts)
+        return goal + np.stack(
+            [np.interp(np.arange(len(frames)), ends, [shifts[end][axis] for end in ends]) for axis in range(3)], axis=1
+        )
+
+    def constraints(self) -> list[Constraint]:
+        """The tracks."""
+        return [
+            make_track(self.problem, point, places, axes=axes, weight=weight, priority=priority)
+            for (point, axes, weight, priority, _), places in self.places.items()
+        ]
+
+
+def make_track(problem: Problem, point: int, places: Array, **fields: Any) -> Track:
+    """The track of a point of a problem through places (F, 3), nan where there is none."""
+    actor, where = problem.points[point]
+    frames = np.flatnonzero(np.isfinite(places[:, 0]))
+    ref = PointRef(point=where, actor=problem.actors[actor].name)
+    return Track(point=ref, frame_times=problem.times[frames], places=places[frames], **fields)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeldPoints:
+    """The points that contacts hold, and how contacts take hold and let go."""
+
+    problem: Problem
+    bodies: tuple[Body, ...]
+    needs: dict[int, Array] = field(default_factory=dict)
+    """By point (F, 3) metres: the displacement that it needs where it is held, nan at other frames."""
+    slow: dict[int, np.ndarray] = field(default_factory=dict)
+    """By point (F,): the frames at which it moves slowly, as a soft constraint says."""
+    paths: dict[int, Array] = field(default_factory=dict)
+
+    def add(self, number: int, goal: Array) -> None:
+        """Add where the point of a constraint is held, (n, 3) metres."""
+        constraint, frames = self.problem.constraints[number], self.problem.constraint_frames[number]
+        if constraint.instants or not np.isfinite(goal).all():
+            return
+        point = int(self.problem.targets[number].points[0])
+        if point not in self.paths:
+            actor, where = self.problem.points[point]
+            pose = pose_of(self.bodies[actor].motion, [self.bodies[actor].skeleton.joint(where.joint)])
+            self.paths[point] = pose.points([where])[:, 0]
+        needs = self.needs.setdefault(point, np.full((len(self.problem.times), 3), np.nan))
+        needs[frames] = goal - self.paths[point][frames]
+
+    def add_slow(self, number: int) -> None:
+        """Add a soft constraint that says how a point moves slowly."""
+        point = int(self.problem.targets[number].points[0])
+        slow = self.slow.setdefault(point, np.zeros(len(self.problem.times), bool))
+        slow[self.problem.constraint_frames[number]] = True
+
+    def fading(self) -> list[Constraint]:
+        """Tracks beside the frames at which points are held, through their own paths with a fading displacement."""
+        fade = max(round(FADE_SECONDS * self.problem.actors[0].motion.fps), 1)
+        tracks: list[Constraint] = []
+        for point, needs in self.needs.items():
+            held = np.isfinite(needs[:, 0])
+            displacement = faded(needs, held, self.slow.get(point, ~held & False), fade)
+            displacement[held] = np.nan
+            if np.isfinite(displacement).any():
+                places = self.paths[point] + displacement
+                tracks.append(
+                    make_track(self.problem, point, places, weight=FADE_WEIGHT, tolerance=FADE_TOLERANCE_METRES)
+                )
+        return tracks
+
+
+def faded(change: Array, held: np.ndarray, slow: np.ndarray, fade: int) -> Array:
+    """(F, d) a change that falls to zero over `fade` frames beside the held frames (F,); nan farther away.
+
+    The change (F, d) is given at the held frames. It stays as it is at the slow frames (F,) next to them.
+    """
+    steady = held | slow
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], steady, [False]])))
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        steady[first:last] = held[first:last].any()
+    given, frames, every = np.flatnonzero(held), np.flatnonzero(steady), np.arange(len(change))
+    whole = np.stack([np.interp(every, given, column) for column in change[given].T], axis=1)
+    earlier = frames[np.maximum(np.searchsorted(frames, every, side="right") - 1, 0)]
+    later = frames[np.minimum(np.searchsorted(frames, every), len(frames) - 1)]
+    shares = [smooth_fall(np.abs(every - earlier) / fade), smooth_fall(np.abs(later - every) / fade)]
+    shares[0][: frames[0]] = 0.0
+    shares[1][frames[-1] + 1 :] = 0.0
+    total = shares[0] + shares[1]
+    shares = [share / np.maximum(total, 1.0) for share in shares]
+    out: Array = shares[0][:, None] * whole[earlier] + shares[1][:, None] * whole[later]
+    out[steady] = whole[steady]
+    out[total <= 0.0] = np.nan
+    return out
+
+
+def smooth_fall(share: Array) -> Array:
+    """1 at 0, 0 from 1 on, level at both ends."""
+    share = np.minimum(share, 1.0)
+    fall: Array = 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+    return fall
