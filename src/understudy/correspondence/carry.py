@@ -27,6 +27,7 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.correspondence.alignment import Alignment, PairTree
+from understudy.correspondence.chords import follow_chords
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves
 from understudy.figure.contacts import Floor, scaled_places
@@ -240,7 +241,13 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     if motion.skeleton.names != source.names:
         raise SkeletonError("The motion is not of the character that the map was made for")
     pose = fk(motion)
-    rotations = _target_rotations(pose.rotations, alignment)
+    tree = PairTree(
+        correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
+    )
+    from_bones, to_bones = anchors(alignment.correspondence)
+    rotations = _target_rotations(pose.rotations, alignment, tree)
+    if not alignment.stance:
+        rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
     groups = hinge_groups(alignment.correspondence)
@@ -269,7 +276,6 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
         rotations=continuous(local),
         name=target.name,
     )
-    from_bones, to_bones = anchors(alignment.correspondence)
     wanted = scaled_places(pose.positions[:, from_bones].mean(1), ratio, floor)
     return replace(result, root=wanted - fk(result).positions[:, to_bones].mean(1))
 
@@ -294,10 +300,9 @@ def _joint(correspondence: Correspondence, pair: Pair) -> int:
     return correspondence.target.index[pair.target[0]]
 
 
-def _target_rotations(world: Array, alignment: Alignment) -> dict[int, Array]:
+def _target_rotations(world: Array, alignment: Alignment, tree: PairTree) -> dict[int, Array]:
     """World rotation (F, 4) away from the reference pose for each paired bone of the target."""
     correspondence = alignment.correspondence
-    tree = PairTree(correspondence=correspondence, source=alignment.source, target=alignment.target, upright=True)
     movement = multiply(world, conjugate(alignment.source_world))
     root = movement[:, correspondence.source.index[tree.root.source[-1]]]
     last_rotation: dict[Pair, Array] = {}
