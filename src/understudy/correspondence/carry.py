@@ -288,7 +288,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
     bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
     rotations = turn_planes(rotations, alignment, list(bends.values()), motion.fps)
-    bones = limb_bones(alignment, tree)
+    bones = limb_bones(alignment, tree) | {bend.above: bend.along for bend in bends.values()}
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
     grouped = {joint for group in groups.values() for joint in group}

@@ -8,6 +8,7 @@ The plane of a straight arm is undefined. There the twist is taken from the fram
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Pair, is_chain
 from understudy.figure.angles import pointing_angles
 from understudy.figure.roles import roles
-from understudy.figure.skeleton import NUM_AXES, JointKind
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 MAX_TWIST_AXIS_COSINE = 0.7
 """Cosine between a hinge's axis and the bone above it, above which the hinge does not bend the limb."""
@@ -67,7 +68,7 @@ def find_bends(alignment: Alignment, tree: PairTree, groups: dict[int, tuple[int
         groups: Groups of target joints that are solved together.
     """
     target = alignment.correspondence.target
-    free = {group[-1] for group in groups.values() if sum(NUM_AXES[target.kinds[j]] for j in group) == 3}
+    free = {group[-1] for group in groups.values() if _count_axes(target, group) == 3}
     bends = []
     for upper, pair in _limb_pairs(alignment, tree):
         joints = [target.index[bone] for bone in pair.target]
@@ -75,7 +76,7 @@ def find_bends(alignment: Alignment, tree: PairTree, groups: dict[int, tuple[int
         hinge = next((joint for joint in joints if joint in groups), None)
         if hinge is None or groups[hinge] != (hinge,) or target.kinds[hinge] is not JointKind.HINGE:
             continue
-        above = joints[joints.index(hinge) - 1] if hinge != joints[0] else target.index[upper.target[-1]]
+        above = joints[joints.index(hinge) - 1] if hinge != joints[0] else _last_above(target, upper, hinge)
         along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
         if along is None or tip is None:
             continue
@@ -87,7 +88,7 @@ def find_bends(alignment: Alignment, tree: PairTree, groups: dict[int, tuple[int
             above=above,
             free=above in free or target.kinds[above] is JointKind.BALL,
             hinge=hinge,
-            along=unrotate(alignment.target_world[above], along),
+            along=unrotate(_frame_above(alignment, upper, above), along),
             axis=rotate(base, target.axes[hinge, 0]),
             tip=unrotate(alignment.target_world[hinge], tip),
             bone=rotate(base, unrotate(alignment.target_world[hinge], tip)),
@@ -145,25 +146,47 @@ def split_bends(
     target = alignment.correspondence.target
     result = dict(groups)
     for upper, pair in _limb_pairs(alignment, tree):
-        first = target.index[pair.target[0]]
-        group = result.get(first, ())
+        first, top = target.index[pair.target[0]], _last_above(target, upper, target.index[pair.target[0]])
         along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
-        if len(group) < 2 or along is None or tip is None:
+        shared = next((group for group in result.values() if first in group), None)
+        if shared is None or along is None or tip is None:
             continue
-        if _is_twist(alignment, first, along):
-            top = target.index[upper.target[-1]]
-            head = next((g for g in result.values() if g[-1] == top), ())
-            if not 0 < sum(NUM_AXES[target.kinds[j]] for j in head) < 3 or int(target.parents[first]) != top:
-                continue
+        before = shared.index(first)
+        if before:
+            result[shared[0]], result[first] = shared[:before], shared[before:]
+        head = next((group for group in result.values() if group[-1] == top), ())
+        if len(pair.target) > 1 and _is_twist(alignment, first, along) and 0 < _count_axes(target, head) < 3:
+            group = result.pop(first)
             result[head[0]] = (*head, first)
-            rotations[first] = rotations[top]
-            del result[first]
-            group = group[1:]
-            result[group[0]] = group
+            frame = multiply(_frame_above(alignment, upper, first), conjugate(alignment.target_world[first]))
+            rotations[first] = multiply(rotations[top], frame)
+            result |= {group[1]: group[1:]} if len(group) > 1 else {}
+        bend = next((target.index[bone] for bone in pair.target if target.index[bone] in result), None)
+        group = result.get(-1 if bend is None else bend, ())
         if len(group) > 1 and all(_is_twist(alignment, joint, tip) for joint in group[1:]):
-            result[group[0]] = group[:1]
-            result[group[1]] = group[1:]
+            result[group[0]], result[group[1]] = group[:1], group[1:]
     return dict(sorted(result.items()))
+
+
+def _frame_above(alignment: Alignment, upper: Pair, joint: int) -> Array:
+    """(4,) world rotation of a joint that moves with the upper bone, in the reference pose.
+
+    A twist hinge of the lower pair was pointed with the lower bone. Here it is at angle zero below the upper bone.
+    """
+    target = alignment.correspondence.target
+    if target.names[joint] in upper.target:
+        return alignment.target_world[joint]
+    return multiply(alignment.target_world[target.parents[joint]], target.rest[joint])
+
+
+def _last_above(target: Skeleton, upper: Pair, joint: int) -> int:
+    """The last joint of a pair that a joint hangs from: a twist bone beside the limb is none."""
+    chain = target.chain(joint)
+    return max(target.index[bone] for bone in upper.target if target.index[bone] in chain)
+
+
+def _count_axes(target: Skeleton, joints: Sequence[int]) -> int:
+    return sum(NUM_AXES[target.kinds[joint]] for joint in joints)
 
 
 def _is_twist(alignment: Alignment, joint: int, along: Array) -> bool:
