@@ -52,7 +52,7 @@ MIN_PARALLEL_COSINE = 0.9
 MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
 
-TWIST_WEIGHT = 0.1
+TWIST_WEIGHT = 0.3
 """Weight of the twist about a bone against the bone's direction, where joints cannot reach both."""
 
 MAX_SWEEPS = 200
