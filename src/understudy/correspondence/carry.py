@@ -53,7 +53,10 @@ MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
 
 TWIST_WEIGHT = 0.3
-"""Weight of the twist about a bone against the bone's direction, where joints cannot reach both."""
+"""Weight of the twist about a bone against the bone's direction, where joints cannot reach both.
+
+With less, a bone at its limits jumps between two ways to point.
+"""
 
 MAX_SWEEPS = 200
 """Sweeps of the coordinate descent."""
