@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, identity, multiply
+from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, identity, multiply, rotate
 from understudy.correspondence.carry import hinge_groups, turn_hinges
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -174,3 +174,40 @@ def test_long_rows_are_split_into_threes() -> None:
     assert hinge_groups(Correspondence(source=source, target=target, pairs=pairs)) == {
         1: (1, 2, 3), 4: (4, 5, 6), 7: (7,),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_hinges_point_a_bone_rather_than_turn_it(seed: int) -> None:
+    """Two axes cannot reach every rotation. The bone comes nearer to its goal, and no frame jumps."""
+    skeleton = chain([Y, X], [(-2.0, 2.0)] * 2)
+    goals = swaying(0.7, seed)
+    off = []
+    for bone in (None, Z):
+        rotations = turn_hinges(skeleton, (1, 2), goals, bone=bone)
+        cosines = np.einsum("fi,fi->f", rotate(product(rotations), Z), rotate(goals, Z))
+        off.append(np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))).max())
+        assert angle_between(rotations[1:], rotations[:-1]).max() < 0.3
+    assert off[1] < 0.5 * off[0] + 1e-6
+
+
+def test_limits_give_up_the_twist_before_the_direction() -> None:
+    skeleton = chain([Y, X, Z], [(-1.5, 1.5), (-1.5, 1.5), (-0.1, 0.1)])
+    goals = swaying(0.8, 3)
+    off = []
+    for bone in (None, Z):
+        cosines = np.einsum(
+            "fi,fi->f", rotate(product(turn_hinges(skeleton, (1, 2, 3), goals, bone=bone)), Z), rotate(goals, Z)
+        )
+        off.append(np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))).max())
+    assert off[1] < 0.6 * off[0]
+    assert off[1] < 2.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_goal_far_outside_the_limits_is_followed_without_jumps(seed: int) -> None:
+    """An arm that cannot be lowered all the way points low in one way, not now in front and now behind."""
+    skeleton = chain([Z, Y, X], [(-1.06, 1.5), (-1.5, 1.5), (-1.0, 1.5)])
+    goals = multiply(from_axis_angle(Z, -1.6), swaying(0.4, seed))
+    rotations = product(turn_hinges(skeleton, (1, 2, 3), goals, bone=X))
+    steps, own = (np.degrees(angle_between(turn[1:], turn[:-1]).max()) for turn in (rotations, goals))
+    assert steps < 3.0 * own + 1.0

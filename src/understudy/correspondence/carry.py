@@ -17,6 +17,7 @@ from understudy.base.quaternion import (
     angle_between,
     conjugate,
     continuous,
+    cross,
     from_axis_angle,
     identity,
     mean,
@@ -24,9 +25,19 @@ from understudy.base.quaternion import (
     rotate,
     slerp,
     split,
+    swing_angle,
     unrotate,
 )
 from understudy.correspondence.alignment import Alignment, PairTree
+from understudy.correspondence.chords import follow_chords
+from understudy.correspondence.hinge_plane import (
+    bend_angles,
+    find_bends,
+    goal_direction,
+    limb_bones,
+    split_bends,
+    turn_planes,
+)
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves
 from understudy.figure.contacts import Floor, scaled_places
@@ -40,6 +51,12 @@ MIN_PARALLEL_COSINE = 0.9
 
 MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
+
+TWIST_WEIGHT = 0.3
+"""Weight of the twist about a bone against the bone's direction, where joints cannot reach both.
+
+With less, a bone at its limits jumps between two ways to point.
+"""
 
 MAX_SWEEPS = 200
 """Sweeps of the coordinate descent."""
@@ -99,7 +116,13 @@ def _world_axes(skeleton: Skeleton, joint: int) -> Array:
 
 
 def turn_hinges(
-    skeleton: Skeleton, joints: Sequence[int], goals: Array, *, margin: float = 0.0, limited: bool = True
+    skeleton: Skeleton,
+    joints: Sequence[int],
+    goals: Array,
+    *,
+    margin: float = 0.0,
+    limited: bool = True,
+    bone: Array | None = None,
 ) -> Array:
     """Local rotations (F, N, 4) of a chain of joints that together come nearest to rotations (F, 4), within limits.
 
@@ -109,6 +132,8 @@ def turn_hinges(
         goals: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
         margin: Radians to the limits; a tenth of a range at most.
         limited: Whether the limits apply.
+        bone: (3,) direction in the last joint's frame. Where the joints cannot reach a rotation, this direction comes
+            near its goal first, and the twist about it follows as far as it can.
     """
     base, axes, limits = _merge_chain(skeleton, joints)
     if not limited:
@@ -118,15 +143,17 @@ def turn_hinges(
     angles = _solve_unlimited(base, axes, limits, goals)
     if angles is None:
         angles = np.tile(np.clip(0.0, *limits.T), (len(goals), 1))
-        _descend_axes(angles, base, axes, limits, goals)
+        _descend_axes(angles, base, axes, limits, goals, bone)
     angles = _remove_full_turns(angles, limits)
     outside = np.any((angles < limits[:, 0]) | (angles > limits[:, 1]), axis=1)
+    if bone is not None and len(axes) < MAX_GROUP_AXES:
+        outside[:] = True
     if outside.any():
         clipped = np.clip(angles[outside], *limits.T)
-        _descend_axes(clipped, base, axes, limits, goals[outside])
+        _descend_axes(clipped, base, axes, limits, goals[outside], bone)
         angles[outside] = clipped
     if len(axes) > 1:
-        _bridge_flips(angles, base, axes, goals)
+        _bridge_flips(angles, base, axes, goals, bone)
     result = np.empty((len(goals), len(joints), 4))
     column = 0
     for number, joint in enumerate(joints):
@@ -170,11 +197,19 @@ def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> A
     return joint_angle_curves(chain, goals[:, None], start)[:, 0, :count]
 
 
-def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, goals: Array) -> None:
+def _descend_axes(
+    angles: Array, base: Array, axes: Array, limits: Array, goals: Array, bone: Array | None = None
+) -> None:
     """Improve angles (F, N), in place, by coordinate descent towards the goals (F, 4) within the limits.
 
-    The best angle about one axis with the others fixed has a closed form.
+    The best angle about one axis with the others fixed has a closed form: it maximises the weighted sum of the cosines
+    between three directions at right angles and their goals. The three have the same weight, or a bone (3,) has the
+    most.
     """
+    sides, weights = np.eye(3), np.ones(3)
+    if bone is not None:
+        sides, weights = np.linalg.svd(bone[None])[2], np.array([1.0, TWIST_WEIGHT, TWIST_WEIGHT])
+    wanted = rotate(goals[:, None], sides)
     for _ in range(MAX_SWEEPS):
         before = angles.copy()
         for axis in range(len(axes)):
@@ -183,15 +218,18 @@ def _descend_axes(angles: Array, base: Array, axes: Array, limits: Array, goals:
                 inner = multiply(inner, from_axis_angle(axes[k], angles[:, k]))
             for k in range(axis + 1, len(axes)):
                 outer = multiply(outer, from_axis_angle(axes[k], angles[:, k]))
-            remainder = multiply(conjugate(inner), multiply(goals, conjugate(outer)))
-            best = 2.0 * np.arctan2(remainder[:, 1:] @ axes[axis], remainder[:, 0])
+            here, goal = rotate(outer[:, None], sides), unrotate(inner[:, None], wanted)
+            level = (here @ axes[axis]) * (goal @ axes[axis])
+            sine = np.einsum("fki,fki,k->f", cross(axes[axis], here), goal, weights)
+            cosine = (np.einsum("fki,fki->fk", here, goal) - level) @ weights
+            best = np.arctan2(sine, cosine)
             now = angles[:, axis]
             angles[:, axis] = np.clip(now + np.remainder(best - now + np.pi, 2.0 * np.pi) - np.pi, *limits[axis])
         if np.abs(angles - before).max() < MAX_SETTLED_RADIANS:
             return
 
 
-def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array) -> None:
+def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array, bone: Array | None = None) -> None:
     """Replace, in place, angles (F, N) far from the goals (F, 4) by interpolation over time.
 
     No limb turns half round against the next: where a capture does, the capture flips.
@@ -199,7 +237,10 @@ def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array) -> None
     reached = np.broadcast_to(base, goals.shape)
     for axis, angle in zip(axes, angles.T, strict=True):
         reached = multiply(reached, from_axis_angle(axis, angle))
-    flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
+    if bone is None:
+        flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
+    else:
+        flipped = swing_angle(multiply(conjugate(reached), goals), bone) > MIN_FLIP_RADIANS
     # Frames next to a flip are often interpolated between its two sides.
     if len(flipped) > 2 * FLIP_MARGIN_FRAMES:
         flipped = np.convolve(flipped, np.ones(2 * FLIP_MARGIN_FRAMES + 1), "same") > 0.0
@@ -240,10 +281,19 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     if motion.skeleton.names != source.names:
         raise SkeletonError("The motion is not of the character that the map was made for")
     pose = fk(motion)
-    rotations = _target_rotations(pose.rotations, alignment)
+    tree = PairTree(
+        correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
+    )
+    from_bones, to_bones = anchors(alignment.correspondence)
+    rotations = _target_rotations(pose.rotations, alignment, tree)
+    if not alignment.stance:
+        rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
+    groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
+    bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
+    rotations = turn_planes(rotations, alignment, list(bends.values()), motion.fps)
+    bones = limb_bones(alignment, tree) | {bend.above: bend.along for bend in bends.values()}
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
-    groups = hinge_groups(alignment.correspondence)
     grouped = {joint for group in groups.values() for joint in group}
     for joint in range(target.num_joints):
         parent = int(target.parents[joint])
@@ -251,12 +301,19 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
         group = groups.get(joint, (joint,))
         if NUM_AXES[target.kinds[joint]] == 0:
             local[:, joint] = target.rest[joint]
+        elif joint in bends:
+            goal = goal_direction(rotations, alignment, bends[joint])
+            angles = bend_angles(bends[joint], target.axes[joint, 0], target.rest[joint], above, goal)
+            turns = _remove_full_turns(angles[:, None], target.limits[joint, :1])[:, 0]
+            local[:, joint] = multiply(target.rest[joint], from_axis_angle(target.axes[joint, 0], turns))
         elif group[-1] in rotations and (joint in groups or joint not in grouped):
             wanted = multiply(conjugate(above), multiply(rotations[group[-1]], alignment.target_world[group[-1]]))
             if joint in groups:
                 # No other joint compensates for a single one; the solver brings it within its limits.
                 limited = len(group) > 1
-                local[:, list(group)] = turn_hinges(target, group, wanted, margin=LIMIT_MARGIN_RADIANS, limited=limited)
+                local[:, list(group)] = turn_hinges(
+                    target, group, wanted, margin=LIMIT_MARGIN_RADIANS, limited=limited, bone=bones.get(group[-1])
+                )
             else:
                 local[:, joint] = wanted
         elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:
@@ -269,7 +326,6 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
         rotations=continuous(local),
         name=target.name,
     )
-    from_bones, to_bones = anchors(alignment.correspondence)
     wanted = scaled_places(pose.positions[:, from_bones].mean(1), ratio, floor)
     return replace(result, root=wanted - fk(result).positions[:, to_bones].mean(1))
 
@@ -294,10 +350,9 @@ def _joint(correspondence: Correspondence, pair: Pair) -> int:
     return correspondence.target.index[pair.target[0]]
 
 
-def _target_rotations(world: Array, alignment: Alignment) -> dict[int, Array]:
+def _target_rotations(world: Array, alignment: Alignment, tree: PairTree) -> dict[int, Array]:
     """World rotation (F, 4) away from the reference pose for each paired bone of the target."""
     correspondence = alignment.correspondence
-    tree = PairTree(correspondence=correspondence, source=alignment.source, target=alignment.target, upright=True)
     movement = multiply(world, conjugate(alignment.source_world))
     root = movement[:, correspondence.source.index[tree.root.source[-1]]]
     last_rotation: dict[Pair, Array] = {}

@@ -173,6 +173,46 @@ def _universal_angles(q: Array, axes: Array) -> Array:
     return _wrap(np.stack([half_sum + half_difference, half_sum - half_difference], -1))
 
 
+MIN_SWING = 1e-12
+"""Sine of the angle between an axis and a direction below which rotation about the axis does not move the direction."""
+
+MIN_BRANCH_RADIANS = 1e-4
+"""Half the angle between the two solutions below which they are kept apart, so that the first angle is defined."""
+
+
+def pointing_angles(first: Array, second: Array, vector: Array, goal: Array) -> Array:
+    """Angles (F, 2, 2) about two successive axes that point a direction at a goal: two solutions for each goal.
+
+    Args:
+        first: (3,) unit axis of the outer rotation.
+        second: (3,) unit axis of the inner rotation.
+        vector: (3,) unit direction at angle zero.
+        goal: (F, 3) unit directions.
+
+    Returns:
+        For each goal two pairs of angles, radians: `turn(first) turn(second) vector = goal`. The second angle of one
+        solution is as far above the angle at which the direction is nearest to the first axis as that of the other is
+        below it. Where no angles reach the goal, those that come nearest to its angle with the first axis.
+    """
+    along = float(vector @ second)
+    flat, aside = vector - along * second, cross(second, vector)
+    # The share of the direction along the first axis is a sinusoid of the second angle.
+    cosine, sine, level = float(first @ flat), float(first @ aside), along * float(first @ second)
+    size = max(float(np.hypot(cosine, sine)), MIN_SWING)
+    half = np.arccos(np.clip((goal @ first - level) / size, -1.0, 1.0))
+    middle = float(np.arctan2(sine, cosine))
+    x = aside - (aside @ first) * first
+    x = x / max(float(np.linalg.norm(x)), MIN_SWING)
+    y = cross(first, x)
+    out = np.empty((len(goal), 2, 2))
+    for branch, sign in enumerate((1.0, -1.0)):
+        out[:, branch, 1] = middle + sign * half
+        angle = middle + sign * np.maximum(half, MIN_BRANCH_RADIANS)[:, None]
+        reached = along * second + np.cos(angle) * flat + np.sin(angle) * aside
+        out[:, branch, 0] = np.arctan2(goal @ y, goal @ x) - np.arctan2(reached @ y, reached @ x)
+    return out
+
+
 def _has_few_axes(skeleton: Skeleton) -> np.ndarray:
     """(J, 3) True for the axes of joints with one or two axes."""
     counts = np.array([NUM_AXES[kind] for kind in skeleton.kinds])

@@ -1,0 +1,282 @@
+"""Turns a bone about its length so that the hinge at its end bends in the plane of the source's joint.
+
+An elbow that is a hinge bends in a plane that the upper arm carries. The source's forearm leaves that plane if its
+elbow is a ball, or if the two upper arms are twisted differently. A shoulder that turns freely brings the plane to the
+forearm: a twist of the upper arm moves neither elbow nor hand, and with it both bones point exactly as the source's.
+The plane of a straight arm is undefined. There the twist is taken from the frames around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
+from understudy.base.records import gaussian_smoothed
+from understudy.correspondence.alignment import Alignment, PairTree
+from understudy.correspondence.pairs import Pair, is_chain
+from understudy.figure.angles import pointing_angles
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
+
+MAX_TWIST_AXIS_COSINE = 0.7
+"""Cosine between a hinge's axis and the bone above it, above which the hinge does not bend the limb."""
+
+CLEAR_BEND_SINE = np.sin(np.radians(12.0))
+"""Sine of the bend from which its plane is certain."""
+
+MAX_FOLLOWED_RADIANS = np.radians(150.0)
+"""Angle between a plane and that of the frames around from which the joint is bent backwards, not the limb twisted."""
+
+PLANE_SECONDS = 0.3
+"""Standard deviation of the Gaussian low-pass filter that gives the plane of a straight limb from frames around it."""
+
+USUAL_PLANE_WEIGHT = 0.05
+"""Weight of the mean plane of the whole motion beside that of the frames around."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bend:
+    """A hinge of the target and the bone above it that turns the hinge's plane if it is free to."""
+
+    upper: Pair
+    """The pair of the bone above the hinge."""
+    above: int
+    """The last joint that turns the bone above the hinge."""
+    free: bool
+    """Whether that bone turns about three axes."""
+    hinge: int
+    """The hinge."""
+    along: Array
+    """(3,) direction of the upper bone in the frame of the joint `above`."""
+    axis: Array
+    """(3,) axis of the hinge in that frame."""
+    bone: Array
+    """(3,) direction of the lower bone in that frame at angle zero."""
+    tip: Array
+    """(3,) direction of the lower bone in the frame of the hinge."""
+
+
+def find_bends(alignment: Alignment, tree: PairTree, groups: dict[int, tuple[int, ...]]) -> list[Bend]:
+    """The hinges in the middle of limbs.
+
+    Args:
+        alignment: How two bodies correspond.
+        tree: The pairs of its correspondence.
+        groups: Groups of target joints that are solved together.
+    """
+    target = alignment.correspondence.target
+    free = {group[-1] for group in groups.values() if _count_axes(target, group) == 3}
+    bends = []
+    for upper, pair in _limb_pairs(alignment, tree):
+        joints = [target.index[bone] for bone in pair.target]
+        # Hinges of the lower pair that only twist the bone above it are in the group of that bone.
+        hinge = next((joint for joint in joints if joint in groups), None)
+        if hinge is None or groups[hinge] != (hinge,) or target.kinds[hinge] is not JointKind.HINGE:
+            continue
+        above = joints[joints.index(hinge) - 1] if hinge != joints[0] else _last_above(target, upper, hinge)
+        along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
+        if along is None or tip is None:
+            continue
+        base = target.rest[hinge]
+        for joint in reversed(target.chain(hinge)[target.chain(hinge).index(above) + 1 : -1]):
+            base = multiply(alignment.target[joint], base)
+        bend = Bend(
+            upper=upper,
+            above=above,
+            free=above in free or target.kinds[above] is JointKind.BALL,
+            hinge=hinge,
+            along=unrotate(_frame_above(alignment, upper, above), along),
+            axis=rotate(base, target.axes[hinge, 0]),
+            tip=unrotate(alignment.target_world[hinge], tip),
+            bone=rotate(base, unrotate(alignment.target_world[hinge], tip)),
+        )
+        if abs(float(bend.along @ bend.axis)) < MAX_TWIST_AXIS_COSINE:
+            bends.append(bend)
+    return bends
+
+
+def _limb_pairs(alignment: Alignment, tree: PairTree) -> list[tuple[Pair, Pair]]:
+    """The pairs of upper and lower bones of limbs: arms, legs and their like, but not feet with toes."""
+    target = alignment.correspondence.target
+    joint_roles = roles(target)
+    sides = ("left", "right")
+    lower = {joint_roles.get(f"{side}_lower_{limb}") for side in sides for limb in ("arm", "leg")}
+    result = []
+    for pair in alignment.correspondence.ordered:
+        upper = tree.parents[pair]
+        if upper is None or upper is tree.root or tree.children[upper] != [pair]:
+            continue
+        chains = is_chain(target, upper.target) and is_chain(target, pair.target)
+        # Feet and hands are not twisted for their toes and fingers: those are bones with none below.
+        if chains and (tree.children[pair] or not lower.isdisjoint(target.index[bone] for bone in pair.target)):
+            result.append((upper, pair))
+    return result
+
+
+def limb_bones(alignment: Alignment, tree: PairTree) -> dict[int, Array]:
+    """(3,) directions of the bones of limbs, in the frames of the joints that turn them."""
+    target = alignment.correspondence.target
+    result: dict[int, Array] = {}
+    for pair in {pair: None for both in _limb_pairs(alignment, tree) for pair in both}:
+        direction = tree.direction(pair, "target")
+        if direction is not None:
+            joint = target.index[pair.target[-1]]
+            result[joint] = unrotate(alignment.target_world[joint], direction)
+    return result
+
+
+def split_bends(
+    alignment: Alignment, tree: PairTree, groups: dict[int, tuple[int, ...]], rotations: dict[int, Array]
+) -> dict[int, tuple[int, ...]]:
+    """Groups of hinges, regrouped so that each middle joint of a limb is a single hinge.
+
+    A hinge of the lower bone that twists the upper bone joins the group of the upper bone: the three form one ball. A
+    hinge that twists the lower bone turns after the bend and is a group by itself. Joints that change groups get the
+    rotation of their new group.
+
+    Args:
+        alignment: How two bodies correspond.
+        tree: The pairs of its correspondence.
+        groups: Groups of target joints that are solved together, by the first joint of each.
+        rotations: (F, 4) world rotations of the paired joints; changed in place.
+    """
+    target = alignment.correspondence.target
+    result = dict(groups)
+    for upper, pair in _limb_pairs(alignment, tree):
+        first, top = target.index[pair.target[0]], _last_above(target, upper, target.index[pair.target[0]])
+        along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
+        shared = next((group for group in result.values() if first in group), None)
+        if shared is None or along is None or tip is None:
+            continue
+        before = shared.index(first)
+        if before:
+            result[shared[0]], result[first] = shared[:before], shared[before:]
+        head = next((group for group in result.values() if group[-1] == top), ())
+        if len(pair.target) > 1 and _is_twist(alignment, first, along) and 0 < _count_axes(target, head) < 3:
+            group = result.pop(first)
+            result[head[0]] = (*head, first)
+            frame = multiply(_frame_above(alignment, upper, first), conjugate(alignment.target_world[first]))
+            rotations[first] = multiply(rotations[top], frame)
+            result |= {group[1]: group[1:]} if len(group) > 1 else {}
+        bend = next((target.index[bone] for bone in pair.target if target.index[bone] in result), None)
+        group = result.get(-1 if bend is None else bend, ())
+        if len(group) > 1 and all(_is_twist(alignment, joint, tip) for joint in group[1:]):
+            result[group[0]], result[group[1]] = group[:1], group[1:]
+    return dict(sorted(result.items()))
+
+
+def _frame_above(alignment: Alignment, upper: Pair, joint: int) -> Array:
+    """(4,) world rotation of a joint that moves with the upper bone, in the reference pose.
+
+    A twist hinge of the lower pair was pointed with the lower bone. Here it is at angle zero below the upper bone.
+    """
+    target = alignment.correspondence.target
+    if target.names[joint] in upper.target:
+        return alignment.target_world[joint]
+    return multiply(alignment.target_world[target.parents[joint]], target.rest[joint])
+
+
+def _last_above(target: Skeleton, upper: Pair, joint: int) -> int:
+    """The last joint of a pair that a joint hangs from: a twist bone beside the limb is none."""
+    chain = target.chain(joint)
+    return max(target.index[bone] for bone in upper.target if target.index[bone] in chain)
+
+
+def _count_axes(target: Skeleton, joints: Sequence[int]) -> int:
+    return sum(NUM_AXES[target.kinds[joint]] for joint in joints)
+
+
+def _is_twist(alignment: Alignment, joint: int, along: Array) -> bool:
+    """Whether a hinge turns about a direction (3,) of the reference pose."""
+    target = alignment.correspondence.target
+    axis = rotate(alignment.target_world[joint], target.axes[joint, 0])
+    return NUM_AXES[target.kinds[joint]] == 1 and abs(float(axis @ along)) > MAX_TWIST_AXIS_COSINE
+
+
+def turn_planes(rotations: dict[int, Array], alignment: Alignment, bends: list[Bend], fps: float) -> dict[int, Array]:
+    """World rotations away from the reference pose with which hinges bend in the planes of their goals.
+
+    Args:
+        rotations: (F, 4) for each paired joint of the target.
+        alignment: How two bodies correspond.
+        bends: The hinges of the target.
+        fps: Frames a second.
+    """
+    target = alignment.correspondence.target
+    result = dict(rotations)
+    for bend in bends:
+        if not bend.free:
+            continue
+        world = multiply(result[bend.above], alignment.target_world[bend.above])
+        goal = unrotate(world, goal_direction(result, alignment, bend))
+        twist = _plane_twist(bend, goal, target.limits[bend.hinge, 0], fps)
+        turned = multiply(world, from_axis_angle(bend.along, twist))
+        turn = multiply(turned, conjugate(world))
+        for joint in {*(target.index[bone] for bone in bend.upper.target), bend.above}:
+            result[joint] = multiply(turn, result[joint])
+    return result
+
+
+def goal_direction(rotations: dict[int, Array], alignment: Alignment, bend: Bend) -> Array:
+    """(F, 3) the direction that the bone below a hinge should have, in the world."""
+    return rotate(multiply(rotations[bend.hinge], alignment.target_world[bend.hinge]), bend.tip)
+
+
+def bend_angles(bend: Bend, axis: Array, rest: Array, above: Array, goal: Array) -> Array:
+    """(F,) radians by which a hinge brings the bone below it nearest to a direction, continuous in time.
+
+    Args:
+        bend: The hinge.
+        axis: (3,) its axis.
+        rest: (4,) its rest rotation.
+        above: (F, 4) rotations of its parent in the world.
+        goal: (F, 3) directions in the world.
+    """
+    wanted = unrotate(multiply(above, rest), goal)
+    across = cross(axis, bend.tip)
+    angles = np.arctan2(wanted @ across, wanted @ bend.tip - (bend.tip @ axis) * (wanted @ axis))
+    result: Array = np.unwrap(angles)
+    return result
+
+
+def _plane_twist(bend: Bend, goal: Array, limits: Array, fps: float) -> Array:
+    """(F,) radians by which to twist the upper bone, for goals (F, 3) of the lower bone in the upper bone's frame."""
+    both = pointing_angles(bend.along, bend.axis, bend.bone, goal)
+    straight = float(np.arctan2(*_swing(bend)[::-1]))
+    across = np.linalg.norm(goal - (goal @ bend.along)[:, None] * bend.along, axis=1)
+    planes = across[:, None] * np.exp(1j * both[..., 0])
+    middle = float(limits.mean()) if np.isfinite(limits).all() else straight
+    off_straight = np.remainder(middle - straight + np.pi, 2.0 * np.pi) - np.pi
+    if abs(off_straight) < np.radians(5.0):
+        branch = int(np.argmax(planes.mean(0).real))
+    else:
+        branch = 0 if off_straight > 0.0 else 1
+    plane = planes[:, branch]
+    # A joint bent backwards is in the same plane: doubled angles do not tell the two apart.
+    doubled = plane**2 / np.maximum(across, 1e-12)
+    around = USUAL_PLANE_WEIGHT * doubled.mean() + 1e-9
+    around = around + gaussian_smoothed(doubled.real, PLANE_SECONDS * fps)
+    around = around + 1j * gaussian_smoothed(doubled.imag, PLANE_SECONDS * fps)
+    usual = 0.5 * np.unwrap(np.angle(around))
+    if np.sum(plane * np.exp(-1j * usual)).real < 0.0:
+        usual += np.pi
+    usual -= 2.0 * np.pi * np.round(usual.mean() / (2.0 * np.pi))
+    off = np.angle(plane * np.exp(-1j * usual))
+    follows = (MAX_FOLLOWED_RADIANS - np.abs(off)) / (MAX_FOLLOWED_RADIANS - 0.5 * np.pi)
+    twist: Array = usual + _smooth_step(across / CLEAR_BEND_SINE) * _smooth_step(follows) * off
+    return twist
+
+
+def _smooth_step(value: Array) -> Array:
+    """0 for values up to 0, 1 for values from 1 on, without a kink between."""
+    share = np.clip(value, 0.0, 1.0)
+    return share**2 * (3.0 - 2.0 * share)
+
+
+def _swing(bend: Bend) -> tuple[float, float]:
+    """The cosine and sine parts of the lower bone's share along the upper bone, as the hinge turns."""
+    flat = bend.bone - (bend.bone @ bend.axis) * bend.axis
+    return float(bend.along @ flat), float(bend.along @ np.cross(bend.axis, bend.bone))
