@@ -15,12 +15,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from quality_judge import Judge, data_folder, find_judge
 from quality_page import COLLECTION, MATRIX, NUM_WORST, section, with_section
-from quality_pairs import Row, draw_pairs, measure_pairs, read_matrix
+from quality_pairs import Pair, Row, draw_pairs, measure_pairs, read_matrix
 from quality_pictures import draw_pair
 
 from understudy.base.errors import OptionError, UnderstudyError
@@ -32,6 +32,8 @@ MAX_SECONDS = 20.0
 
 LIMIT_SECONDS = 300.0
 """A pair that takes longer is given up."""
+
+ROW_KEYS = ("failure", "verdict", "verdicts", "report", "own", "judged", "carried", "not_judged", "seconds")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,28 +47,41 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--seed", type=int, default=0, help="which clips are drawn [0]")
     options.add_argument("--max-seconds", type=float, default=MAX_SECONDS, help="cut clips to this length [20]")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="[one for each core]")
+    options.add_argument("--resume", action="store_true", help="keep the rows of an unfinished run of the same code")
     options.add_argument("--page", type=Path, default=PAGE, help="the page to write [docs/quality.md]")
     options.add_argument("-o", "--output", type=Path, default=Path("out/quality"), help="rows, pictures [out/quality]")
     return options
 
 
-def measure_all(rows: Iterable[Row], count: int, bounds: dict[str, float]) -> list[Row]:
-    """All rows, with a line printed for each."""
-    done = []
-    for row in rows:
-        done.append(row)
+def measure_all(pairs: Sequence[Pair], judge: Judge | None, given: argparse.Namespace, file: Path) -> list[Row]:
+    """The rows of all pairs, with a line printed for each; each is written to the file as soon as it is measured."""
+    bounds = {} if judge is None else judge.bounds
+    known = read_rows(file, pairs) if given.resume else {}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(to_line(row) for row in known.values()), encoding="utf-8")
+    left = [pair for pair in pairs if pair not in known]
+    for row in measure_pairs(left, judge, processes=given.processes, limit=LIMIT_SECONDS):
+        known[row.pair] = row
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(to_line(row))
         beyond = ", ".join(f"{name} {(row.judged or {})[name]:.3g}" for name in row.beyond(bounds))
         words = f"no result: {row.failure}" if row.failure else f"{row.verdict}; {beyond or row.not_judged or 'clean'}"
-        print(f"{len(done)}/{count} {row.pair.name}: {words}", flush=True)
-    return done
+        print(f"{len(known)}/{len(pairs)} {row.pair.name}: {words}", flush=True)
+    return [known[pair] for pair in pairs]
 
 
-def write_rows(rows: Sequence[Row], file: Path) -> None:
-    """All figures of all pairs as JSON, one line each."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    keys = ("failure", "verdict", "verdicts", "report", "own", "judged", "carried", "not_judged", "seconds")
-    lines = [json.dumps({"pair": row.pair.name, **{key: getattr(row, key) for key in keys}}) for row in rows]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+def to_line(row: Row) -> str:
+    """A row as a line of JSON."""
+    return json.dumps({"pair": str(row.pair), **{key: getattr(row, key) for key in ROW_KEYS}}) + "\n"
+
+
+def read_rows(file: Path, pairs: Sequence[Pair]) -> dict[Pair, Row]:
+    """The rows of a file that are of some pairs."""
+    by_text = {str(pair): pair for pair in pairs}
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    found = [json.loads(line) for line in lines]
+    kept = [data for data in found if data["pair"] in by_text]
+    return {by_text[data["pair"]]: Row(**{**data, "pair": by_text[data["pair"]]}) for data in kept}
 
 
 def run_matrix(given: argparse.Namespace, judge: Judge | None) -> None:
@@ -78,9 +93,7 @@ def run_matrix(given: argparse.Namespace, judge: Judge | None) -> None:
         raise OptionError("There is no matrix of pairs", hint="UNDERSTUDY_JUDGE names the judge's folder, or --matrix")
     pairs = [pair for pair in read_matrix(matrix, data) if given.only in pair.name]
     bounds = {} if judge is None else judge.bounds
-    rows = measure_pairs(pairs, judge, processes=given.processes, limit=LIMIT_SECONDS)
-    done = measure_all(rows, len(pairs), bounds)
-    write_rows(done, given.output / "matrix.jsonl")
+    done = measure_all(pairs, judge, given, given.output / "matrix.jsonl")
     if given.only:
         print("a part of the matrix: the page is left as it is")
         return
@@ -94,9 +107,7 @@ def run_collection(given: argparse.Namespace, judge: Judge | None) -> None:
         raise OptionError("A collection needs bodies", hint="--targets names files, samples or scales")
     pairs = draw_pairs(given.collection, given.targets, given.count, given.seed, given.max_seconds)
     bounds = {} if judge is None else judge.bounds
-    rows = measure_pairs(pairs, judge, processes=given.processes, limit=LIMIT_SECONDS)
-    done = measure_all(rows, len(pairs), bounds)
-    write_rows(done, given.output / "collection.jsonl")
+    done = measure_all(pairs, judge, given, given.output / "collection.jsonl")
     targets = " and ".join(f"`{Path(target).stem}`" for target in given.targets)
     intro = (
         f"{len(pairs) // len(given.targets)} clips drawn at random (seed {given.seed}) from the collection "

@@ -156,9 +156,12 @@ def rests(path: Array, fps: float) -> list[tuple[int, int]]:
 def longest_within(path: Array, radius: float) -> tuple[int, int]:
     """The longest [first, last) of a path (n, 3) whose bounding box has half a diagonal of at most a radius."""
     best, first = (0, 0), 0
+    low = high = path[0]
     for last in range(1, len(path) + 1):
-        while np.linalg.norm(np.ptp(path[first:last], axis=0)) > 2.0 * radius:
+        low, high = np.minimum(low, path[last - 1]), np.maximum(high, path[last - 1])
+        while float(np.sum((high - low) ** 2)) > 4.0 * radius**2:
             first += 1
+            low, high = path[first:last].min(axis=0), path[first:last].max(axis=0)
         if last - first > best[1] - best[0]:
             best = (first, last)
     return best

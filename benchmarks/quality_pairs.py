@@ -66,6 +66,9 @@ class Pair:
     skin: bool = True
     """Whether limbs inside the body are measured with the target's skin, which takes long."""
 
+    def __str__(self) -> str:
+        return "\t".join([str(self.source), self.target, *self.options, f"{self.max_seconds}"])
+
     @property
     def name(self) -> str:
         body = " ".join(self.options[1:] if self.options[:1] == ("--scale",) else self.options)
@@ -145,15 +148,16 @@ def draw_pairs(folder: Path, targets: Sequence[str], count: int, seed: int, max_
         folder: The collection, with folders in it.
         targets: Files or samples; or a scale such as `0.6` or `legs=1.3` of the clip's own body.
         count: How many clips; all if the collection has fewer.
-        seed: The same seed draws the same clips of the same collection.
+        seed: The same seed draws the same clips of the same collection, a smaller count the first of them.
         max_seconds: Clips are cut to their first seconds.
     """
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".bvh" and path.is_file())
     if not files:
         raise OptionError(f"There are no BVH files in `{folder}`")
-    chosen = np.random.default_rng(seed).choice(len(files), size=min(count, len(files)), replace=False)
+    chosen = np.random.default_rng(seed).permutation(len(files))[:count]
     pairs = []
-    for index in sorted(chosen):
+    # In the order of the draw, so that the rows of an unfinished run are drawn at random too.
+    for index in chosen:
         for target in targets:
             scaled = re.fullmatch(r"[\d.]+|\w+=.+", target) is not None
             options = ("--scale", target) if scaled else ()

@@ -107,11 +107,12 @@ def test_clips_are_drawn_by_seed_and_cut(load, walk, tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(Clip.of(walk), tmp_path / "clip.bvh")
         (tmp_path / "clip.bvh").rename(tmp_path / name)
-    drawn = [pairs.draw_pairs(tmp_path, ["0.6", "sample:child"], 3, seed, 0.5) for seed in (1, 1, 0)]
+    drawn = [pairs.draw_pairs(tmp_path, ["0.6", "sample:child"], 3, seed, 0.5) for seed in (1, 1, *range(10))]
     assert drawn[0] == drawn[1]
     assert len(drawn[0]) == 6
     assert drawn[0][0].options == ("--scale", "0.6")
-    assert {pair.source for pair in drawn[0]} != {pair.source for pair in drawn[2]}
+    assert len({tuple(pair.source for pair in drawing) for drawing in drawn}) > 3
+    assert pairs.draw_pairs(tmp_path, ["0.6", "sample:child"], 1, 1, 0.5) == drawn[0][:2]
     with pairs.source_file(drawn[0][0]) as file:
         assert file.name == drawn[0][0].source.name
         assert pairs.prepare_pair(drawn[0][0], file).actors[0].motion.num_frames == 60
@@ -186,6 +187,22 @@ def test_what_is_missing_is_said(load, monkeypatch, tmp_path, capsys):
     assert "There is no judge.py" in capsys.readouterr().err
     assert quality.run(["--collection", str(tmp_path)]) == 2
     assert "A collection needs bodies" in capsys.readouterr().err
+
+
+def test_an_unfinished_run_is_resumed(load, judge, walk, tmp_path, monkeypatch, capsys):
+    quality = load("quality")
+    for name in ("a", "b"):
+        write(Clip.of(walk), tmp_path / f"{name}.bvh")
+    command = ["--collection", str(tmp_path), "--targets", "0.6", "--judge", str(judge.folder), "--processes", "1"]
+    command += ["--page", str(tmp_path / "page.md"), "-o", str(tmp_path / "out")]
+    monkeypatch.setattr(quality, "draw_pair", lambda *_: [])
+    assert quality.run([*command, "--count", "1"]) == 0
+    capsys.readouterr()
+    assert quality.run([*command, "--count", "2", "--resume"]) == 0
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("2/2 ")]) == 1
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "2 clips drawn at random (seed 0)" in page
+    assert "By the judge, 0 of 2 have nothing beyond its bound; of the carried motions, 2 of 2." in page
 
 
 def test_disagreement_is_by_subject(load):
