@@ -20,7 +20,7 @@ COLOURS = {"source": "#888888", "carried": "#2a7fbf", "result": "#c8371f"}
 
 WIDTH, HEIGHT = 1200.0, 320.0
 
-STYLE = "text{font:12px sans-serif;fill:#333} path,line{fill:none} .grid,line{stroke:#ddd}"
+STYLE = "text{font:12px sans-serif;fill:#333} line{stroke:#ddd} .box{fill:none;stroke:#999} .wide{stroke-width:3}"
 
 
 def hips_acceleration(motion: Motion) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def acceleration_svg(motions: dict[str, Motion], title: str) -> str:
         times, values = hips_acceleration(motion)
         curves.append(ChartCurve(label=label, x=times, y=values, colour=COLOURS[label], wide=label == "source"))
     chart = Chart(title=title, x_label="s", y_label="hips, legs / s^2", curves=curves)
-    body = to_svg(chart, width=WIDTH, height=HEIGHT)
+    body = to_svg(chart, width=WIDTH, height=HEIGHT).replace("<svg", f'<svg width="{WIDTH}" height="{HEIGHT}"', 1)
     keys = "".join(
         f'<text x="{60 + 90 * i}" y="{HEIGHT + 20}" style="fill:{COLOURS[label]}">{label}</text>'
         for i, label in enumerate(motions)
@@ -61,7 +61,15 @@ def draw_pair(pair: Pair, folder: Path, number: int) -> list[Path]:
     curves.write_text(acceleration_svg(motions, pair.name), encoding="utf-8")
     strip = folder / f"{stem}.png"
     try:
-        draw(list(motions.values()), strip, labels=list(motions), title=pair.name, count=12, views="side,front")
+        draw(
+            list(motions.values()),
+            strip,
+            labels=list(motions),
+            title=pair.name,
+            count=10,
+            views="side,front",
+            style="filmstrip",
+        )
     except MissingPackageError:
         return [curves]
     return [curves, strip]
