@@ -37,11 +37,11 @@ MAIN_FIGURES = (
 JERKS = tuple(f"jerk_{joint}" for joint in ("hips", "head", "hand", "knee", "foot"))
 
 SUBJECTS = {
-    "smooth": (("smoothness",), ("hips_jerk", "pops"), (*JERKS, "pops", "flips")),
-    "feet": (("foot_skate", "floor", "contact_timing"), ("drift_share", "plant_error_mm"), ("drift_share", "sunk")),
-    "pose": (("similarity",), (), ("facing", "direction", "lean", "balance", "backwards")),
-}  # fmt: skip
-"""What both look at: metrics of `evaluate`, own figures, and figures of the judge."""
+    "smooth": (("smoothness",), (*JERKS, "pops", "flips")),
+    "feet": (("foot_skate", "floor", "contact_timing"), ("drift_share", "sunk")),
+    "pose": (("similarity",), ("facing", "direction", "lean", "balance", "backwards")),
+}
+"""What both look at: metrics of `understudy evaluate`, and figures of the judge."""
 
 NUM_WORST = 10
 
@@ -54,8 +54,9 @@ def number(value: float | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown: the first column to the left, the rest to the right."""
-    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+    """A table in Markdown: columns of numbers to the right, others to the left."""
+    numeric = [all(re.fullmatch(r"[-+.e\d/ ]*", row[i]) for row in rows) for i in range(len(columns))]
+    lines = [columns, ["---:" if right else "---" for right in numeric], *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
@@ -191,25 +192,26 @@ def disagreement_table(rows: Sequence[Row], bounds: Figures, counts_only: bool) 
         lines = [
             [subject, str(sum(line[1] == subject and line[3] != "nothing" for line in lines)),
              str(sum(line[1] == subject and line[3] == "nothing" for line in lines))]
-            for subject in SUBJECTS
+            for subject in ("verdict", *SUBJECTS)
         ]  # fmt: skip
         return table(
             ["subject", "pairs that only the judge finds fault with", "pairs that only the package does"], lines
         )
-    return table(["pair", "subject", "own finds fault with", "judge finds fault with"], lines)
+    return table(["pair", "subject", "own verdict", "judge finds fault with"], lines)
 
 
 def disagreements(row: Row, bounds: Figures) -> list[list[str]]:
-    """Subject, own faults and the judge's faults where only one of the two has any."""
+    """Subject, own verdict and the judge's faults where only one of the two finds any; the verdict as a whole first."""
     if row.judged is None:
         return []
-    found = []
-    for subject, (metrics, own_names, judge_names) in SUBJECTS.items():
-        own = [f"{m} {row.verdicts[m]}" for m in metrics if row.verdicts.get(m) in ("noticeable", "bad")]
-        own += [f"{name} {number(row.own[name])}" for name in row.own_beyond() if name in own_names]
-        judge = [f"{name} {number(row.judged[name])}" for name in row.beyond(bounds) if name in judge_names]
-        if bool(own) != bool(judge):
-            found.append([subject, ", ".join(own) or "nothing", ", ".join(judge) or "nothing"])
+    beyond, found = row.beyond(bounds), []
+    if (row.verdict == "good") == bool(beyond):
+        found.append(["verdict", row.verdict, ", ".join(beyond) or "nothing"])
+    for subject, (metrics, names) in SUBJECTS.items():
+        faults = [f"{m} {row.verdicts[m]}" for m in metrics if row.verdicts.get(m) in ("noticeable", "bad")]
+        judged = [f"{name} {number(row.judged[name])}" for name in beyond if name in names]
+        if bool(faults) != bool(judged):
+            found.append([subject, ", ".join(faults) or "good", ", ".join(judged) or "nothing"])
     return found
 
 

@@ -214,8 +214,8 @@ def test_disagreement_is_by_subject(load):
         own={"hips_jerk": 1.0, "pops": 0.0, "drift_share": 0.0, "plant_error_mm": 0.1},
         judged={"jerk_hips": 1.5, "drift_share": 0.5},
     )
-    assert page.disagreements(row, bounds) == [["smooth", "nothing", "jerk_hips 1.5"]]
-    assert page.disagreements(replace(row, judged={"jerk_hips": 1.0, "drift_share": 0.0}), bounds) == [
-        ["feet", "foot_skate bad", "nothing"]
-    ]
+    assert page.disagreements(replace(row, verdict="bad"), bounds) == [["smooth", "good", "jerk_hips 1.5"]]
+    assert page.disagreements(replace(row, verdict="good"), bounds)[0] == ["verdict", "good", "jerk_hips, drift_share"]
+    clean = replace(row, verdict="bad", judged={"jerk_hips": 1.0, "drift_share": 0.0})
+    assert page.disagreements(clean, bounds) == [["verdict", "bad", "nothing"], ["feet", "foot_skate bad", "nothing"]]
     assert row.excess(bounds) == pytest.approx(0.4 / 1.1 + 10.0)
