@@ -108,7 +108,7 @@ def run_collection(given: argparse.Namespace, judge: Judge | None) -> None:
     pairs = draw_pairs(given.collection, given.targets, given.count, given.seed, given.max_seconds)
     bounds = {} if judge is None else judge.bounds
     done = measure_all(pairs, judge, given, given.output / "collection.jsonl")
-    targets = " and ".join(f"`{Path(target).stem}`" for target in given.targets)
+    targets = " and ".join(f"`{pair.body}`" for pair in pairs[: len(given.targets)])
     intro = (
         f"{len(pairs) // len(given.targets)} clips drawn at random (seed {given.seed}) from the collection "
         f"`{given.collection.resolve().name}`, cut to their first {given.max_seconds:g} s, each onto {targets}. Limbs "

@@ -70,10 +70,15 @@ class Pair:
         return "\t".join([str(self.source), self.target, *self.options, f"{self.max_seconds}"])
 
     @property
-    def name(self) -> str:
-        body = " ".join(self.options[1:] if self.options[:1] == ("--scale",) else self.options)
+    def body(self) -> str:
+        """The target and its options, in short."""
+        scale = " ".join(self.options[1:] if self.options[:1] == ("--scale",) else self.options)
         target = "" if self.target == SAME_BODY else Path(self.target).stem
-        return f"{self.source.stem} to {' '.join(part for part in (target, body and f'x {body}') if part)}"
+        return " ".join(part for part in (target, scale and f"x {scale}") if part)
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.stem} to {self.body}"
 
 
 @dataclass(frozen=True, kw_only=True)
