@@ -7,10 +7,10 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page studio demo test check bench papers docs clean
+.PHONY: help setup page studio demo test check bench quality papers docs clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -53,6 +53,9 @@ check: $(VENV)/installed.dev ## lint, format and types
 bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
 	@$(PIP) -q -e '.[peers]' || echo "some packages to compare with could not be installed: they are skipped"
 	@$(BIN)/python benchmarks/run.py
+
+quality: $(VENV)/installed.dev ## measure the judge's matrix of pairs, into docs/quality.md; UNDERSTUDY_JUDGE names its folder
+	@$(BIN)/python benchmarks/quality.py $(ARGS)
 
 papers: $(VENV)/installed.dev ## run the papers' experiments, into out/papers; UNDERSTUDY_DATA names a folder of captures
 	@$(BIN)/python -m papers -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)')
