@@ -71,35 +71,35 @@ def creep_constraints(context: ContactContext, contacts: Sequence[Contact]) -> l
         if point.offset.any() and target.offset.any():
             ankles = Point(name=point.joint, joint=point.joint), Point(name=target.joint, joint=target.joint)
             targets[point.joint] = ankles
-    points = [point for point, _ in targets.values()]
-    return [
-        SamePlace(
-            point=PointRef(point=targets[creep.point.name][1], actor=context.actor),
-            drift=_creep_ratio(context, creep, contacts) * creep.path,
-            times=creep.times,
-            start=float(creep.times[0]),
-            end=float(creep.times[-1]),
-            weight=CREEP_WEIGHT if creep.point.name in standing else 10.0 * CREEP_WEIGHT,
-            # Ankles are left to the limbs.
-            priority=0 if creep.point.name in standing else -1,
-            soft=True,
-            name=f"{context.actor} {creep.point.name} creeps {creep.times[0]:.2f}-{creep.times[-1]:.2f} s".strip(),
-        )
-        for creep in find_creeps(context.source, contacts, points, pose=context.feet)
-    ]
+    creeps = find_creeps(context.source, contacts, [point for point, _ in targets.values()], pose=context.feet)
+    return [_creep_constraint(context, creep, targets[creep.point.name][1], contacts) for creep in creeps]
 
 
-def _creep_ratio(context: ContactContext, creep: Creep, contacts: Sequence[Contact]) -> float:
-    """The ratio of a creep on the target to that of the source: a foot that turns about a held point moves by its own
-    size, any other by the length of the leg."""
-    skeleton = context.source.skeleton
-    chain = skeleton.chain(skeleton.joint(creep.point.joint))
+def _creep_constraint(context: ContactContext, creep: Creep, target: Point, contacts: Sequence[Contact]) -> Constraint:
+    """The constraint that a point of the target creeps as the source's point does.
+
+    A foot that turns about a held point moves by its own size, and is left to the limb. Any other moves by the length
+    of the leg.
+    """
+    skeleton, (start, end) = context.source.skeleton, (float(creep.times[0]), float(creep.times[-1]))
+    joint = skeleton.joint(creep.point.joint)
+    held = None
     for contact in contacts:
         foot = skeleton.joint(contact.point.joint)
-        related = foot in chain or skeleton.joint(creep.point.joint) in skeleton.chain(foot)
-        if related and contact.start <= creep.times[-1] and creep.times[0] <= contact.end:
-            return context.bone_ratio(contact.point)
-    return context.ratio
+        is_same_foot = foot in skeleton.chain(joint) or joint in skeleton.chain(foot)
+        if is_same_foot and contact.start < end and start < contact.end:
+            held = contact
+    return SamePlace(
+        point=PointRef(point=target, actor=context.actor),
+        drift=(context.ratio if held is None else context.bone_ratio(held.point)) * creep.path,
+        times=creep.times,
+        start=start,
+        end=end,
+        weight=CREEP_WEIGHT if held is None else 10.0 * CREEP_WEIGHT,
+        priority=0 if held is None else -1,
+        soft=True,
+        name=f"{context.actor} {creep.point.name} creeps {start:.2f}-{end:.2f} s".strip(),
+    )
 
 
 class _Span(TypedDict):
