@@ -85,11 +85,11 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
             rate=limb_rate,
             # Fewer frames weigh more each, so that the rate of the motion does not matter.
             stiffness=LIMB_STIFFNESS * LIMB_RATE_HZ / limb_rate,
-            steps=4,
-            gain=0.05,
+            steps=2,
+            gain=0.15,
             limbs=True,
         ),
-        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4, limbs=True),
+        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=2, limbs=True),
     )
 
 
