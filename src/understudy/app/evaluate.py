@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.app.options import clip_option, json_option, reading_options
-from understudy.app.output import note, print_json, warn_style
+from understudy.app.output import note, paint_verdict, print_json
 
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
     from understudy.figure.motion import Motion
     from understudy.figure.skin import Mesh
     from understudy.metrics.report import Report
-
-
-COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
-
-MAX_TABLE_WIDTH = 100
-"""Characters of a line of the table."""
 
 
 @click.command(
@@ -130,21 +123,10 @@ def write_report(
 
 
 def table(report: Report, result: str, source: str | None) -> list[str]:
-    """The verdicts as a table: metric, verdict, explanation."""
+    """The verdict, and the measurements worst first: metric, verdict, explanation, hint."""
     against = "by itself" if source is None else f"against {source}"
-    lines = [f"{result}: {report.frames} frames at {report.fps:g} a second, {against}", ""]
-    title_width = max(len(m.title) for m in report.measurements)
-    for measurement in sorted(report.measurements, key=lambda m: not m.figures):
-        cells = textwrap.wrap(measurement.words, MAX_TABLE_WIDTH - title_width - 14)
-        verdict = f"{measurement.verdict:<10}"
-        coloured = warn_style(verdict, COLOURS[measurement.verdict]) if measurement.verdict in COLOURS else verdict
-        lines.append(f"{measurement.title:<{title_width}}  {coloured}  {cells[0]}")
-        lines += [" " * (title_width + 14) + cell for cell in cells[1:]]
-    if not report.usable:
-        conclusion = "failed: unusable, whatever the other figures say"
-    else:
-        conclusion = f"verdict: {report.verdict}"
-    return [*lines, "", conclusion]
+    header = f"{result}: {report.frames} frames at {report.fps:g} a second, {against}"
+    return [header, *report.lines(paint=paint_verdict)]
 
 
 COMMAND = evaluate
