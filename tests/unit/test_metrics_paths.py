@@ -21,7 +21,7 @@ from understudy.metrics.comparison import Comparison
 from understudy.metrics.main_path import Reference, crosses_sides, leg_lengths, match_main_joints, same_proportions
 from understudy.metrics.pop import count_events, largest_nearby
 from understudy.metrics.report import Report, evaluate, quick_metrics
-from understudy.metrics.standing import extents, find_stands
+from understudy.metrics.standing import StandFrames, find_stands
 from understudy.retarget.driver import naive
 
 PATHS = ("path_jerk", "pop", "standing")
@@ -230,7 +230,7 @@ class TestStanding:
     def test_a_late_slide_is_as_long_as_an_even_one(self) -> None:
         path = np.zeros((100, 1, 3))
         path[95:, 0, :2] = 0.02 / np.sqrt(2.0)
-        assert extents(path, [(0, 0, 100)])[0] == pytest.approx(0.02)
+        assert StandFrames.of([(0, 0, 100)]).extents(path)[0] == pytest.approx(0.02)
 
     def test_a_lift_of_two_centimetres_counts_too(self) -> None:
         source = squat()
@@ -247,7 +247,7 @@ class TestStanding:
         path[:, 0, 0] = np.linspace(0.0, 0.1, 300)
         stands = find_stands(path, 60.0)
         assert len(stands) >= 5
-        assert max(extents(path, stands)) <= 0.02 + 1e-9
+        assert max(StandFrames.of(stands).extents(path)) <= 0.02 + 1e-9
         assert all(a[2] <= b[1] for a, b in pairwise(stands))
 
     def test_a_foot_that_swings_stands_nowhere(self) -> None:

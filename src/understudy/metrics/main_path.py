@@ -119,7 +119,7 @@ def difference_sizes(path: Array, leg: Array | float, order: int) -> Array:
         leg: Metres: the leg length, or (F,) that of each frame.
         order: 1 for steps, 2 for their changes, 3 for the changes of these.
     """
-    change = np.diff(path, n=order, axis=0)
+    change = np.diff(path.reshape(len(path), -1), n=order, axis=0).reshape(len(path) - order, -1, 3)
     size = np.sqrt(np.einsum("fkc,fkc->fk", change, change))
     if isinstance(leg, np.ndarray):
         half = order // 2

@@ -29,7 +29,10 @@ MAX_OWN_SHARE = 1.25
 MIN_DRIFT_LEGS = 0.005
 """Movement in leg lengths beyond that from which a stand drifts: 4 mm on an adult body."""
 
-SEARCHED_FRAMES = 128
+SEARCH_FPS = 30.0
+"""Frame rate at which stands are searched, or the nearest above that a whole step gives."""
+
+SEARCHED_FRAMES = 32
 """Frames in which the end of a stand is searched first."""
 
 SEEN = "Prazak, Hoyet and O'Sullivan 2011: sliding below 21 mm is seen in most conditions; half of it is taken as good"
@@ -62,8 +65,9 @@ class Standing(Metric):
         if not stands:
             return self.not_measured("no foot of the source stands still")
         leg = float(np.mean(paths.result_leg))
-        own = extents(paths.source[:, columns], stands) / paths.source_leg
-        moved = extents(paths.result[:, columns], stands) / leg
+        stood = StandFrames.of(stands)
+        own = stood.extents(paths.source[:, columns]) / paths.source_leg
+        moved = stood.extents(paths.result[:, columns]) / leg
         added = moved - MAX_OWN_SHARE * own
         drifting = added > MIN_DRIFT_LEGS
         worst = int(np.argmax(added))
@@ -86,14 +90,13 @@ class Standing(Metric):
                 f"{millimetres(leg * float(own[worst]))}"
             )
         if paths.carried is not None:
-            carried = extents(paths.carried[:, columns], stands) / leg
+            carried = stood.extents(paths.carried[:, columns]) / leg
             before = float(np.max(carried - MAX_OWN_SHARE * own, initial=0.0))
             figures.append(
                 Figure(name="carried_drift", value=leg * before, unit="m", about="the same before anything was solved")
             )
         curve = np.full(case.result.num_frames, np.nan)
-        for (_, a, b), drift in zip(stands, added, strict=True):
-            curve[a:b] = np.fmax(curve[a:b], leg * max(float(drift), 0.0))
+        np.fmax.at(curve, stood.frames, np.repeat(leg * np.maximum(added, 0.0), stood.counts))
         return self.measurement(
             case, words, figures, [Curve(name="drift", values=curve, unit="m")],
             judged=None if case.comparable_paths else (), joint=paths.joints.labels[columns[k]], time=time,
@@ -103,9 +106,13 @@ class Standing(Metric):
 def find_stands(paths: Array, fps: float) -> list[tuple[int, int, int]]:
     """Find the times in which points (F, K, 3), in leg lengths, stay in one place: point, first frame, end frame.
 
+    They are searched at 30 frames a second, so that the noise of a fast capture does not look like movement.
+
     A point that is slow for long is followed from its first frame for as long as it stays within MAX_STILL_LEGS, then
     anew: a creeping foot gives several stands.
     """
+    step = max(int(fps / SEARCH_FPS), 1)
+    paths, fps, num_frames = paths[::step], fps / step, len(paths)
     shortest = max(round(MIN_STAND_SECONDS * fps), 2)
     if len(paths) <= shortest:
         return []
@@ -122,7 +129,8 @@ def find_stands(paths: Array, fps: float) -> list[tuple[int, int, int]]:
             while last - start > shortest:
                 count = count_still(both[k, start:last])
                 if count > shortest:
-                    stands.append((k, start, start + count))
+                    end = (start + count - 1) * step + 1 if start + count < len(paths) else num_frames
+                    stands.append((k, start * step, end))
                 start += max(count, 1)
     return stands
 
@@ -143,23 +151,37 @@ def count_still(both: Array) -> int:
         checked *= 4
 
 
-def extents(paths: Array, stands: list[tuple[int, int, int]]) -> Array:
-    """(N,) twice the farthest distance of each stand from the middle of its bounding box.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StandFrames:
+    """The frames of all stands, one stand after the other."""
 
-    It is the length of a straight way, in whatever time it is gone.
+    frames: np.ndarray
+    """(N,)"""
+    points: np.ndarray
+    """(N,) the point that stands at each of them."""
+    starts: np.ndarray
+    """(S,) where each stand begins among them."""
+    counts: np.ndarray
+    """(S,) the number of frames of each stand."""
 
-    Args:
-        paths: (F, K, 3) places of the points.
-        stands: Point, first frame and end frame of each.
-    """
-    points, first, end = np.array(stands).T
-    counts = end - first
-    starts = np.cumsum(counts) - counts
-    frames = np.arange(counts.sum()) + np.repeat(first - starts, counts)
-    places = paths[frames, np.repeat(points, counts)]
-    middle = 0.5 * (np.maximum.reduceat(places, starts) + np.minimum.reduceat(places, starts))
-    distances = np.square(places - np.repeat(middle, counts, axis=0)).sum(axis=1)
-    return np.asarray(2.0 * np.sqrt(np.maximum.reduceat(distances, starts)))
+    @staticmethod
+    def of(stands: list[tuple[int, int, int]]) -> StandFrames:
+        """The frames of stands, given as point, first frame and end frame."""
+        points, first, end = np.array(stands).T
+        counts = end - first
+        starts = np.cumsum(counts) - counts
+        frames = np.arange(counts.sum()) + np.repeat(first - starts, counts)
+        return StandFrames(frames=frames, points=np.repeat(points, counts), starts=starts, counts=counts)
+
+    def extents(self, paths: Array) -> Array:
+        """(S,) twice the farthest distance of points (F, K, 3) from the middle of their bounding box over each stand.
+
+        It is the length of a straight way, in whatever time it is gone.
+        """
+        places = paths[self.frames, self.points]
+        middle = 0.5 * (np.maximum.reduceat(places, self.starts) + np.minimum.reduceat(places, self.starts))
+        distances = np.square(places - np.repeat(middle, self.counts, axis=0)).sum(axis=1)
+        return np.asarray(2.0 * np.sqrt(np.maximum.reduceat(distances, self.starts)))
 
 
 METRIC = Standing()
