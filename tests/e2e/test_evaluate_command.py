@@ -156,3 +156,18 @@ def test_help_does_not_import_numpy() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_scaled_file_without_a_unit_is_read_in_its_source_s(clips: Path, tmp_path: Path) -> None:
+    """The unit of a child's file would be guessed as another one, by which it is an adult that floats."""
+    walk = samples.motion("walk").motion
+    write(walk, tmp_path / "walk.bvh", unit="cm")
+    done("retarget", tmp_path / "walk.bvh", "--scale", 0.28, "-o", tmp_path / "small.bvh", "--unit", "cm")
+    result = done("evaluate", tmp_path / "small.bvh", "--source", tmp_path / "walk.bvh", "--json")
+    assert "read in the unit of" in result.stderr
+    assert json.loads(result.stdout)["metrics"]["floor"]["verdict"] == "good"
+    given = done("evaluate", tmp_path / "small.bvh", "--source", tmp_path / "walk.bvh", "--unit", "cm", "--json")
+    assert "read in the unit of" not in given.stderr
+    assert json.loads(given.stdout)["metrics"] == json.loads(result.stdout)["metrics"]
+    same = done("evaluate", clips / "walk.bvh", "--source", tmp_path / "walk.bvh")
+    assert "read in the unit of" not in same.stderr

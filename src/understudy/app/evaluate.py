@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from understudy.metrics.report import Report
 
 
+MAX_EQUAL_SIZE_DIFFERENCE = 0.01
+"""Difference of leg lengths, as a share, up to which two bodies are of one size."""
+
+
 @click.command(
     short_help="Measure the quality of a motion.",
     epilog="Example: understudy evaluate child_walk.bvh --source sample:walk",
@@ -62,6 +66,10 @@ def evaluate(
     if source is not None:
         source_reading = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
         source_motion, contacts, source_meshes = load(source, **source_reading, **common)
+        unit = find_shared_unit(result, source, result_reading, source_reading, lenient=reading["lenient"])
+        if unit is not None:
+            note([f"{result}: read in the unit of {source}, whose joints it has (--unit gives another)"])
+            motion, _, meshes = load(result, **{**result_reading, "unit": unit}, **common)
     pairs = None
     if map_file is not None and source_motion is not None:
         pairs = read_map(map_file, source_motion.skeleton, motion.skeleton)
@@ -98,6 +106,31 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None,
         note([f"{name}: frame 0 only shows a reference pose and is not measured"])
         return clip.motion[1:], None, clip.meshes
     return clip.motion, None, clip.meshes
+
+
+def find_shared_unit(
+    result: str, source: str, result_reading: dict[str, Any], source_reading: dict[str, Any], *, lenient: bool
+) -> float | None:
+    """Metres: the unit of the source, if the result's was guessed and the source's is likelier; else None.
+
+    A format without a unit has that of the file it was made from. A body of another size makes the guess go wrong; a
+    guess by which both bodies are of one size is right.
+    """
+    from understudy.figure.contacts import leg_ratio
+    from understudy.io import read
+    from understudy.retarget.actor import SAMPLE
+    from understudy.retarget.driver import MAX_LIKELY_LEG_RATIO
+
+    if result_reading["unit"] is not None or any(name.startswith(SAMPLE) for name in (result, source)):
+        return None
+    first, second = read(source, lenient=lenient, **source_reading), read(result, lenient=lenient, **result_reading)
+    if first.format != "bvh" or second.format != "bvh" or first.skeleton.names != second.skeleton.names:
+        return None
+    ratio = leg_ratio(first.skeleton, second.skeleton)
+    if abs(ratio - 1.0) < MAX_EQUAL_SIZE_DIFFERENCE or abs(first.unit - second.unit) < 1e-9:
+        return None
+    shared_ratio = ratio * first.unit / second.unit
+    return first.unit if 1.0 / MAX_LIKELY_LEG_RATIO < shared_ratio < MAX_LIKELY_LEG_RATIO else None
 
 
 def write_report(

@@ -17,7 +17,7 @@ FEET = ("foot", "toe")
 MAX_STILL_LEGS = 0.02
 """Leg lengths between the two farthest places of a joint that stands."""
 
-MAX_STILL_LEGS_PER_S = 0.15
+MAX_STILL_LEGS_PER_S = 0.1
 """Speed below which a joint may stand; the mean over the shortest time of a stand."""
 
 MIN_STAND_SECONDS = 0.1
