@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from understudy import mirror, retarget, samples
+from understudy.analogy.make import analogy
 from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.kinematics import fk, paths_of
@@ -22,7 +23,9 @@ from understudy.metrics.main_path import Reference, crosses_sides, leg_lengths, 
 from understudy.metrics.pop import count_events, largest_nearby
 from understudy.metrics.report import Report, evaluate, quick_metrics
 from understudy.metrics.standing import StandFrames, find_stands
+from understudy.recipe.guards import analogy_report, transition_report
 from understudy.retarget.driver import naive
+from understudy.transition import transition
 
 PATHS = ("path_jerk", "pop", "standing")
 FRAME = 130
@@ -398,3 +401,38 @@ def test_thresholds_are_those_of_an_adult() -> None:
         leg: Array | float = leg_length(scaled.skeleton)
         verdicts.add(measured(spiked(scaled, 0.003 * float(leg) / ADULT_LEG_METRES), source, "pop").verdict)
     assert len(verdicts) == 1
+
+
+class TestTransition:
+    def test_a_transition_is_compared_with_both_its_motions(self) -> None:
+        first, second = samples.motion("walk").motion, samples.motion("run").motion
+        made = transition(first, second)
+        report = transition_report(made, first, second)
+        assert {m.metric for m in report.measurements} == {"goal", "path_jerk", "pop"}
+        assert 0.8 < value(report["path_jerk"], "hips") < 1.2
+        popped = replace(made, motion=spiked(made.motion, 0.05, (made.start + made.end) // 2))
+        bad = transition_report(popped, first, second)
+        assert value(bad["pop"], "worst") > 0.07
+        assert bad["pop"].facts["time"] == pytest.approx((made.start + made.end) // 2 / first.fps)
+        assert "--seconds" in bad["pop"].hint
+
+    def test_a_failed_one_says_so(self) -> None:
+        first, second = samples.motion("walk").motion, samples.motion("run").motion
+        report = transition_report(transition(first, second), first, second, ["the blend stands still"])
+        assert report.conclusion.startswith("failed")
+
+    def test_another_body_is_compared_in_its_own_legs(self) -> None:
+        first, second = samples.motion("walk").motion, samples.motion("dog_walk").motion
+        report = transition_report(transition(first, second), first, second)
+        assert report["pop"].figures
+        assert value(report["path_jerk"], "hips") < 5.0
+
+
+def test_an_analogy_is_compared_with_itself_before_its_feet_were_planted() -> None:
+    walk_scene, dog, march = (samples.motion(name) for name in ("walk", "dog_walk", "march"))
+    made = analogy(walk_scene.motion, dog.motion, march.motion)
+    unplanted = replace(made, motion=made.raw)
+    assert analogy_report(unplanted)["path_jerk"]["hips"] == pytest.approx(1.0)
+    report = analogy_report(replace(made, motion=spiked(made.raw, 0.05, 40)))
+    assert report["pop"].verdict is Verdict.BAD
+    assert "--no-clean" in report["pop"].hint

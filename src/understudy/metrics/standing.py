@@ -26,8 +26,8 @@ MIN_STAND_SECONDS = 0.1
 MAX_OWN_SHARE = 1.25
 """Movement, times the source's own in the same stand, up to which a joint stands as the source's does."""
 
-MIN_DRIFT_LEGS = 0.005
-"""Movement in leg lengths beyond that from which a stand drifts: 4 mm on an adult body."""
+MIN_DRIFT_LEGS = 0.01
+"""Movement in leg lengths below which no stand drifts: 8.5 mm on an adult body."""
 
 SEARCH_FPS = 30.0
 """Frame rate at which stands are searched, or the nearest above that a whole step gives."""
@@ -68,17 +68,17 @@ class Standing(Metric):
         stood = StandFrames.of(stands)
         own = stood.extents(paths.source[:, columns]) / paths.source_leg
         moved = stood.extents(paths.result[:, columns]) / leg
-        added = moved - MAX_OWN_SHARE * own
-        drifting = added > MIN_DRIFT_LEGS
+        added = moved - own
+        drifting = moved > np.maximum(MAX_OWN_SHARE * own, MIN_DRIFT_LEGS)
         worst = int(np.argmax(added))
         k, start, end = stands[worst]
         joint, time = paths.joints.names[columns[k]], start / paths.fps
         figures = [
             Figure(name="worst_drift", value=leg * moved.max(), unit="m", about="farthest that a standing foot moves"),
             Figure(name="added_drift", value=leg * max(float(added.max()), 0.0), unit="m",
-                   about="farthest beyond 1.25 times what the source's foot moves then"),
+                   about="farthest beyond what the source's foot moves then"),
             Figure(name="drifting_share", value=float(np.mean(drifting)), unit="share",
-                   about=f"stands that move more than {millimetres(MIN_DRIFT_LEGS * leg)} beyond the source's own"),
+                   about=f"stands that move {millimetres(MIN_DRIFT_LEGS * leg)} and 1.25 times the source's own, or more"),
             Figure(name="stands", value=float(len(stands)), unit="count", about="times in which a foot stands"),
         ]  # fmt: skip
         count = int(np.count_nonzero(drifting))
@@ -91,7 +91,7 @@ class Standing(Metric):
             )
         if paths.carried is not None:
             carried = stood.extents(paths.carried[:, columns]) / leg
-            before = float(np.max(carried - MAX_OWN_SHARE * own, initial=0.0))
+            before = float(np.max(carried - own, initial=0.0))
             figures.append(
                 Figure(name="carried_drift", value=leg * before, unit="m", about="the same before anything was solved")
             )
