@@ -78,7 +78,7 @@ class Standing(Metric):
             Figure(name="added_drift", value=leg * max(float(added.max()), 0.0), unit="m",
                    about="farthest beyond what the source's foot moves then"),
             Figure(name="drifting_share", value=float(np.mean(drifting)), unit="share",
-                   about=f"stands that move {millimetres(MIN_DRIFT_LEGS * leg)} and 1.25 times the source's own, or more"),
+                   about=f"stands that move {millimetres(MIN_DRIFT_LEGS * leg)} or more, and 1.25 times the source's"),
             Figure(name="stands", value=float(len(stands)), unit="count", about="times in which a foot stands"),
         ]  # fmt: skip
         count = int(np.count_nonzero(drifting))
