@@ -30,7 +30,7 @@ PRINTED = {
     "live_stream": "361 frames given out",
     "own_constraint": "constraints are met\n",
     "own_correspondence": "14 pairs of bones correspond",
-    "retarget": "constraints are met (",
+    "retarget": "constraints are met",
 }
 """What each script says that went well."""
 

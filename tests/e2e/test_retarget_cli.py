@@ -70,8 +70,10 @@ def slides(motion: Motion, source: Motion) -> float:
 
 def test_a_scaled_copy_keeps_its_feet(clips: Path, tmp_path: Path) -> None:
     result = done("retarget", clips / "walk.bvh", "--scale", 0.6, "-o", tmp_path / "small.bvh", "--unit", "cm")
-    assert re.search(r"all \d+ constraints are met \(spacetime, keys every \d+ ms\)", result.stdout)
-    for word in ("contacts", "floor", "joint limits", "smoothness", "time"):
+    assert result.stdout.splitlines()[1].startswith("verdict: ")
+    assert re.search(r"\n  goal reached +good +all \d+ constraints are met\n", result.stdout)
+    assert re.search(r"\n  solver +spacetime, keys every \d+ ms\n", result.stdout)
+    for word in ("path jerk", "pops", "standing", "contacts", "floor", "joint limits", "time"):
         assert f"\n  {word} " in result.stdout
     source, small = motion_of(clips / "walk.bvh"), motion_of(tmp_path / "small.bvh")
     assert small.num_frames == source.num_frames
@@ -106,7 +108,9 @@ def test_json_and_report(tmp_path: Path) -> None:
     assert data["contacts"]["worst"] < 1e-3
     assert data["floor"]["worst"] < 2e-3
     assert data["limits"]["worst"] < np.radians(0.1)
-    assert set(data["smoothness"][0]["energy"]) == {"4", "8", "12"}
+    assert data["verdict"] == data["evaluations"][0]["verdict"]
+    assert set(data["evaluations"][0]["metrics"]) == {"goal", "path_jerk", "pop", "standing"}
+    assert "floor" in data["evaluations"][0]["skipped"]
     assert data["real_time_factor"] > 0.0
     done(
         "retarget", "sample:walk", "--scale", 0.8, "-o", tmp_path / "a.bvh", "--report", tmp_path / "report.txt",
@@ -129,7 +133,7 @@ def test_all_spacings_make_three_files_and_a_table(tmp_path: Path) -> None:
         ":60",
     )
     assert {path.name for path in tmp_path.iterdir()} == {"a_2f.bvh", "a_4f.bvh", "a_8f.bvh"}
-    table = result.stdout.partition("keys     not met")[2]
+    table = result.stdout.partition("keys     verdict")[2]
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["2", "4", "8"]
     one, other = (motion_of(tmp_path / f"a_{n}f.bvh") for n in (2, 8))
     assert np.abs(one.root - other.root).max() > 1e-6
@@ -662,3 +666,43 @@ def test_progress_says_nothing_of_quick_work_or_without_a_terminal(
         assert not progress.shown
     assert capsys.readouterr().err == ""
     assert bar("all", 1.0, 61.0) == "[########################] 100 %  61 s  all"
+
+
+def test_the_verdict_is_that_of_evaluate(tmp_path: Path) -> None:
+    """The lines of a retarget are those of `evaluate` on the file that it wrote, word by word."""
+    result = done("retarget", "sample:walk", "sample:child", "-o", tmp_path / "a.npz")
+    evaluated = done("evaluate", tmp_path / "a.npz", "--source", "sample:walk")
+    lines = [" ".join(line.split()) for line in evaluated.stdout.splitlines()]
+    table = result.stdout.partition("  not measured")[0].splitlines()
+    told = " ".join(" ".join(table).split())
+    for title in ("path jerk", "pops", "standing"):
+        line = next(line for line in lines if line.startswith(f"{title} "))
+        verdict = line.removeprefix(title).split()[0]
+        assert f" {title} {verdict} " in told
+
+
+def test_notes_on_widened_ranges_are_folded(tmp_path: Path) -> None:
+    from understudy.app.output import fold_notes
+
+    notes = [
+        f"`{name}`: the normal range of leaning is widened by 5 degrees: the motion itself goes there."
+        for name in "abc"
+    ]
+    folded = fold_notes(["the file is odd", *notes], verbose=False)
+    assert folded == [
+        "the file is odd",
+        "3 normal ranges of joints are widened, since the motion itself goes there (-v lists them)",
+    ]
+    assert fold_notes(notes, verbose=True) == notes
+    assert fold_notes(notes[:1], verbose=False) == notes[:1]
+    assert "-v, --verbose" in done("retarget", "--help").stdout
+
+
+def test_verdicts_have_colours_on_a_terminal() -> None:
+    from understudy.app.output import paint_conclusions
+
+    painted = paint_conclusions(
+        "a.bvh\nverdict: bad (pops)\n  pops  bad         it pops; bad luck\n  goal  good        all met"
+    )
+    assert painted.count("\x1b[0m") == 3
+    assert "bad luck" in painted

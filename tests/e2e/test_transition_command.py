@@ -44,12 +44,15 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
 def test_the_match_and_the_quality_are_printed(written: tuple[Path, Result]) -> None:
     lines = written[1].stdout.splitlines()
     assert lines[0].startswith(str(written[0]))
-    assert "of both bodies" in lines[1]
-    assert "monotonically" in lines[1]
-    assert "stance of LeftUpLeg" in lines[2]
-    assert lines[3].startswith("blend")
-    assert "kept over the blend, worst 0.0" in lines[5]
-    assert "of the largest in the motions" in lines[6]
+    assert lines[1].startswith("verdict: ")
+    assert any(line.startswith("  path jerk") for line in lines)
+    body = next(i for i, line in enumerate(lines) if line.startswith("  body "))
+    assert "of both bodies" in lines[body]
+    assert "monotonically" in lines[body]
+    assert "stance of LeftUpLeg" in lines[body + 1]
+    assert lines[body + 2].startswith("  blend")
+    assert "kept over the blend, worst 0.0" in lines[body + 4]
+    assert "of the largest in the motions" in lines[body + 5]
 
 
 def test_the_file_holds_the_body_as_it_changes(written: tuple[Path, Result]) -> None:

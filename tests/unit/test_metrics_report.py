@@ -146,8 +146,8 @@ def test_a_report_and_a_retarget_are_guarded_alike() -> None:
 
 def test_every_metric_is_found_and_complete() -> None:
     assert set(metrics()) == {
-        "balance", "contact_timing", "floor", "foot_skate", "goal", "joint_limit", "self_penetration", "similarity",
-        "smoothness",
+        "balance", "contact_timing", "floor", "foot_skate", "goal", "joint_limit", "path_jerk", "pop",
+        "self_penetration", "similarity", "smoothness", "standing",
     }  # fmt: skip
     source = walk()
     report = evaluate(source, source)

@@ -314,11 +314,17 @@ export interface Correspondence {
 
 export interface Quality {
   which: string;
+  verdict: "good" | "noticeable" | "bad" | "not graded";
+  /** The verdict and what makes it. */
+  conclusion: string;
+  /** Worst first. */
   measurements: {
     metric: string;
     title: string;
     verdict: "good" | "noticeable" | "bad" | "not graded";
     words: string;
+    /** What to do about it; empty: nothing. */
+    hint: string;
     figures: { name: string; value: number | null; unit: string; about: string }[];
     /** Where to look: the time and joint of the worst, where they are known. */
     time: number | null;

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option
-from understudy.app.output import Progress, check_output, note, print_json
+from understudy.app.options import json_option, verbose_option
+from understudy.app.output import Progress, check_output, fold_notes, note, paint_verdict, print_json
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy
@@ -110,6 +110,7 @@ class TempoChoice(click.ParamType):
 @click.option("--b-unit", help="Unit of B's files.")
 @click.option("--picture", metavar="FILE", help="Draw both bodies with matched markers in the same colour.")
 @click.option("--report", metavar="FILE", help="Also write the report, as JSON or text by the suffix.")
+@verbose_option
 @json_option
 def analogy(**arguments: Any) -> None:
     """Transfer A_NEW to B by analogy: A_EXAMPLE and B_EXAMPLE show the same behaviour of A and of B.
@@ -119,7 +120,7 @@ def analogy(**arguments: Any) -> None:
     file of a pose has B's joints; the pose is its frame N, or its first frame.
     """
     from understudy.io import write
-    from understudy.recipe.guards import analogy_failures
+    from understudy.recipe.guards import analogy_failures, analogy_report
 
     for file in (arguments["output"], arguments["report"], arguments["picture"]):
         check_output(file, motion=file == arguments["output"])
@@ -136,24 +137,30 @@ def analogy(**arguments: Any) -> None:
     if arguments["picture"]:
         _draw(result, arguments["picture"])
     remedy = "no use; other examples, --without or marker pairs may do"
-    faults = [f"{fault}: {remedy}" for fault in analogy_failures(result)]
+    failures = analogy_failures(result)
+    faults = [f"{fault}: {remedy}" for fault in failures]
+    report = analogy_report(result, failures)
     data = {
         "file": arguments["output"],
         **result.data(),
         "faults": faults,
+        "verdict": str(report.verdict),
+        "evaluation": report.data(),
         "notes": [*notes, *result.notes],
         "not_kept": list(not_kept),
     }
     if arguments["report"]:
         from understudy.app.retarget import write_report
 
-        write_report(arguments["report"], data, [arguments["output"], result.report(), *result.warnings])
-    note([*notes, *result.notes])
+        write_report(
+            arguments["report"], data, [arguments["output"], *report.lines(), result.report(), *result.warnings]
+        )
+    note(fold_notes([*notes, *result.notes], verbose=arguments["verbose"]))
     note(not_kept, "not kept")
     if arguments["as_json"]:
         print_json(data)
     else:
-        click.echo(f"{arguments['output']}\n{result.report()}")
+        click.echo("\n".join([arguments["output"], *report.lines(paint=paint_verdict), result.report()]))
     note([*faults, *result.warnings], "warning")
     if faults:
         click.get_current_context().exit(1)

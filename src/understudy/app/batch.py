@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,10 @@ def summary_lines(summary: Summary, ticker: Ticker, batch_run: Batch) -> list[st
         lines.append(f"verdicts: {verdicts}")
     for ranking, clips in summary.worst():
         worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in clips[:MAX_WORST_CLIPS])
-        lines.append(f"  {ranking.title + ', worst':<32} {worst}")
+        bad, noticeable = summary.defects(ranking)
+        found = ", ".join(f"{count} {word}" for count, word in ((bad, "bad"), (noticeable, "noticeable")) if count)
+        lines.append(f"  {ranking.title:<16}  {found}; worst by {ranking.figure.replace('_', ' ')}: {worst}")
+        lines += textwrap.wrap(f"hint: {ranking.remedy}", 100, initial_indent=20 * " ", subsequent_indent=20 * " ")
     return [*lines, *(f"{name:<6} {path}" for name, path in report_files(batch_run).items())]
 
 

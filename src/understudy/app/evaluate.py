@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.app.options import clip_option, json_option, reading_options
-from understudy.app.output import note, print_json, warn_style
+from understudy.app.output import note, paint_verdict, print_json
 
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
@@ -17,10 +16,8 @@ if TYPE_CHECKING:
     from understudy.metrics.report import Report
 
 
-COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
-
-MAX_TABLE_WIDTH = 100
-"""Characters of a line of the table."""
+MAX_EQUAL_SIZE_DIFFERENCE = 0.01
+"""Difference of leg lengths, as a share, up to which two bodies are of one size."""
 
 
 @click.command(
@@ -69,6 +66,10 @@ def evaluate(
     if source is not None:
         source_reading = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
         source_motion, contacts, source_meshes = load(source, **source_reading, **common)
+        unit = find_shared_unit(result, source, result_reading, source_reading, lenient=reading["lenient"])
+        if unit is not None:
+            note([f"{result}: read in the unit of {source}, whose joints it has (--unit gives another)"])
+            motion, _, meshes = load(result, **{**result_reading, "unit": unit}, **common)
     pairs = None
     if map_file is not None and source_motion is not None:
         pairs = read_map(map_file, source_motion.skeleton, motion.skeleton)
@@ -107,6 +108,31 @@ def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None,
     return clip.motion, None, clip.meshes
 
 
+def find_shared_unit(
+    result: str, source: str, result_reading: dict[str, Any], source_reading: dict[str, Any], *, lenient: bool
+) -> float | None:
+    """Metres: the unit of the source, if the result's was guessed and the source's is likelier; else None.
+
+    A format without a unit has that of the file it was made from. A body of another size makes the guess go wrong; a
+    guess by which both bodies are of one size is right.
+    """
+    from understudy.figure.contacts import leg_ratio
+    from understudy.io import read
+    from understudy.retarget.actor import SAMPLE
+    from understudy.retarget.driver import MAX_LIKELY_LEG_RATIO
+
+    if result_reading["unit"] is not None or any(name.startswith(SAMPLE) for name in (result, source)):
+        return None
+    first, second = read(source, lenient=lenient, **source_reading), read(result, lenient=lenient, **result_reading)
+    if first.format != "bvh" or second.format != "bvh" or first.skeleton.names != second.skeleton.names:
+        return None
+    ratio = leg_ratio(first.skeleton, second.skeleton)
+    if abs(ratio - 1.0) < MAX_EQUAL_SIZE_DIFFERENCE or abs(first.unit - second.unit) < 1e-9:
+        return None
+    shared_ratio = ratio * first.unit / second.unit
+    return first.unit if 1.0 / MAX_LIKELY_LEG_RATIO < shared_ratio < MAX_LIKELY_LEG_RATIO else None
+
+
 def write_report(
     path: str,
     evaluation: Report,
@@ -130,21 +156,10 @@ def write_report(
 
 
 def table(report: Report, result: str, source: str | None) -> list[str]:
-    """The verdicts as a table: metric, verdict, explanation."""
+    """The verdict, and the measurements worst first: metric, verdict, explanation, hint."""
     against = "by itself" if source is None else f"against {source}"
-    lines = [f"{result}: {report.frames} frames at {report.fps:g} a second, {against}", ""]
-    title_width = max(len(m.title) for m in report.measurements)
-    for measurement in sorted(report.measurements, key=lambda m: not m.figures):
-        cells = textwrap.wrap(measurement.words, MAX_TABLE_WIDTH - title_width - 14)
-        verdict = f"{measurement.verdict:<10}"
-        coloured = warn_style(verdict, COLOURS[measurement.verdict]) if measurement.verdict in COLOURS else verdict
-        lines.append(f"{measurement.title:<{title_width}}  {coloured}  {cells[0]}")
-        lines += [" " * (title_width + 14) + cell for cell in cells[1:]]
-    if not report.usable:
-        conclusion = "failed: unusable, whatever the other figures say"
-    else:
-        conclusion = f"verdict: {report.verdict}"
-    return [*lines, "", conclusion]
+    header = f"{result}: {report.frames} frames at {report.fps:g} a second, {against}"
+    return [header, *report.lines(paint=paint_verdict)]
 
 
 COMMAND = evaluate

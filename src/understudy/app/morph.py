@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options
+from understudy.app.options import json_option, make_recipe, retarget_options, verbose_option
 from understudy.app.retarget import perform
 
 
@@ -38,6 +38,7 @@ class Moment(click.ParamType):
 @retarget_options
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
+@verbose_option
 @json_option
 def morph(**arguments: Any) -> None:
     """Retarget the motion of SOURCE to a body that changes from SOURCE's to TARGET's while it moves.

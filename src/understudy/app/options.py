@@ -59,6 +59,13 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")(command)
 
 
+def verbose_option(command: Command) -> Command:
+    """The flag that lists every note."""
+    return click.option("-v", "--verbose", is_flag=True, help="List every note, also those that are folded into one.")(
+        command
+    )
+
+
 def retarget_options(command: Command) -> Command:
     """Options of a retarget; all are None or empty by default."""
     options = [

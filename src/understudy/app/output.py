@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,9 +26,42 @@ def note(sentences: Iterable[str], word: str = "note") -> None:
         click.echo(f"{warn_style(f'{word}:', 'yellow')} {sentence}", err=True)
 
 
+def fold_notes(sentences: Iterable[str], *, verbose: bool) -> list[str]:
+    """Sentences to print as notes: all of them if verbose, else widened joint ranges as one sentence."""
+    from understudy.correspondence.limits import WIDENED
+
+    notes = list(sentences)
+    widened = [sentence for sentence in notes if WIDENED in sentence]
+    if verbose or len(widened) < 2:
+        return notes
+    folded = f"{len(widened)} normal ranges of joints are widened, since the motion itself goes there (-v lists them)"
+    return [sentence for sentence in notes if sentence not in widened] + [folded]
+
+
 def warn_style(text: str, colour: str) -> str:
     """Text in bold colour; click removes the colour if the output is no terminal or NO_COLOR is set."""
     return click.style(text, fg=colour, bold=True)
+
+
+COLOURS = {"good": "green", "noticeable": "yellow", "bad": "red"}
+"""The colour of each verdict; others have none."""
+
+
+def paint_verdict(text: str, verdict: str) -> str:
+    """Text in the colour of a verdict."""
+    return warn_style(text, COLOURS[verdict]) if verdict in COLOURS else text
+
+
+def paint_conclusions(text: str) -> str:
+    """A report with its verdicts in colour."""
+    for verdict in COLOURS:
+        text = re.sub(rf"(?<=verdict: ){verdict}\b", lambda match: paint_verdict(match[0], match[0]), text)
+        text = re.sub(rf"(?m)^(  \S[^\n]*?  ){verdict}( *)  ", _painted_cell(verdict), text)
+    return text
+
+
+def _painted_cell(verdict: str) -> Callable[[re.Match[str]], str]:
+    return lambda match: f"{match[1]}{paint_verdict(verdict, verdict)}{match[2]}  "
 
 
 def count_of(number: int, noun: str) -> str:

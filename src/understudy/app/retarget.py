@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options
-from understudy.app.output import Progress, check_output, note, print_json
+from understudy.app.options import json_option, make_recipe, retarget_options, verbose_option
+from understudy.app.output import Progress, check_output, fold_notes, note, paint_conclusions, print_json
 
 if TYPE_CHECKING:
     from understudy.retarget.driver import Retargeted
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
+@verbose_option
 @json_option
 def retarget(**arguments: Any) -> None:
-    """Retarget the motion of SOURCE to TARGET with feet planted and joints within limits, and report the quality.
+    """Retarget the motion of SOURCE to TARGET with feet planted and joints within limits, and say how good it is.
 
     SOURCE is a motion file, TARGET a character or motion file of any structure; both may be a sample as sample:NAME.
     The correspondence of bones is found from names and shape (`understudy map` shows it, --map FILE sets it). Instead
@@ -59,7 +60,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
             files, lost = write_results(result, path)
             not_kept += [sentence for sentence in lost if sentence not in not_kept]
             variants.append({"files": files, **result.quality})
-    note(prepared.notes)
+    note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
     note(not_kept, "not kept")
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
     if len(variants) > 1:
@@ -71,7 +72,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
     if arguments["as_json"]:
         print_json(report)
     else:
-        click.echo(text)
+        click.echo(paint_conclusions(text))
     note(dict.fromkeys(sentence for data in variants for sentence in data["warnings"]), "warning")
     if any(data["faults"] or (arguments.get("strict") and data["unmet"]) for data in variants):
         click.get_current_context().exit(1)
@@ -106,17 +107,21 @@ def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:
 
 
 def comparison_table(variants: list[dict[str, Any]]) -> str:
-    """A table of the variants: unmet constraints, errors and smoothness."""
-    header = f"{'keys':<8} {'not met':>7} {'contacts':>10} {'floor':>9} {'limits':>9} {'jerk':>6} {'> 4 Hz':>7}  file"
+    """A table of the variants: verdict, unmet constraints, errors, jerk of the hips and pops."""
+    from understudy.retarget.quality import metric_figure
+
+    header = (
+        f"{'keys':<8} {'verdict':<10} {'not met':>7} {'contacts':>10} {'floor':>9} {'limits':>9} {'jerk':>6} "
+        f"{'pops':>5}  file"
+    )
     lines = [header]
     for data in variants:
-        smoothness: dict[str, Any] = {"jerk": None, "energy": {"4": None}}
-        smoothness.update(*data["smoothness"][:1])
-        ratios = ["-" if r is None else f"{r:.2f}" for r in (smoothness["jerk"], smoothness["energy"]["4"])]
+        figures = [metric_figure(data, "path_jerk", "hips"), metric_figure(data, "pop", "rate")]
+        jerk, pops = ("-" if figure is None else f"{figure:.2f}" for figure in figures)
         lines.append(
-            f"{round(30 * data['spacing']):d} frames {len(data['unmet']):>7} "
+            f"{round(30 * data['spacing']):d} frames {data['verdict']:<10} {len(data['unmet']):>7} "
             f"{1000 * data['contacts']['worst']:>7.3f} mm {1000 * data['floor']['worst']:>6.3f} mm "
-            f"{degrees(data['limits']['worst']):>5.2f} deg {ratios[0]:>6} {ratios[1]:>7}  {data['files'][0]}"
+            f"{degrees(data['limits']['worst']):>5.2f} deg {jerk:>6} {pops:>5}  {data['files'][0]}"
         )
     return "\n".join(lines)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, reading_options
-from understudy.app.output import Progress, check_output, count_of, note, print_json
+from understudy.app.options import json_option, reading_options, verbose_option
+from understudy.app.output import Progress, check_output, count_of, fold_notes, note, paint_verdict, print_json
 
 if TYPE_CHECKING:
     from understudy.correspondence.pairs import Correspondence
@@ -42,16 +42,17 @@ MAX_STEP_RATIO = 1.05
 @click.option("--second-up", help="Up axis of SECOND.")
 @click.option("--second-skeleton", metavar="FILE", help="The skeleton's file of SECOND (AMC).")
 @click.option("--keep-reference", is_flag=True, help="Keep first frames that only show a reference pose.")
+@verbose_option
 @json_option
 def transition(**arguments: Any) -> None:
-    """Blend the motion FIRST into the motion SECOND as one clip with feet planted, and report the quality.
+    """Blend the motion FIRST into the motion SECOND as one clip with feet planted, and say how good it is.
 
     FIRST and SECOND are motion files, or samples as sample:NAME. If the bodies differ, the result has the bones of
     both; bones that one body lacks grow or shrink during the blend. SECOND is rotated about the vertical and moved
     over the floor to follow FIRST.
     """
     from understudy.io import write
-    from understudy.recipe.guards import transition_failures
+    from understudy.recipe.guards import transition_failures, transition_report
     from understudy.transition import transition as make_transition
 
     check_output(arguments["output"])
@@ -73,13 +74,18 @@ def transition(**arguments: Any) -> None:
         )
         lost = write(_clip(first, result, arguments["output"]), arguments["output"])
     notes = [*first.notes, *second.notes, *map_notes, *result.notes]
-    data = {**describe(result, arguments), "faults": transition_failures(result, first.motion, second.motion)}
-    note(notes)
+    faults = transition_failures(result, first.motion, second.motion)
+    report = transition_report(result, first.motion, second.motion, faults)
+    data = {
+        **describe(result, arguments), "faults": faults, "verdict": str(report.verdict), "evaluation": report.data()
+    }  # fmt: skip
+    note(fold_notes(notes, verbose=arguments["verbose"]))
     note(lost, "not kept")
     if arguments["as_json"]:
         print_json({**data, "notes": notes, "not_kept": list(lost)})
     else:
-        click.echo("\n".join(summary(data)))
+        header, *rest = summary(data)
+        click.echo("\n".join([header, *report.lines(paint=paint_verdict), *(f"  {line}" for line in rest)]))
     note(advice(data), "warning")
     if data["faults"]:
         click.get_current_context().exit(1)

@@ -47,6 +47,8 @@ class Ranking:
     figure: str
     sign: float
     """1 where a large figure is bad, -1 where a small one is."""
+    remedy: str
+    """What to do about it."""
 
     @property
     def column(self) -> str:
@@ -59,7 +61,9 @@ def rankings() -> list[Ranking]:
     for name, metric in metrics().items():
         for grade in metric.grades[:1]:
             sign = 1.0 if grade.bad >= grade.noticeable else -1.0
-            result.append(Ranking(metric=name, title=metric.title, figure=grade.figure, sign=sign))
+            result.append(
+                Ranking(metric=name, title=metric.title, figure=grade.figure, sign=sign, remedy=metric.remedy)
+            )
     return result
 
 
@@ -73,6 +77,8 @@ class Summary:
     duration: float = 0.0
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Clips and reasons of the first failed clips."""
+    metric_verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Number of clips by metric and verdict."""
     _worst: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     _rankings: list[Ranking] = field(default_factory=rankings)
 
@@ -87,6 +93,7 @@ class Summary:
         self.frames += row["frames"]
         self.duration += row["duration"]
         for ranking in self._rankings:
+            self.metric_verdicts[ranking.metric, row.get(f"{ranking.metric}.verdict", Verdict.UNGRADED)] += 1
             value = row.get(ranking.column)
             if value is not None and row[f"{ranking.metric}.verdict"] in WORST_VERDICTS:
                 # Equal figures are ranked by name, so that the order of the rows does not matter.
@@ -95,11 +102,16 @@ class Summary:
                 (heapq.heappush if len(heap) < MAX_WORST_CLIPS else heapq.heappushpop)(heap, entry)
 
     def worst(self) -> Iterator[tuple[Ranking, list[tuple[str, float]]]]:
-        """The clips with the worst figures of each metric, worst first."""
-        for ranking in self._rankings:
+        """The clips with the worst figures of each metric, worst first; the metric that is bad in most clips first."""
+        for ranking in sorted(self._rankings, key=lambda ranking: [-count for count in self.defects(ranking)]):
             entries = sorted(self._worst.get(ranking.column, []), reverse=True)
             if entries:
                 yield ranking, [(str(clip), ranking.sign * value) for value, clip in entries]
+
+    def defects(self, ranking: Ranking) -> tuple[int, int]:
+        """The numbers of clips in which a metric is bad and noticeable."""
+        bad, noticeable = (self.metric_verdicts[ranking.metric, verdict] for verdict in reversed(WORST_VERDICTS))
+        return bad, noticeable
 
     def verdict_counts(self) -> list[tuple[str, int]]:
         """The number of clips with each verdict, worst verdict first."""
@@ -118,6 +130,13 @@ class Summary:
             "worst": {
                 ranking.column: [{"clip": clip, "value": value} for clip, value in clips]
                 for ranking, clips in self.worst()
+            },
+            "defects": {
+                ranking.metric: {
+                    **dict(zip(("bad", "noticeable"), self.defects(ranking), strict=True)),
+                    "hint": ranking.remedy,
+                }
+                for ranking, _ in self.worst()
             },
         }
 
@@ -312,6 +331,8 @@ def _worst_section(summary: Summary, pictures: Index) -> Iterator[str]:
     yield "<section><h2>Worst by metric</h2>"
     for ranking, clips in summary.worst():
         yield f"<h3>{escape(ranking.title)} <small>{escape(ranking.figure.replace('_', ' '))}</small></h3>"
+        bad, noticeable = summary.defects(ranking)
+        yield f"<p>bad in {bad}, noticeable in {noticeable}; {escape(ranking.remedy)}</p>"
         yield '<div class="strip">'
         for clip, value in clips[:MAX_PICTURED_WORST_CLIPS]:
             yield f"<figure>{_picture(pictures, clip)}<figcaption>{escape(clip)}<br>{value:.4g}</figcaption></figure>"

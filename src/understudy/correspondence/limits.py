@@ -22,6 +22,9 @@ from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 WIDENED_MARGIN_RADIANS = np.radians(3.0)
 """Margin of a widened range beyond the motion."""
 
+WIDENED = "the motion itself goes there"
+"""Part of the note on every widened range, by which notes on them can be told from others."""
+
 
 def joint_limits(
     motion: Motion, *, actor: str = "", only: Collection[str] | None = None, widen: bool = True
@@ -108,7 +111,5 @@ def _widening_notes(name: str, normal: JointRange, wider: JointRange) -> list[st
         before, after = getattr(normal, field), getattr(wider, field)
         more = 0.0 if before is None else float(np.degrees(np.abs(after - before).max()))
         if more > 0.0:
-            notes.append(
-                f"`{name}`: the normal range of {what} is widened by {more:.0f} degrees: the motion itself goes there."
-            )
+            notes.append(f"`{name}`: the normal range of {what} is widened by {more:.0f} degrees: {WIDENED}.")
     return notes

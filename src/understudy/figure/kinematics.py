@@ -70,6 +70,29 @@ def pose_of(motion: Motion, joints: Sequence[int]) -> Pose:
     return Pose(skeleton=small, positions=positions, rotations=rotations)
 
 
+def paths_of(motion: Motion, joints: Sequence[int]) -> Array:
+    """(F, K, 3) metres, world: the places of some joints. Only their ancestors are computed, and nothing else kept."""
+    small, kept = _part(motion.skeleton, frozenset(joints))
+    index, names = small.index, motion.skeleton.names
+    columns = [index[names[joint]] for joint in joints]
+    local = np.ascontiguousarray(motion.rotations, float).view(complex)
+    out = np.empty((motion.num_frames, len(columns), 3))
+    for start in range(0, motion.num_frames, BLOCK_FRAMES):
+        part = slice(start, start + BLOCK_FRAMES)
+        turn = np.take(local[part], kept, axis=1).transpose(1, 2, 0).copy()
+        _to_world(small, turn)
+        place = np.empty((small.num_joints, 3, turn.shape[2]))
+        place[0] = motion.root[part].T
+        bones = small.offsets[1:, :, None]
+        if motion.offsets is not None:
+            bones = np.take(motion.offsets[part], kept[1:], axis=1).transpose(1, 2, 0)
+        _rotate_bones(turn[small.parents[1:]], bones, place[1:])
+        for joint, parent in enumerate(small.parents[1:].tolist(), start=1):
+            place[joint] += place[parent]
+        out[part] = place[columns].transpose(2, 0, 1)
+    return out
+
+
 @lru_cache(maxsize=64)
 def _part(skeleton: Skeleton, joints: frozenset[int]) -> tuple[Skeleton, np.ndarray]:
     return skeleton.pruned(joints)

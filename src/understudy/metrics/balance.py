@@ -36,6 +36,10 @@ class BalanceMetric(Metric):
 
     name: ClassVar[str] = "balance"
     title: ClassVar[str] = "balance"
+    remedy: ClassVar[str] = (
+        "contacts that pull the body aside may be wrong (`understudy recipe` lists them); --plants free lets the "
+        "feet step where the body stands"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(
             figure="unbalanced_share",

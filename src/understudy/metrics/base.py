@@ -116,6 +116,13 @@ class Measurement:
     """Ratio of the leg length to an adult's; thresholds in metres are scaled by it."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Further facts: names of joints, times."""
+    remedy: str = ""
+    """What to do about it if it is noticeable or bad."""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; empty if there is nothing to do."""
+        return self.remedy if self.verdict in (Verdict.NOTICEABLE, Verdict.BAD) else ""
 
     def __repr__(self) -> str:
         return f"<Measurement {self.metric}: {self.verdict}>"
@@ -133,6 +140,7 @@ class Measurement:
             "title": self.title,
             "verdict": str(self.verdict),
             "words": self.words,
+            **({"hint": self.hint} if self.hint else {}),
             "figures": {f.name: {"value": f.value, "unit": f.unit, "about": f.about} for f in self.figures},
             "thresholds": {
                 g.figure: {
@@ -160,6 +168,10 @@ class Metric(ABC):
     title: ClassVar[str] = ""
     """Its name in tables."""
     grades: ClassVar[tuple[Grade, ...]] = ()
+    remedy: ClassVar[str] = ""
+    """What to do about a result that is noticeable or bad."""
+    quick: ClassVar[bool] = False
+    """Whether it is measured after every solve: it costs a small share of that."""
 
     @abstractmethod
     def measure(self, case: Comparison) -> Measurement:
@@ -194,6 +206,7 @@ class Metric(ABC):
             grades=tuple(grade for grade, _ in graded),
             size=size,
             facts=facts,
+            remedy=self.remedy,
         )
 
     def not_measured(self, why: str) -> Measurement:

@@ -13,11 +13,19 @@ from understudy.base.records import cached
 from understudy.correspondence.pairs import ContactContext, Correspondence
 from understudy.figure.contacts import Contact, Detection, Floor, contact_points, detect_contacts, find_floor, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import facing, leg_length
+from understudy.figure.measures import facing, is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import ADULT_LEG_METRES
+from understudy.metrics.main_path import (
+    MainPaths,
+    crosses_sides,
+    leg_lengths,
+    main_path,
+    match_main_joints,
+    same_proportions,
+)
 from understudy.solve.solvers.base import Outcome
 
 if TYPE_CHECKING:
@@ -68,6 +76,12 @@ class Comparison:
     meshes: tuple[Mesh, ...] = ()
     """The result's skin, if it has one."""
     source_meshes: tuple[Mesh, ...] = ()
+    carried: Motion | None = None
+    """The source's motion on the result's body before anything was solved, if known."""
+    known_alignment: Alignment | None = None
+    """The alignment that made the result, if known; made from the correspondence if None."""
+    known_paths: MainPaths | None = None
+    """The paths of the main joints, if they are compared with more than one source."""
 
     @cached
     def leg(self) -> float:
@@ -135,6 +149,8 @@ class Comparison:
     @cached
     def alignment(self) -> Alignment:
         """The reference poses of source and result."""
+        if self.known_alignment is not None:
+            return self.known_alignment
         from understudy.correspondence.alignment import align
 
         return align(self.correspondence, source_motion=self.source, target_motion=self.result)
@@ -145,6 +161,47 @@ class Comparison:
         if self.source is None or self.same_structure:
             return False
         return self.alignment.stance or len(self.correspondence.pairs) == 1
+
+    @cached
+    def main_paths(self) -> MainPaths:
+        """The world paths of the main joints of result, source and carried motion."""
+        if self.known_paths is not None:
+            return self.known_paths
+        source = self.resampled
+        joints = match_main_joints(
+            self.result.skeleton,
+            None if source is None else source.skeleton,
+            crossed=crosses_sides(self.user_map),
+        )
+        carried = self.carried
+        if carried is not None and (
+            source is None
+            or carried.num_frames != self.result.num_frames
+            or same_proportions(source.skeleton, self.result.skeleton)
+        ):
+            # The source itself, scaled, is the carried motion.
+            carried = None
+        return MainPaths(
+            joints=joints,
+            result=main_path(self.result, joints.result),
+            source=None if source is None else main_path(source, joints.source),
+            carried=None if carried is None else main_path(carried, joints.result),
+            result_leg=leg_lengths(self.result),
+            source_leg=1.0 if source is None else leg_length(source.skeleton),
+            fps=self.result.fps,
+        )
+
+    @cached
+    def comparable_paths(self) -> bool:
+        """Whether main joints of the result should move as the source's: bodies of one kind, and as long."""
+        if self.known_paths is not None:
+            return True
+        if self.source is None or not self.same_duration:
+            return False
+        source, target = self.source.skeleton, self.result.skeleton
+        if source.names == target.names or (is_humanoid(source) and is_humanoid(target)):
+            return True
+        return not self.loosely_matched
 
     @cached
     def fixed_contacts(self) -> tuple[Contact, ...]:

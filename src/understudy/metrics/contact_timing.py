@@ -27,6 +27,10 @@ class ContactTiming(Metric):
 
     name: ClassVar[str] = "contact_timing"
     title: ClassVar[str] = "contacts kept"
+    remedy: ClassVar[str] = (
+        "the result steps where or when the source does not: --plants fixed keeps the source's places, --plants "
+        "free lets a body of another size step where it can"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="recall", noticeable=0.9, bad=0.6),
         Grade(figure="precision", noticeable=0.9, bad=0.6),

@@ -33,6 +33,10 @@ class FloorContact(Metric):
 
     name: ClassVar[str] = "floor"
     title: ClassVar[str] = "floor"
+    remedy: ClassVar[str] = (
+        "a floor at another height than the contacts tell may be meant (--floor here, floor = false in a recipe); "
+        "closer keys keep feet nearer to it (--spacing 2f)"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="added_depth", noticeable=MAX_DEPTH_METRES, bad=0.02, source=DEPTH_SOURCE, metres=True),
         Grade(figure="mean_float", noticeable=MAX_DEPTH_METRES, bad=0.02, source=DEPTH_SOURCE, metres=True),

@@ -51,6 +51,10 @@ class FootSkate(Metric):
 
     name: ClassVar[str] = "foot_skate"
     title: ClassVar[str] = "foot skate"
+    remedy: ClassVar[str] = (
+        "hold those feet: --plants free or fixed, or add the contact that is missing in a recipe (`understudy "
+        "recipe` lists those that were found)"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="added_drift", noticeable=0.0105, bad=0.021, source=SEEN, metres=True),
         Grade(figure="mean_drift", noticeable=0.04, bad=0.08, source=CAPTURED, metres=True),

@@ -19,6 +19,11 @@ class GoalMetric(Metric):
 
     name: ClassVar[str] = "goal"
     title: ClassVar[str] = "goal reached"
+    quick: ClassVar[bool] = True
+    remedy: ClassVar[str] = (
+        "what is missed is out of reach or against others: --plants free lets the target step where it can, and a "
+        "recipe can shorten or remove a constraint"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="worst_distance", noticeable=0.005, bad=0.015, source=REACHED_SOURCE, metres=True),
         Grade(figure="worst_angle", noticeable=2.0, bad=10.0),

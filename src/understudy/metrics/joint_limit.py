@@ -27,6 +27,10 @@ class JointLimit(Metric):
 
     name: ClassVar[str] = "joint_limit"
     title: ClassVar[str] = "joint limits"
+    remedy: ClassVar[str] = (
+        "what the joint must reach is too far: a recipe can remove the contact that pulls at it, or lift the "
+        "limits (limits = false)"
+    )
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="added_angle", noticeable=2.0, bad=10.0),
         Grade(figure="worst_angle", noticeable=2.0, bad=10.0),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from understudy.correspondence.pairs import Correspondence
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skin import Mesh
-from understudy.metrics.base import Measurement, Metric, Verdict, worst
+from understudy.metrics.base import VERDICT_ORDER, Measurement, Metric, Verdict, worst
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import comparison_failures
 from understudy.solve.solvers.base import Outcome
@@ -37,6 +38,11 @@ def metrics() -> dict[str, Metric]:
     return {metric.name: metric for _, metric in scan("understudy.metrics", "METRIC")}
 
 
+def quick_metrics() -> list[str]:
+    """The names of the metrics that are measured after every solve."""
+    return [name for name, metric in metrics().items() if metric.quick]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Report:
     """What all metrics say about a motion."""
@@ -49,6 +55,8 @@ class Report:
     fps: float
     compared: bool
     """Whether there is a source."""
+    skipped: tuple[str, ...] = ()
+    """Titles of the metrics that were not asked for."""
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{m.metric} {m.verdict}" for m in self.measurements)
@@ -90,11 +98,57 @@ class Report:
         """The worst verdict of all; a failed result is bad."""
         return worst(m.verdict for m in self.measurements) if self.usable else Verdict.BAD
 
+    @property
+    def ranked(self) -> tuple[Measurement, ...]:
+        """The measurements, worst first, and those without figures last."""
+        return tuple(sorted(self.measurements, key=lambda m: (not m.figures, -VERDICT_ORDER.index(m.verdict))))
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict and what makes it, in a line."""
+        if not self.usable:
+            return "failed: unusable, whatever the other figures say"
+        titles = [m.title for m in self.ranked if m.verdict is self.verdict]
+        causes = f" ({', '.join(titles)})" if self.verdict in (Verdict.NOTICEABLE, Verdict.BAD) else ""
+        return f"verdict: {self.verdict}{causes}"
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What to do about all that is noticeable or bad, worst first."""
+        return tuple(f"{m.title}: {m.hint}" for m in self.ranked if m.hint)
+
+    def lines(self, *, width: int = 100, paint: Callable[[str, Verdict], str] | None = None) -> list[str]:
+        """The verdict, then each measurement in words, worst first, with what to do about it.
+
+        Args:
+            width: Characters of a line.
+            paint: Colours a text by a verdict.
+        """
+        paint = paint or (lambda text, _: text)
+        title_width = max((len(m.title) for m in self.measurements), default=0)
+        indent = " " * (title_width + 16)
+        lines = [paint(self.conclusion, self.verdict)]
+        for measurement in self.ranked:
+            cells = textwrap.wrap(measurement.words, width - len(indent))
+            verdict = paint(f"{measurement.verdict:<10}", measurement.verdict)
+            lines.append(f"  {measurement.title:<{title_width}}  {verdict}  {cells[0]}")
+            lines += [indent + cell for cell in cells[1:]]
+            if measurement.hint:
+                hint = textwrap.wrap(f"hint: {measurement.hint}", width - len(indent))
+                lines += [indent + cell for cell in hint]
+        if self.skipped:
+            words = f"not measured: {', '.join(self.skipped)} (`understudy evaluate` measures all)"
+            lines += textwrap.wrap(words, width, initial_indent="  ", subsequent_indent="    ")
+        return lines
+
     def data(self, *, curves: bool = False) -> dict[str, Any]:
         """Plain data for JSON, optionally with the curves over time."""
         return {
             "usable": self.usable,
             "verdict": str(self.verdict),
+            "conclusion": self.conclusion,
+            "hints": list(self.hints),
+            "skipped": list(self.skipped),
             "failures": list(self.failures),
             "notes": list(self.notes),
             "frames": self.frames,
@@ -115,6 +169,7 @@ def evaluate(
     outcomes: Sequence[Outcome] = (),
     meshes: Sequence[Mesh] = (),
     source_meshes: Sequence[Mesh] = (),
+    carried: Motion | None = None,
     only: Sequence[str] | None = None,
 ) -> Report:
     """Measure a motion, made by any program, by itself or against the one it was made from.
@@ -128,6 +183,7 @@ def evaluate(
         outcomes: How well a solver's constraints are met (`Solution.outcomes`).
         meshes: The result's skin (`Clip.meshes`) for self-penetration; capsules if there is none.
         source_meshes: The source's skin.
+        carried: The source's motion on the result's body before anything was solved, to be shown beside the result.
         only: Names of the wanted metrics; all if not given.
     """
     if floor is not None and not np.isfinite(floor):
@@ -138,16 +194,42 @@ def evaluate(
     contact_list = None if contacts is None else tuple(contacts)
     case = Comparison(
         result=result, source=source, user_map=correspondence, contacts=contact_list, floor_height=floor,
-        outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes),
+        outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes), carried=carried,
     )  # fmt: skip
-    measured = tuple(metric.measure(case) for metric in chosen)
+    failures = tuple(f"the result {sentence}" for sentence in comparison_failures(case))
+    return make_report(case, chosen, failures, _notes(case))
+
+
+def evaluate_quickly(
+    case: Comparison, failures: Sequence[str], *, only: Sequence[str] | None = None, remedy: str | None = None
+) -> Report:
+    """Measure a motion by the quick metrics alone, which cost a small share of a solve.
+
+    Args:
+        case: The motion and its source, with all that a solve knows of them.
+        failures: Sentences why it is unusable, which `find_failures` finds.
+        only: Names of the wanted metrics; all quick ones if not given.
+        remedy: What to do about defects; what the metrics say if not given.
+    """
+    chosen = [metrics()[name] for name in quick_metrics() if only is None or name in only]
+    report = make_report(case, chosen, failures)
+    if remedy is None:
+        return report
+    return replace(report, measurements=tuple(replace(m, remedy=remedy) for m in report.measurements))
+
+
+def make_report(
+    case: Comparison, chosen: Sequence[Metric], failures: Sequence[str], notes: Sequence[str] = ()
+) -> Report:
+    """The report of some metrics; the others are listed as skipped."""
     return Report(
-        measurements=measured,
-        failures=tuple(f"the result {sentence}" for sentence in comparison_failures(case)),
-        notes=_notes(case),
-        frames=result.num_frames,
-        fps=result.fps,
-        compared=source is not None,
+        measurements=tuple(metric.measure(case) for metric in chosen),
+        failures=tuple(failures),
+        notes=tuple(notes),
+        frames=case.result.num_frames,
+        fps=case.result.fps,
+        compared=case.source is not None,
+        skipped=tuple(metric.title for metric in metrics().values() if metric not in chosen),
     )
 
 

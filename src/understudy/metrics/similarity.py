@@ -149,6 +149,7 @@ class Similarity(Metric):
 
     name: ClassVar[str] = "similarity"
     title: ClassVar[str] = "similarity"
+    remedy: ClassVar[str] = "look at which bones correspond (`understudy map`) and give the right ones with --map"
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="direction", noticeable=10.0, bad=30.0),
         Grade(figure="end_path", noticeable=0.12, bad=0.25),

@@ -57,6 +57,7 @@ class Smoothness(Metric):
 
     name: ClassVar[str] = "smoothness"
     title: ClassVar[str] = "smoothness"
+    remedy: ClassVar[str] = "wider keys smooth it (--spacing 8f), or short contacts pull at it (see them in a recipe)"
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="jerk_rms_ratio", noticeable=1.25, bad=2.0),
         Grade(figure="added_jump", noticeable=0.01, bad=0.03, metres=True),

@@ -1,13 +1,14 @@
-"""Checks that reject unusable transitions and analogies, by comparing the result with the motions it is made from."""
+"""Checks and reports of transitions and analogies: the result is compared with the motions it is made from."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.contacts import contact_points, detect_contacts
@@ -33,6 +34,8 @@ from understudy.metrics.guard import (
     side_differences,
     wrong_way_degrees,
 )
+from understudy.metrics.main_path import MainPaths, Reference, main_joints, main_path, match_main_joints
+from understudy.metrics.report import Report, evaluate_quickly
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy
@@ -75,6 +78,77 @@ def transition_failures(transition: Transition, first: Motion, second: Motion) -
             sentences = [*find_failures(result, source, contacts=detect_contacts(source, contact_points(source)))]
         messages += [f"{name} {sentence}" for sentence in sentences if sentence]
     return messages
+
+
+def transition_report(transition: Transition, first: Motion, second: Motion, failures: Sequence[str] = ()) -> Report:
+    """The quick metrics of a transition against both its motions.
+
+    At a frame of the blend the rougher of the two motions at the matched times is what it is compared with.
+
+    Args:
+        transition: The transition.
+        first: The motion that it leaves.
+        second: The motion that it enters.
+        failures: Why it is unusable (`transition_failures`).
+    """
+    motion = transition.motion
+    if second.fps != first.fps:
+        second = second.resampled(first.fps)
+    bodies = [main_joints(body.skeleton) for body in (first, second)]
+    joints = match_main_joints(motion.skeleton, None)
+    joints = joints.taken([i for i, role in enumerate(joints.roles) if all(role in body for body in bodies)])
+    legs = leg_length(first.skeleton), leg_length(second.skeleton)
+    references = tuple(
+        Reference(path=main_path(body, [body_joints[role] for role in joints.roles]), leg=leg, frames=frames)
+        for body, body_joints, leg, frames in zip(
+            (first, second), bodies, legs, _source_frames(transition, first.fps), strict=True
+        )
+    )
+    paths = MainPaths(
+        joints=joints,
+        result=main_path(motion, joints.result),
+        source=None,
+        carried=None,
+        result_leg=_legs_over_blend(transition, legs),
+        source_leg=legs[0],
+        fps=motion.fps,
+        references=references,
+    )
+    outcomes = () if transition.solution is None else transition.solution.outcomes
+    case = Comparison(result=motion, outcomes=outcomes, known_paths=paths)
+    remedy = "another --leave or --enter, or a longer --seconds, may be smoother"
+    return evaluate_quickly(case, failures, only=("path_jerk", "pop", "goal"), remedy=remedy)
+
+
+def _source_frames(transition: Transition, fps: float) -> tuple[np.ndarray, np.ndarray]:
+    """For each frame of a transition the frames of the first and of the second motion; -1 for none."""
+    num_frames, num_blend = transition.motion.num_frames, transition.end - transition.start + 1
+    frames = np.full((2, num_frames), -1)
+    frames[0, : transition.start] = np.arange(transition.start)
+    for row, times in zip(frames, (transition.match.first, transition.match.second), strict=True):
+        matched = np.interp(np.linspace(0.0, 1.0, num_blend), np.linspace(0.0, 1.0, len(times)), times)
+        row[transition.start : transition.end + 1] = np.rint(matched * fps)
+    frames[1, transition.end :] = transition.entry + np.arange(num_frames - transition.end)
+    return frames[0], frames[1]
+
+
+def _legs_over_blend(transition: Transition, legs: tuple[float, float]) -> Array:
+    """(F,) metres: the leg length of each frame, from that of the first body to that of the second."""
+    frames = np.arange(transition.motion.num_frames)
+    return np.interp(frames, [transition.start, transition.end], legs)
+
+
+def analogy_report(analogy: Analogy, failures: Sequence[str] = ()) -> Report:
+    """The quick metrics of an analogy against the same motion before its feet were planted.
+
+    Args:
+        analogy: The analogy.
+        failures: Why it is unusable (`analogy_failures`).
+    """
+    outcomes = () if analogy.solution is None else analogy.solution.outcomes
+    case = Comparison(result=analogy.motion, source=analogy.raw, contacts=analogy.stepping.contacts, outcomes=outcomes)
+    remedy = "--no-clean leaves the feet as they are; other examples, --without or marker pairs may fit better"
+    return evaluate_quickly(case, failures, remedy=remedy)
 
 
 def _limit_failure(transition: Transition, blend: Motion, first: Motion, second: Motion) -> str:

@@ -55,6 +55,7 @@ from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver, make_solution
 
 if TYPE_CHECKING:
+    from understudy.metrics.base import Verdict
     from understudy.metrics.report import Report
 
 MAX_LIKELY_LEG_RATIO = 4.0
@@ -286,7 +287,7 @@ class Retargeted:
 
     def __repr__(self) -> str:
         names = ", ".join(motion.name or "unnamed" for motion in self.motions)
-        return f"<Retargeted {names}: {self.solution.result}>"
+        return f"<Retargeted {names}: {self.verdict}; {self.solution.result}>"
 
     def _repr_html_(self) -> str:
         return self.motion._repr_html_()
@@ -367,15 +368,29 @@ class Retargeted:
         """The quality of the result as plain data, as printed by `understudy retarget --json`."""
         from understudy.retarget.quality import advice, measure
 
-        data = measure(self.prepared, self.solution, self.spacing)
+        data = measure(self.prepared, self.solution, self.spacing, self.reports)
         return {**data, "warnings": advice(data, self.prepared.recipe.options.plants)}
 
+    @cached
+    def reports(self) -> tuple[Report, ...]:
+        """The quick metrics of each moving actor against its source; `evaluate` measures all."""
+        from understudy.retarget.quality import find_reports
+
+        return find_reports(self.prepared, self.solution)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How visible the defects of the result are: the worst verdict of its reports."""
+        from understudy.metrics.base import worst
+
+        return worst(report.verdict for report in self.reports)
+
     def report(self) -> str:
-        """How well the constraints of each kind are met, one line each."""
-        return self.solution.report()
+        """The verdict with what to do about it, and how well the constraints of each kind are met."""
+        return f"{self.summary()}\n{self.solution.report()}"
 
     def summary(self) -> str:
-        """The quality of the result in a few lines."""
+        """The verdict with what to do about it, how well constraints are met, and what the solve took."""
         from understudy.retarget.quality import summary
 
         return "\n".join(summary(self.quality))
@@ -397,6 +412,7 @@ class Retargeted:
             contacts=self.contacts,
             outcomes=self.outcomes,
             meshes=data.clip.meshes if skin else (),
+            carried=None if self.prepared.plan is None else self.prepared.start(0),
         )
 
     def write(self, path: str | Path) -> tuple[str, ...]:

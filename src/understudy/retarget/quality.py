@@ -1,4 +1,4 @@
-"""The quality of a retarget: figures, a summary in words, and advice on bad figures."""
+"""The quality of a retarget: the verdict, how well constraints are met, a summary in words, and advice."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
-from understudy.figure.bands import energy_above, rms_jerk
 from understudy.figure.motion import Motion
+from understudy.metrics.base import worst
+from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import find_failures
+from understudy.metrics.report import Report, evaluate_quickly, quick_metrics
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
@@ -24,15 +26,6 @@ if TYPE_CHECKING:
     from understudy.solve.solvers.base import Solution
 
 
-ENERGY_CUTOFFS_HZ = (4.0, 8.0, 12.0)
-"""Frequencies above which the energy of a motion is measured."""
-
-MAX_ENERGY_RATIO, MAX_JERK_RATIO = 1.1, 1.5
-"""Ratios of the result's high-frequency energy and jerk to the source's, above which it is reported as rougher."""
-
-MIN_VISIBLE_MOVEMENT_RADIANS = np.radians(0.2)
-"""Root mean square over all joints of added high-frequency movement; less is invisible."""
-
 MAX_LISTED_CONFLICTS = 3
 """Number of conflicts in the advice; the report lists all."""
 
@@ -40,11 +33,14 @@ MAX_QUICK_FPS = 30.0
 """Frame rate of measurements during a drag, and of the bins of short motions."""
 
 
-def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str, Any]:
-    """All figures of a result, as plain data."""
+def measure(
+    prepared: Prepared, solution: Solution, spacing: float, reports: Sequence[Report] | None = None
+) -> dict[str, Any]:
+    """All figures of a result, as plain data; with the given reports of its moving actors, or those made here."""
     duration = solution.motion.duration
     groups = _group_outcomes(prepared, solution)
     moving = [i for i, actor in enumerate(prepared.actors) if actor.spec.moves]
+    reports = find_reports(prepared, solution) if reports is None else reports
     return {
         "result": solution.result,
         "solver": solution.solver,
@@ -58,9 +54,54 @@ def measure(prepared: Prepared, solution: Solution, spacing: float) -> dict[str,
         "unmet": [_outcome_data(outcome) for outcome in solution.unmet],
         "conflicts": list(solution.conflicts),
         **{key: _group_data(outcomes) for key, outcomes in groups.items()},
-        "smoothness": [_smoothness(prepared, solution, i) for i in moving],
-        "faults": [fault for i in moving for fault in _find_faults(prepared, solution, i)],
+        "verdict": str(worst(report.verdict for report in reports)),
+        "conclusion": "; ".join(_conclusions(prepared, reports, moving)),
+        "evaluations": [
+            {"actor": prepared.actors[i].spec.name, **report.data()} for i, report in zip(moving, reports, strict=True)
+        ],
+        "report": _verdict_lines(prepared, reports, moving),
+        "faults": [fault for report in reports for fault in report.failures],
     }
+
+
+def find_reports(prepared: Prepared, solution: Solution) -> tuple[Report, ...]:
+    """The quick metrics of every moving actor; how well constraints are met is part of the first."""
+    moving = [i for i, actor in enumerate(prepared.actors) if actor.spec.moves]
+    return tuple(_report(prepared, solution, i, with_goal=i == moving[0]) for i in moving)
+
+
+def _report(prepared: Prepared, solution: Solution, index: int, *, with_goal: bool) -> Report:
+    """The quick metrics of an actor's result, from what the solve knows of it."""
+    assignment = None if prepared.plan is None else prepared.plan.assignments[index]
+    alignment = None if assignment is None else assignment.alignment
+    case = Comparison(
+        result=solution.motions[index],
+        source=prepared.actors[index].motion,
+        user_map=None if alignment is None else alignment.correspondence,
+        contacts=prepared.contacts,
+        outcomes=solution.outcomes if with_goal else (),
+        carried=prepared.start(index) if prepared.plan is not None else None,
+        known_alignment=alignment,
+    )
+    # A body that features drive has no joints that follow the source's.
+    only = ["goal"] if assignment is None else [name for name in quick_metrics() if with_goal or name != "goal"]
+    return evaluate_quickly(case, _find_faults(prepared, solution, index), only=only)
+
+
+def _conclusions(prepared: Prepared, reports: Sequence[Report], moving: Sequence[int]) -> list[str]:
+    """The verdict on each actor, after the actor's name if there are several."""
+    names = [f"{prepared.actors[i].spec.name}: " if len(moving) > 1 else "" for i in moving]
+    return [f"{name}{report.conclusion}" for name, report in zip(names, reports, strict=True)]
+
+
+def _verdict_lines(prepared: Prepared, reports: Sequence[Report], moving: Sequence[int]) -> list[str]:
+    """The verdicts in words, each after the name of its actor if there are several."""
+    conclusions = _conclusions(prepared, reports, moving)
+    return [
+        line
+        for conclusion, report in zip(conclusions, reports, strict=True)
+        for line in (conclusion, *report.lines()[1:])
+    ]
 
 
 def _find_faults(prepared: Prepared, solution: Solution, index: int) -> list[str]:
@@ -92,8 +133,8 @@ def _group_outcomes(prepared: Prepared, solution: Solution) -> dict[str, list[Ou
 def _group_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     if not outcomes:
         return {"count": 0, "worst": 0.0, "unmet": 0}
-    worst = max(outcomes, key=lambda outcome: outcome.worst / outcome.constraint.tolerance)
-    return {"count": len(outcomes), "unmet": sum(not o.met for o in outcomes), **_outcome_data(worst)}
+    worst_outcome = max(outcomes, key=lambda outcome: outcome.worst / outcome.constraint.tolerance)
+    return {"count": len(outcomes), "unmet": sum(not o.met for o in outcomes), **_outcome_data(worst_outcome)}
 
 
 def _outcome_data(outcome: Outcome) -> dict[str, Any]:
@@ -106,24 +147,11 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _smoothness(prepared: Prepared, solution: Solution, index: int) -> dict[str, Any]:
-    """Ratios of the result's high-frequency energy to the source's, and of its jerk to the start motion's."""
-    source, result = prepared.actors[index].motion, solution.motions[index]
-    before, after = energy_above(source, ENERGY_CUTOFFS_HZ), energy_above(result, ENERGY_CUTOFFS_HZ)
-    cutoffs = [f"{cutoff:g}" for cutoff in ENERGY_CUTOFFS_HZ]
-    start_jerk = rms_jerk(prepared.start(index))
-    return {
-        "actor": prepared.actors[index].spec.name,
-        "jerk": rms_jerk(result) / start_jerk if start_jerk > 1e-9 else None,
-        "energy": {hz: float(b / a) if a > 1e-12 else None for hz, a, b in zip(cutoffs, before, after)},
-        "added": {hz: float(b - a) for hz, a, b in zip(cutoffs, before, after)},
-    }
-
-
 def summary(data: dict[str, Any]) -> list[str]:
-    """The figures in words, one line each."""
+    """The verdict with what to do about it, then how well constraints are met and what the solve took."""
     keys = f", keys every {1000 * data['spacing']:.0f} ms" if data["spacing"] else ""
-    lines = [f"{data['result']} ({data['solver']}{keys})"]
+    unmet = f"; {data['result']}" if data["unmet"] else ""
+    lines = [*data["report"], f"  {'solver':<13} {data['solver']}{keys}{unmet}"]
     contacts, floor, limits, asked = (data[key] for key in ("contacts", "floor", "limits", "asked"))
     if contacts["count"]:
         lines.append(_line("contacts", contacts, f"off by {_length(contacts['worst'])}"))
@@ -133,14 +161,15 @@ def summary(data: dict[str, Any]) -> list[str]:
         lines.append(_line("joint limits", limits, f"{np.degrees(limits['worst']):.2g} degrees over"))
     if asked["count"]:
         lines.append(_line("asked for", asked, f"off by {asked['worst']:.2g}"))
-    for figures in data["smoothness"]:
-        energy = " / ".join("-" if ratio is None else f"{ratio:.2f}" for ratio in figures["energy"].values())
-        jerk = "-" if figures["jerk"] is None else f"{figures['jerk']:.2f}"
-        actor = f"{figures['actor']}: " if figures["actor"] else ""
-        lines.append(f"  {'smoothness':<13} {actor}jerk {jerk} x the source's; energy above 4 / 8 / 12 Hz {energy} x")
     factor = f", {data['real_time_factor']:.0f} x real time" if data["real_time_factor"] else ""
     duration = (data["frames"] - 1) / data["fps"]
     return [*lines, f"  {'time':<13} {data['seconds']:.2f} s for {duration:.2f} s of motion{factor}"]
+
+
+def metric_figure(data: dict[str, Any], metric: str, figure: str) -> float | None:
+    """A figure of a metric of the first actor; None if it was not measured."""
+    measured = data["evaluations"][0]["metrics"].get(metric) if data["evaluations"] else None
+    return None if measured is None else measured["figures"].get(figure, {}).get("value")
 
 
 def _line(title: str, group: dict[str, Any], violation: str) -> str:
@@ -180,7 +209,6 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
             f"{data['asked']['unmet']} constraints of the recipe are not met, `{data['asked']['name']}` worst, off by "
             f"{data['asked']['worst']:.3g}: out of reach or against others; a priority of 1 puts one before them"
         )
-    sentences += [sentence for figures in data["smoothness"] for sentence in _roughness(figures)]
     sentences += data["conflicts"][:MAX_LISTED_CONFLICTS]
     unlisted = len(data["conflicts"]) - MAX_LISTED_CONFLICTS
     return [*sentences, f"and {unlisted} more conflicts (--report tells all)"] if unlisted > 0 else sentences
@@ -191,20 +219,6 @@ def _remedy(fault: str) -> str:
     if any(word in fault for word in ("stands still", "not finite", "is thrown", "joint limits", "contacts")):
         return "try --solver spacetime, or fewer constraints"
     return "look at which bones correspond (`understudy map`) and give the right ones with --map"
-
-
-def _roughness(figures: dict[str, Any]) -> list[str]:
-    """A sentence if a result is rougher than its source."""
-    actor = f"{figures['actor']} " if figures["actor"] else ""
-    energy, added, jerk = figures["energy"], figures["added"], figures["jerk"]
-    visible = [hz for hz in energy if added[hz] > MIN_VISIBLE_MOVEMENT_RADIANS**2]
-    rougher = [hz for hz in visible if energy[hz] and energy[hz] > MAX_ENERGY_RATIO]
-    if rougher:
-        finding = f"{actor}moves more above {rougher[0]} Hz than the source ({energy[rougher[0]]:.2f} x)"
-        return [f"{finding}: wider keys smooth it (--spacing 8f), or short contacts pull at it (see them in a recipe)"]
-    if jerk and jerk > MAX_JERK_RATIO:
-        return [f"{actor}jerks {jerk:.2f} x as much as the source: wider keys smooth it (--spacing 8f)"]
-    return []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

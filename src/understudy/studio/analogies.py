@@ -27,7 +27,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io import Clip
 from understudy.recipe import recipe_from
-from understudy.recipe.guards import analogy_failures
+from understudy.recipe.guards import analogy_failures, analogy_report
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import ProgressCallback, find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
@@ -104,8 +104,11 @@ class AnalogyResult(SolveResult):
             table["conflicts"] = list(analogy.solution.conflicts)
         table["tracks"] += [track for index in range(len(self.poses)) for track in self._pose_tracks(index)]
         if not self.live:
-            table["faults"] = list(analogy_failures(analogy))
-            table["warnings"] = list(analogy.warnings)
+            faults = analogy_failures(analogy)
+            report = analogy_report(analogy, faults)
+            table["faults"] = faults
+            table["text"] = f"{report.conclusion}; {table['text']}"
+            table["warnings"] = [*report.hints, *analogy.warnings]
         return table
 
     def _pose_tracks(self, index: int) -> list[Table]:

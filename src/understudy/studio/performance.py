@@ -24,7 +24,7 @@ from understudy.metrics.report import evaluate
 from understudy.recipe.props import load_prop_path
 from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
 from understudy.retarget.driver import Outcome, Prepared, Problem, ProgressCallback, Solution
-from understudy.retarget.quality import Violation, advice, measure, measure_violations
+from understudy.retarget.quality import Violation, advice, measure, measure_violations, metric_figure
 from understudy.retarget.spec import KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, has_keys
 from understudy.samples import Prop
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
@@ -152,13 +152,18 @@ def quality_table(
     correspondence: Correspondence | None = None,
     contacts: Sequence[Contact] | None = None,
     outcomes: Sequence[Outcome] = (),
+    carried: Motion | None = None,
 ) -> dict[str, Any]:
-    """The measurements of a motion, compared with its source if there is one."""
-    report = evaluate(motion, source, correspondence=correspondence, contacts=contacts, outcomes=outcomes)
+    """The measurements of a motion, worst first, compared with its source if there is one."""
+    report = evaluate(
+        motion, source, correspondence=correspondence, contacts=contacts, outcomes=outcomes, carried=carried
+    )
     frames = shown_frames(motion)
     return {
         "which": which,
-        "measurements": [_measurement_table(measurement, motion, frames) for measurement in report.measurements],
+        "verdict": str(report.verdict),
+        "conclusion": report.conclusion,
+        "measurements": [_measurement_table(measurement, motion, frames) for measurement in report.ranked],
         "faults": list(report.failures),
     }
 
@@ -170,6 +175,7 @@ def _measurement_table(measurement: Measurement, motion: Motion, frames: np.ndar
         "title": measurement.title,
         "verdict": str(measurement.verdict),
         "words": measurement.words,
+        "hint": measurement.hint,
         "figures": [
             {"name": item.name, "value": item.value, "unit": item.unit, "about": item.about}
             for item in measurement.figures
@@ -260,16 +266,15 @@ def _solve_variant(prepared: Prepared, name: str, spacing: float, watch: Progres
 
 def variant_figures(data: Table) -> dict[str, float | None]:
     """The figures by which variants are compared."""
-    smooth: dict[str, Any] = (data["smoothness"] or [{"jerk": None, "energy": {}}])[0]
     return {
         "unmet": float(len(data["unmet"])),
         "contacts_m": float(data["contacts"]["worst"]),
         "floor_m": float(data["floor"]["worst"]),
         "limits_rad": float(data["limits"]["worst"]),
         "asked": float(data["asked"]["worst"]),
-        "jerk": smooth["jerk"],
-        "above_4_hz": smooth["energy"].get("4"),
-        "above_8_hz": smooth["energy"].get("8"),
+        "jerk": metric_figure(data, "path_jerk", "hips"),
+        "pops": metric_figure(data, "pop", "rate"),
+        "drift_m": metric_figure(data, "standing", "added_drift"),
     }
 
 
@@ -392,7 +397,10 @@ class RetargetResult(SolveResult):
             table |= {
                 "conflicts": list(self.solution.conflicts),
                 "faults": list(self.data["faults"]),
-                "warnings": advice(self.data, recipe.options.plants),
+                "warnings": [
+                    *(hint for evaluation in self.data["evaluations"] for hint in evaluation["hints"]),
+                    *advice(self.data, recipe.options.plants),
+                ],
             }
         return table
 
@@ -404,7 +412,7 @@ class RetargetResult(SolveResult):
 
     def _text(self) -> str:
         if self.solution is not None:
-            return self.solution.result
+            return f"{self.data['conclusion']}; {self.solution.result}"
         missed = sum(not violation.outcome.met for violation in self.held)
         return f"{missed} of {len(self.held)} constraints are not met yet" if missed else "on the way"
 
@@ -424,8 +432,8 @@ class RetargetResult(SolveResult):
         result_row = [("result", "the result", finished.data)] if finished.solution is not None else []
         variant_rows = [(f"variant:{v.name}", v.label, v.data) for v in finished.solved_variants]
         return [
-            {"which": which, "label": label, "text": data["result"], "seconds": data["seconds"],
-             "figures": variant_figures(data)}
+            {"which": which, "label": label, "text": f"{data['conclusion']}; {data['result']}",
+             "seconds": data["seconds"], "figures": variant_figures(data)}
             for which, label, data in (*result_row, *variant_rows)
         ]  # fmt: skip
 
@@ -455,6 +463,7 @@ class RetargetResult(SolveResult):
             correspondence=None if is_source or alignment is None else alignment.correspondence,
             contacts=contacts,
             outcomes=outcomes,
+            carried=None if is_source or plan is None else self.prepared.start(index),
         )
 
     def variants(self, names: Sequence[str], watch: ProgressCallback) -> RetargetResult:

@@ -10,7 +10,7 @@ from understudy.base.fields import FieldError, convert
 from understudy.correspondence.map_file import pairs_only_namesakes
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
-from understudy.recipe.guards import transition_failures
+from understudy.recipe.guards import transition_failures, transition_report
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import ProgressCallback
 from understudy.retarget.live import MAX_WHOLE_MOTION_FPS, thin_actor
@@ -70,8 +70,11 @@ class TransitionResult(SolveResult):
             table["conflicts"] = list(transition.solution.conflicts)
         if not self.live:
             first, second = (clip.motion for clip in self.clips)
-            table["faults"] = list(transition_failures(transition, first, second))
-            table["warnings"] = self._warnings()
+            faults = transition_failures(transition, first, second)
+            report = transition_report(transition, first, second, faults)
+            table["faults"] = faults
+            table["text"] = f"{report.conclusion}; {text}"
+            table["warnings"] = [*report.hints, *self._warnings()]
         return table
 
     def _warnings(self) -> list[str]:

@@ -54,7 +54,7 @@ export function QualityPanel() {
 
 function summary(found: Quality): string {
   const count = (verdict: Measurement["verdict"]) => found.measurements.filter((each) => each.verdict === verdict).length;
-  return `${count("good")} good, ${count("noticeable")} noticeable, ${count("bad")} bad, ${count("not graded")} not graded`;
+  return `${found.conclusion}: ${count("good")} good, ${count("noticeable")} noticeable, ${count("bad")} bad, ${count("not graded")} not graded`;
 }
 
 function Faults(props: { quality: Quality }) {
@@ -113,6 +113,7 @@ function MeasurementView(props: { measurement: Measurement }) {
       </summary>
       <div class="section-body">
         <p class="note">{measurement.words}</p>
+        {measurement.hint && <p class="note hint">What to do: {measurement.hint}</p>}
         {where && (
           <button type="button" data-testid={`go-${measurement.metric}`} onClick={() => goTo(measurement, time)}>
             Go to the worst: {where}

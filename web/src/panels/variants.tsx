@@ -167,7 +167,7 @@ const FIGURES: { [name: string]: [string, string] } = {
   floor_m: ["floor (m)", "how far the body reaches below the floor"],
   limits_rad: ["limits (rad)", "how far the worst joint is beyond its limits"],
   asked: ["own", "how far the worst constraint of your own is off"],
-  jerk: ["jerk ×", "jerk, times that of the source"],
-  above_4_hz: ["> 4 Hz ×", "energy of movement above 4 Hz, times that of the source"],
-  above_8_hz: ["> 8 Hz ×", "energy of movement above 8 Hz, times that of the source"],
+  jerk: ["jerk ×", "jerk of the hips' path in the world, times that of the source"],
+  pops: ["pops", "how often in ten seconds hips or head leave their path at once"],
+  drift_m: ["drift (m)", "how far a foot moves where the source's stands, beyond the source's own"],
 };
