@@ -111,13 +111,13 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then stiffer levels of the whole body bring the limbs nearer.
+    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness)
-    return [(last,), *((stiffer, *limbs) for stiffer in stiffened(passes[0])[1:])]
+    return [(last,), (stiffened(passes[0])[1], *limbs)]
 
 
 STIFFER_FACTOR = 50.0
@@ -299,6 +299,8 @@ class Spacetime(Solver):
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
         remedies = iter(remedies_of(passes))
+        best: tuple[tuple[Body, ...], Evaluation | None] = (bodies, None)
+        best_excess = np.inf
         for _ in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
                 keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
@@ -307,15 +309,18 @@ class Spacetime(Solver):
             evaluation = state.evaluated()
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
             violated = newly_violated(problem, state.working_set, worst, self.margin)
-            allowed = np.array([constraint.tolerance for constraint in problem.constraints])
-            remedy = next(remedies, None) if any(worst[i] > allowed[i] for i in state.holding) else None
+            tolerance = np.array([constraint.tolerance for constraint in problem.constraints])
+            excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
+            if excess < best_excess:
+                best, best_excess = (state.bodies, evaluation), excess
+            remedy = next(remedies, None) if any(worst[i] > tolerance[i] for i in state.holding) else None
             if budget.spent or not (violated or remedy):
                 break
             state.working_set = tuple(sorted({*state.working_set, *violated}))
             passes = remedy or tuple(level for level in passes if level.limbs) or passes
             if not remedy or remedy[0].spacing:
                 state.bodies = state.whole_bodies
-        return state.bodies, budget.steps, evaluation
+        return best[0], budget.steps, best[1]
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
         """Solve one level and note its result in the state of the solve."""
