@@ -1,10 +1,11 @@
-"""The whole-motion solver: damped Gauss-Newton steps with the constraints' forces as unknowns, in two levels.
+"""The whole-motion solver: damped Gauss-Newton steps with the constraints' forces as unknowns, in three levels.
 
-The first level solves for a band-limited displacement with a low stiffness. It meets all that slow changes can meet.
-The second level has a key at every frame and removes the remaining violation. A step that does not reduce the sum of
-change and violation is damped until it does. If not all constraints can hold, as few as possible are broken: the first
-level is solved again with less weight on the broken ones, and the second level leaves these out, so that they do not
-spoil the rest of the motion.
+The first level solves for a band-limited displacement of the whole body with a low stiffness. It meets all that slow
+changes can meet. The other two levels move limbs only, the first by dense keys and the second with a key at every
+frame. They remove the remaining violation, and never move root or trunk, so that hips and head do not jump where a
+contact begins or ends. A step that does not reduce the sum of change and violation is damped until it does. If not all
+constraints can hold, as few as possible are broken: the first level is solved again with less weight on the broken
+ones, and the other levels leave these out, so that they do not spoil the rest of the motion.
 """
 
 from __future__ import annotations
