@@ -1,0 +1,134 @@
+"""Levels that move limbs only: which joints those are, how contacts fade, and the normal equations of keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.base.splines import Knots
+from understudy.constraints.base import PointRef
+from understudy.constraints.place import Place
+from understudy.figure.contacts import Contact, find_creeps
+from understudy.figure.kinematics import fk
+from understudy.figure.limbs import limb_joints
+from understudy.figure.motion import Motion, rest_motion
+from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern
+from understudy.solve.solvers.limbs import TRUNK_COST, LimbProblem, faded
+from understudy.solve.solvers.spacetime import Level, Spacetime, levels
+
+
+def walk() -> Motion:
+    return samples.motion("walk", seconds=3.0).motion
+
+
+def test_limbs_begin_where_they_leave_the_trunk() -> None:
+    skeleton = walk().skeleton
+    limbs = {name for name, is_limb in zip(skeleton.names, limb_joints(skeleton), strict=True) if is_limb}
+    assert {"LeftUpLeg", "LeftLeg", "LeftFoot", "RightArm", "RightForeArm", "RightHand"} <= limbs
+    assert not limbs & {"Hips", "Spine"}, "root and trunk carry several limbs"
+
+
+def test_a_body_without_branches_has_no_limbs() -> None:
+    can = samples.character("can")
+    assert not limb_joints(can)[0]
+
+
+def test_a_change_fades_to_zero_beside_the_frames_that_need_it() -> None:
+    change = np.full((40, 3), np.nan)
+    change[10:20] = [0.01, 0.0, -0.02]
+    held = np.isfinite(change[:, 0])
+    out = faded(change, held, np.zeros(40, bool), 6)
+    assert np.allclose(out[10:20], change[10:20])
+    assert np.isnan(out[:5]).all(), "nothing is asked far away"
+    assert np.isnan(out[25:]).all()
+    shares = out[20:25, 0] / 0.01
+    assert np.all(np.diff(shares) < 0.0)
+    assert shares[0] > 0.9
+    assert shares[-1] < 0.1
+
+
+def test_a_change_stays_while_the_point_is_slow_and_fades_after_that() -> None:
+    change = np.full((60, 3), np.nan)
+    change[10:20] = 0.01
+    slow = np.zeros(60, bool)
+    slow[20:30] = slow[50:55] = True
+    out = faded(change, np.isfinite(change[:, 0]), slow, 6)
+    assert np.allclose(out[20:30], 0.01)
+    assert 0.0 < out[32, 0] < 0.01
+    assert np.isnan(out[50:55]).all(), "a slow stretch of its own is left alone"
+
+
+def test_a_change_between_two_stretches_goes_from_one_to_the_other() -> None:
+    change = np.full((30, 3), np.nan)
+    change[:10], change[14:] = 0.01, 0.03
+    out = faded(change, np.isfinite(change[:, 0]), np.zeros(30, bool), 12)
+    assert np.all(np.diff(out[9:15, 0]) > 0.0)
+
+
+@pytest.mark.parametrize("num_groups", [1, 2])
+def test_the_normal_equations_of_keys_give_the_same_forces_as_the_matrix_of_forces(num_groups: int) -> None:
+    rng = np.random.default_rng(3)
+    times = np.linspace(0.0, 2.0, 61)
+    basis = Knots.uniform(2.0, 0.2).basis(times)
+    groups = tuple(np.array_split(np.arange(6), num_groups))
+    curves = Curves(bases=(basis,) * num_groups, groups=groups, cost=rng.uniform(0.5, 2.0, 6))
+    at = np.sort(rng.integers(0, 61, 150))
+    jacobian = rng.normal(size=(150, 6))
+    for row, group in enumerate(rng.integers(0, num_groups, 150)):
+        jacobian[row, np.setdiff1d(np.arange(6), groups[group])] = 0.0
+    pattern = Pattern(times=at, previous=np.full(150, -1), is_residual=np.ones(150, bool), curves=curves)
+    compliance, residuals = rng.uniform(1e-3, 1e-2, 150), rng.normal(size=150)
+    excluded = rng.random(150) < 0.1
+    by_forces = FactoredMatrix.of(pattern, pattern.band(jacobian).copy(), compliance, 0.5, excluded).forces(residuals)
+    by_keys = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded).forces(residuals)
+    assert np.allclose(by_keys, by_forces, atol=1e-8 * np.abs(by_forces).max())
+
+
+def hand_up() -> Place:
+    target = fk(walk()).points(["LeftHand"])[45, 0] + [0.0, 0.1, 0.0]
+    return Place(point=PointRef(point="LeftHand"), target=target, start=1.2, end=1.6)
+
+
+def test_limb_levels_leave_root_and_trunk_as_they_are() -> None:
+    """Whatever the limbs have to do, hips, chest and head move only as the band-limited level moves them."""
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(hand_up(),))
+    only_limbs = tuple(level for level in levels(4 / 30, walk().fps) if level.limbs)
+    moved = Spacetime(levels=only_limbs).solve(problem).motion
+    trunk = ~limb_joints(walk().skeleton)
+    assert np.array_equal(moved.root, walk().root)
+    assert np.array_equal(moved.rotations[:, trunk], walk().rotations[:, trunk])
+    assert not np.array_equal(moved.rotations, walk().rotations)
+
+
+def test_a_constraint_that_no_limb_can_meet_moves_the_trunk() -> None:
+    motion = walk()
+    goal = Place(point=PointRef(point="Hips"), target=motion.root[45] + [0.05, 0.0, 0.0], start=1.4, end=1.6)
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(goal,))
+    limb = LimbProblem.of(problem, problem.bodies, (0,), final=True)
+    assert limb.weights.tolist()[0] == TRUNK_COST
+    assert Spacetime().solve(problem).unmet == ()
+
+
+def test_levels_of_the_whole_body_may_still_be_given() -> None:
+    every_frame = (Level(spacing=0.0, rate=walk().fps, stiffness=1e6, steps=4),)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(hand_up(),))
+    assert Spacetime(levels=every_frame).solve(problem).unmet == ()
+
+
+def test_a_slow_foot_beside_a_contact_creeps() -> None:
+    """A foot that stands for a second and rolls off slowly: the creep begins at the contact's last frame."""
+    skeleton = walk().skeleton
+    motion = rest_motion(skeleton, num_frames=90, fps=30.0)
+    root = motion.root.copy()
+    root[30:, 2] += 0.02 * np.arange(60) / 30.0
+    root[60:, 2] += 1.5 * np.arange(30) / 30.0
+    motion = motion.derived(root=root)
+    point = skeleton.point("LeftToeBase")
+    place = fk(motion).points([point])[0, 0]
+    contact = Contact(point=point, start=0.0, end=1.0, place=place)
+    (creep,) = [one for one in find_creeps(motion, (contact,), [point]) if one.times[0] <= 1.0]
+    assert creep.times[0] == pytest.approx(1.0)
+    assert 1.3 < creep.times[-1] < 2.1
+    assert find_creeps(motion, (), [skeleton.point("LeftHand")])[0].times[0] == 0.0
