@@ -51,7 +51,7 @@ FAMILIES = {
     "h1": "pelvis torso - left_shoulder_pitch left_elbow - left_hip_yaw left_knee left_ankle",
     # The chest is the root and carries the legs by the abdomen: nothing between hips and chest bends upwards.
     "dm humanoid": "torso - head left_shoulder1 left_elbow left_hand left_hip_x left_knee left_ankle_y",
-    "cmu robot": "root lowerbackrz headrz lhumerusrz lradiusrx lwristry lfemurrz ltibiarx lfootrz",
+    "cmu robot": "root lowerbackrz headrz lhumerusrz lradiusrx lhandrz lfemurrz ltibiarx lfootrz",
 }
 PARTS = ("hips", "spine", "head", "upper arm", "forearm", "hand", "thigh", "shin", "foot")
 SIDES = {
