@@ -403,10 +403,12 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
     else:
         order.sort(key=lambda i: -float(pose.positions[descendants(skeleton)[branch.tops[i]]].mean(axis=0) @ left))
     limbs = []
+    rows = [main_path(skeleton, top, shape.reach) for top in branch.tops]
+    girdles = [_count_girdle_joints(shape, row, branch, row[0] in shape.standing_tops) for row in rows]
     for which, i in zip(("left", "right"), order):
-        row = main_path(skeleton, branch.tops[i], shape.reach)
-        stands = row[0] in shape.standing_tops
-        named, girdle = _joints_by_name(skeleton, row), _count_girdle_joints(shape, row, branch, stands)
+        row, stands = rows[i], rows[i][0] in shape.standing_tops
+        # Both sides are split alike, also where a pose is not quite symmetric.
+        named, girdle = _joints_by_name(skeleton, row), min(girdles) if len(rows[0]) == len(rows[1]) else girdles[i]
         if "upper" in named and row.index(named["upper"]) < girdle and "hip" in words(skeleton.names[named["upper"]]):
             # Some rigs call the bone that leads out to the hip by that name.
             named = {}

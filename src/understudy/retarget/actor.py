@@ -157,8 +157,12 @@ class ActorData:
         return f"<ActorData {self.spec.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
 
     def on_given_target(self, motion: Motion) -> Motion:
-        """A result on the target's skeleton as given: feet that were attached for the solve are detached again."""
+        """A result on the target's skeleton as given: detached feet as in its file, a root on the floor put there."""
         skeleton = self.clip.skeleton
+        if self.spec.target is not None and not same_structure(self.motion.skeleton, self.target):
+            from understudy.correspondence.floor_root import put_on_floor
+
+            motion = put_on_floor(motion, self.spec.floor_root)
         return motion if attach(skeleton) is skeleton else change_parents(motion, skeleton)
 
 
@@ -452,6 +456,7 @@ def match_actor(
         correspondence = pair_same_names(motion.skeleton, target)
     # A target of the same structure does not load these modules.
     from understudy.correspondence.alignment import align
+    from understudy.correspondence.floor_root import floor_carriers
     from understudy.correspondence.suggest import suggest
 
     if correspondence is None:
@@ -464,7 +469,8 @@ def match_actor(
         target_pose=target_pose,
         mode=align_by,
     )
-    return Assignment(motion=motion, target=target, alignment=alignment, **settings)  # type: ignore[arg-type]
+    carriers = floor_carriers(correspondence)
+    return Assignment(motion=motion, target=target, alignment=alignment, carriers=carriers, **settings)  # type: ignore[arg-type]
 
 
 def assign(
@@ -516,9 +522,15 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     """Notes on how the bones of two characters were matched."""
     if assignment.alignment is None or is_driven(assignment):
         return []
-    pairs = assignment.alignment.correspondence.pairs
+    from understudy.correspondence.floor_root import describe_floor_root
+
+    correspondence = assignment.alignment.correspondence
+    pairs = correspondence.pairs
     mode = "each moving from its own stance" if assignment.alignment.stance else "bones pointing alike"
     notes = [f"{data.spec.target or data.spec.source}: {len(pairs)} pairs of bones correspond, {mode}"]
+    floor_root = describe_floor_root(correspondence, data.spec.floor_root)
+    if floor_root:
+        notes.append(f"{data.spec.target or data.spec.source}: {floor_root}")
     unsure = sorted((pair for pair in pairs if pair.confidence < MIN_SURE_CONFIDENCE), key=lambda pair: pair.confidence)
     if unsure:
         notes.append(
