@@ -457,10 +457,14 @@ def match_actor(
     # A target of the same structure does not load these modules.
     from understudy.correspondence.alignment import align
     from understudy.correspondence.floor_root import floor_carriers
-    from understudy.correspondence.suggest import suggest
+    from understudy.correspondence.suggest import check_trial, suggest_and_try
 
     if correspondence is None:
-        correspondence = suggest(motion.skeleton, target, source_motion=motion, target_motion=target_motion)
+        correspondence, failures = suggest_and_try(
+            motion.skeleton, target, source_motion=motion, target_motion=target_motion
+        )
+        if source_pose is None and target_pose is None:
+            check_trial(correspondence, failures)
     alignment = align(
         correspondence,
         source_motion=motion,
