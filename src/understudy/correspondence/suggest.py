@@ -373,7 +373,9 @@ def suggest_and_try(
         pairs = [Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in source.names]
         return Correspondence(source=source, target=target, pairs=tuple(pairs)), ()
     best: tuple[Correspondence, tuple[Failure, ...]] | None = None
-    for source_plan, target_plan in _plans_to_try(source, target, source_motion, target_motion):
+    for source_plan, target_plan, exchanged in _plans_to_try(source, target, source_motion, target_motion):
+        if exchanged and not (best is not None and any(failure.exchanged for failure in best[1])):
+            continue
         pairs = match(source_plan, target_plan)
         if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
             if best is None:
@@ -414,19 +416,19 @@ def _lowered(pair: Pair, failures: Sequence[Failure]) -> Pair:
 
 def _plans_to_try(
     source: Skeleton, target: Skeleton, source_motion: Motion | None, target_motion: Motion | None
-) -> Iterator[tuple[BodyPlan, BodyPlan]]:
-    """Ways to split two bodies into parts, the most trusted first."""
+) -> Iterator[tuple[BodyPlan, BodyPlan, bool]]:
+    """Ways to split two bodies into parts, the most trusted first, and whether the target's sides are exchanged."""
     first, second = split_body(source, source_motion), split_body(target, target_motion)
-    yield first, second
+    yield first, second, False
     by_shape = plan_by_shape(target, standing_pose(target, target_motion)) if second.named else None
     if by_shape is not None:
-        yield first, by_shape
+        yield first, by_shape, False
     if first.named:
         source_by_shape = plan_by_shape(source, standing_pose(source, source_motion))
-        yield source_by_shape, second
+        yield source_by_shape, second, False
         if by_shape is not None:
-            yield source_by_shape, by_shape
-    yield first, _with_sides_exchanged(second)
+            yield source_by_shape, by_shape, False
+    yield first, _with_sides_exchanged(second), True
 
 
 def _with_sides_exchanged(plan: BodyPlan) -> BodyPlan:

@@ -45,7 +45,7 @@ MIN_VISIBLE_BEND = 0.15
 MAX_FOOT_RISE_SHARE = 0.12
 """Height of the feet above the lowest point, as a share of the body's height."""
 
-MIN_FOOT_SHARE = 0.02
+MIN_FOOT_SHARE = 0.05
 """Length that a foot reaches ahead of its ankle, in lengths of the leg."""
 
 MIN_HEAD_SHARE = 0.6
@@ -61,6 +61,8 @@ class Failure:
     """The target's bones that show it; empty if it concerns the whole body."""
     stops: bool = False
     """Whether no motion can be made with such a map."""
+    exchanged: bool = False
+    """Whether left and right seem to be exchanged."""
 
 
 def try_map(
@@ -165,7 +167,8 @@ class _Trial:
         ]
         ahead, behind = feet[: len(feet) // 2], feet[len(feet) // 2 :]
         if feet and min(ahead) > MIN_FOOT_SHARE and max(behind) < -MIN_FOOT_SHARE:
-            failures.append(Failure(sentence="the feet point backwards, as if left and right were exchanged"))
+            sentence = "the feet point backwards, as if left and right were exchanged"
+            failures.append(Failure(sentence=sentence, exchanged=True))
         return failures
 
     def check_limbs(self) -> list[Failure]:
@@ -255,8 +258,10 @@ def _standing_failures(plan: BodyPlan, pose: Pose) -> Iterable[Failure]:
 
 
 def _foot_direction(plan: BodyPlan, limb: Limb, pose: Pose) -> Array:
-    """(3,) level vector from the ankle to the ends of the foot in the first frame, in lengths of the leg."""
-    skeleton, foot = plan.skeleton, limb.parts.get("end", limb.bones[-1:])[0]
+    """(3,) level vector from the ankle to the ends of the foot in the first frame, in lengths of the leg; 0 for none."""
+    if "end" not in limb.parts:
+        return np.zeros(3)
+    skeleton, foot = plan.skeleton, limb.parts["end"][0]
     below = skeleton.below(foot)
     points = [*pose.positions[0, below & (np.arange(skeleton.num_joints) != foot)]]
     points += [*pose.points([end for end in skeleton.ends if below[skeleton.index[end.joint]]])[0]]

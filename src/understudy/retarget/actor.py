@@ -413,6 +413,9 @@ CorrespondenceLike = Correspondence | Mapping[str, str | Sequence[str]] | str | 
 MAX_REST_POSE_ANGLE_DEGREES = 10.0
 """Largest angle between the bones of two rest poses for which equal joint angles give equal poses."""
 
+MIN_ORDINARY_PAIRS = 6
+"""Pairs of bones below which the notes say what the target was understood as."""
+
 MIN_SURE_CONFIDENCE = 0.6
 """Pairs of bones with less confidence are mentioned in the notes."""
 
@@ -532,6 +535,14 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     pairs = correspondence.pairs
     mode = "each moving from its own stance" if assignment.alignment.stance else "bones pointing alike"
     notes = [f"{data.spec.target or data.spec.source}: {len(pairs)} pairs of bones correspond, {mode}"]
+    if len(pairs) < MIN_ORDINARY_PAIRS and data.spec.map is None:
+        from understudy.correspondence.suggest import describe, split_body
+
+        understood = describe(split_body(data.target, data.target_motion))
+        notes.append(
+            f"{data.spec.target or data.spec.source}: understood as {understood}; if that is wrong, `understudy map` "
+            "writes a map to be changed and given with --map"
+        )
     floor_root = describe_floor_root(correspondence, data.spec.floor_root)
     if floor_root:
         notes.append(f"{data.spec.target or data.spec.source}: {floor_root}")

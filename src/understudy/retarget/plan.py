@@ -243,7 +243,10 @@ def _check(assignments: Sequence[Assignment]) -> None:
         elif assignment.share is not None or not assignment.moves:
             raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
         if float(target.lengths.sum()) <= 0.0 < float(source.lengths.sum()):
-            raise SkeletonError("The target's bones all have length zero")
+            raise SkeletonError(
+                "The target's bones all have length zero: its joints lie at one point and show no body",
+                hint="look at the joints with `understudy info TARGET`; a file that holds only rotations needs its skeleton",
+            )
 
 
 def _check_contacts(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> None:
