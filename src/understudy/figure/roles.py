@@ -388,10 +388,6 @@ def _find_head(
             joint_of[part] = joint
     if "head" in joint_of:
         return
-    nose = _first(by_depth, labels, "nose")
-    if nose is not None:
-        joint_of["head"] = nose
-        return
     # In rigs that number the back, the head is its last bone: `spine.006` above a chest `spine.003`.
     row = [] if chest is None else [j for j in _under(skeleton, by_depth, chest) if labels[j] in ("spine", "neck")]
     row = [j for j in row if stem(skeleton.names[j]) == stem(skeleton.names[row[-1]])]
@@ -400,3 +396,8 @@ def _find_head(
             joint_of.setdefault("neck", row[0])
         if row[-1] != joint_of.get("neck"):
             joint_of["head"] = row[-1]
+            return
+    # Only where nothing else is above the neck, as in skeletons of key points, does the nose stand for the head.
+    nose = _first(by_depth, labels, "nose")
+    if nose is not None and (skeleton.parents[nose] in (chest, joint_of.get("neck"))):
+        joint_of["head"] = nose
