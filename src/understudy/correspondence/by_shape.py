@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
@@ -264,7 +265,7 @@ def _feet_vote(shape: BodyShape, forward: Array) -> float:
         below[foot] = has_tip and foot == row[-1]
         bone = pose.tips[below].mean(axis=0) - pose.positions[foot] if below.any() else np.zeros(3)
         offset = float(bone @ forward)
-        # Without a joint near the ground, the last bone of a leg is a foot only if it is level, and never a robot dog's.
+        # Without a joint near the ground, the last bone of a leg is a foot only if it is level; a robot dog has none.
         is_level = bool(low) or (abs(offset) > abs(float(bone @ UP)) and skeleton.kinds[foot] is JointKind.BALL)
         votes += float(np.sign(offset)) if is_level and abs(offset) > 0.03 * branch.reach else 0.0
     return 2.0 * float(np.sign(votes))
@@ -278,7 +279,7 @@ def _knees_vote(shape: BodyShape, forward: Array) -> float:
     votes = 0.0
     for top in shape.standing[0].tops:
         compounds = compound_joints(skeleton, main_path(skeleton, top, shape.reach))
-        for compound, following in zip(compounds[1:], compounds[2:]):
+        for compound, following in pairwise(compounds[1:]):
             knee, foot = compound.centre, following.centre
             middle = float(skeleton.limits[knee, 0].mean()) if np.isfinite(skeleton.limits[knee, 0]).all() else 0.0
             is_hinge = len(compound.joints) == 1 and skeleton.kinds[knee] is JointKind.HINGE

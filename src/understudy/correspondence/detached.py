@@ -56,7 +56,7 @@ MAX_LIMB_GAP_SHARE = 0.12
 
 @lru_cache(maxsize=64)
 def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
-    """The first joints of limbs that hang from a root on the floor in place of the body, each with its bone of the body.
+    """The first joints of limbs that hang from a root on the floor, each with the bone of the body that it belongs to.
 
     Exporters that leave out control bones cut a rig into pieces: spine, legs, arms, fingers and face all hang from the
     armature. Each piece belongs to the nearest bone of the piece next to it, beginning with the spine.
@@ -72,7 +72,8 @@ def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
     if spine is None or spine in legs:
         return {}
     piece_of = np.where(skeleton.below(spine), spine, -1)
-    waiting, limbs = [j for j in tops if j != spine], {}
+    waiting = [j for j in tops if j != spine]
+    limbs: dict[int, int] = {}
     while waiting:
         gap, top, bone = min(_nearest_bone(skeleton, top, piece_of) for top in waiting)
         if gap > MAX_LIMB_GAP_SHARE * size:

@@ -442,7 +442,8 @@ def check_trial(correspondence: Correspondence, failures: Sequence[Failure]) -> 
     if stops:
         target = describe(split_body(correspondence.target))
         raise CorrespondenceError(
-            f"No map puts the target on its feet: {'; '.join(stops[:3])}. The target is understood as {target}", hint=HINT
+            f"No map puts the target on its feet: {'; '.join(stops[:3])}. The target is understood as {target}",
+            hint=HINT,
         )
 
 

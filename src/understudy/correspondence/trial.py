@@ -258,7 +258,7 @@ def _standing_failures(plan: BodyPlan, pose: Pose) -> Iterable[Failure]:
 
 
 def _foot_direction(plan: BodyPlan, limb: Limb, pose: Pose) -> Array:
-    """(3,) level vector from the ankle to the ends of the foot in the first frame, in lengths of the leg; 0 for none."""
+    """(3,) level vector from the ankle to the ends of the foot in the first frame, in leg lengths; 0 without a foot."""
     if "end" not in limb.parts:
         return np.zeros(3)
     skeleton, foot = plan.skeleton, limb.parts["end"][0]

@@ -337,7 +337,11 @@ def limb_row(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
     chain = skeleton.chain(lower)
     start = chain.index(upper)
     # Motors above that carry nothing but this limb belong to it.
-    while start > 1 and skeleton.kinds[chain[start - 1]] is JointKind.HINGE and len(skeleton.children[chain[start - 1]]) == 1:
+    while (
+        start > 1
+        and skeleton.kinds[chain[start - 1]] is JointKind.HINGE
+        and len(skeleton.children[chain[start - 1]]) == 1
+    ):
         start -= 1
     row = chain[start:]
     while len(skeleton.children[row[-1]]) == 1:

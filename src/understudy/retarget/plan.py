@@ -245,7 +245,7 @@ def _check(assignments: Sequence[Assignment]) -> None:
         if float(target.lengths.sum()) <= 0.0 < float(source.lengths.sum()):
             raise SkeletonError(
                 "The target's bones all have length zero: its joints lie at one point and show no body",
-                hint="look at the joints with `understudy info TARGET`; a file that holds only rotations needs its skeleton",
+                hint="`understudy info TARGET` lists the joints; a file that holds only rotations needs its skeleton",
             )
 
 

@@ -110,8 +110,8 @@ class ActorSpec:
     target_reference: int | None = None
     """The frame of the target's file that is its reference pose."""
     floor_root: str = "follow"
-    """What the target's root does if it lies on the floor, as in rigs for games: `follow` the body by place and heading,
-    or `stay` where it is at rest. The pelvis plays the hips in both cases."""
+    """What the target's root does if it lies on the floor, as in rigs for games: `follow` the body by place and
+    heading, or `stay` where it is at rest. The pelvis plays the hips in both cases."""
 
     def __post_init__(self) -> None:
         if self.floor_root not in FLOOR_ROOTS:
