@@ -252,6 +252,11 @@ def _standing_failures(plan: BodyPlan, pose: Pose) -> Iterable[Failure]:
         if foot - lowest > MAX_FOOT_RISE_SHARE * height:
             name = skeleton.names[limb.bones[-1]]
             yield Failure(sentence=f"the {limb.side} foot, `{name}`, is not on the ground", stops=True)
+    arms = [limb for pair in plan.limbs for limb in pair if limb.kind == "arm" and limb.bones]
+    if legs and arms:
+        hips, shoulders = (np.mean([heights[limb.bones[0]] for limb in limbs]) for limbs in (legs, arms))
+        if hips >= shoulders:
+            yield Failure(sentence="the legs begin above the arms", stops=True)
     for joint in plan.trunk.get("head", ())[:1]:
         if heights[joint] - lowest < MIN_HEAD_SHARE * height:
             yield Failure(sentence=f"the head, `{skeleton.names[joint]}`, is not on top", stops=True)
