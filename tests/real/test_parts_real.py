@@ -15,6 +15,14 @@ from understudy.correspondence.suggest import split_body, suggest_and_try
 from understudy.figure.skeleton import Point
 from understudy.io import Clip
 
+G1_LEG = (
+    "leg: left_hip_pitch_joint left_hip_roll_joint left_hip_yaw_joint / left_knee_joint / "
+    "left_ankle_pitch_joint left_ankle_roll_joint"
+)
+G1_ARM = (
+    "arm: left_shoulder_pitch_joint left_shoulder_roll_joint left_shoulder_yaw_joint / "
+    "left_elbow_joint left_wrist_roll_joint / left_wrist_pitch_joint left_wrist_yaw_joint"
+)
 # Kind, root and trunk; then the left limbs from the back or bottom to the front or top: kind: upper / lower / end.
 # `-` stands for a part that the body does not have; bones of one part are separated by blanks.
 BODIES = {
@@ -31,17 +39,13 @@ BODIES = {
     ),
     "robots/unitree_g1.xml": (
         "biped", "pelvis", {"spine": "waist_yaw_joint waist_roll_joint waist_pitch_joint"},
-        "leg: left_hip_pitch_joint left_hip_roll_joint left_hip_yaw_joint / left_knee_joint / "
-        "left_ankle_pitch_joint left_ankle_roll_joint",
-        "arm: left_shoulder_pitch_joint left_shoulder_roll_joint left_shoulder_yaw_joint / "
-        "left_elbow_joint left_wrist_roll_joint / left_wrist_pitch_joint left_wrist_yaw_joint",
+        G1_LEG,
+        G1_ARM,
     ),
     "robots/unitree_g1_29dof.urdf": (
         "biped", "pelvis", {"spine": "waist_yaw_joint waist_roll_joint waist_pitch_joint", "head": "head_joint"},
-        "leg: left_hip_pitch_joint left_hip_roll_joint left_hip_yaw_joint / left_knee_joint / "
-        "left_ankle_pitch_joint left_ankle_roll_joint",
-        "arm: left_shoulder_pitch_joint left_shoulder_roll_joint left_shoulder_yaw_joint / "
-        "left_elbow_joint left_wrist_roll_joint / left_wrist_pitch_joint left_wrist_yaw_joint",
+        G1_LEG,
+        G1_ARM,
     ),
     "robots/unitree_h1.xml": (
         "biped", "pelvis", {"spine": "torso"},
@@ -56,7 +60,7 @@ BODIES = {
     "robots/humanoid_CMU_V2020.xml": (
         "biped", "root",
         {
-            "spine": "lowerbackrz lowerbackry lowerbackrx upperbackrz upperbackry upperbackrx thoraxrz thoraxry thoraxrx",
+            "spine": " ".join(f"{part}r{axis}" for part in ("lowerback", "upperback", "thorax") for axis in "zyx"),
             "neck": "lowerneckrz lowerneckry lowerneckrx upperneckrz upperneckry upperneckrx",
             "head": "headrz headry headrx",
         },
@@ -163,9 +167,7 @@ def load(path: Path) -> Clip:
     """A file's clip, feet that hang apart from the leg hung on it."""
     clip = understudy.read(path)
     hung = attach(clip.skeleton)
-    return replace(
-        clip, skeleton=hung, motion=None if clip.motion is None else change_parents(clip.motion, hung)
-    )
+    return replace(clip, skeleton=hung, motion=None if clip.motion is None else change_parents(clip.motion, hung))
 
 
 def in_words(plan: BodyPlan) -> tuple[object, ...]:

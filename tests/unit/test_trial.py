@@ -111,7 +111,9 @@ def test_a_map_that_names_the_root_is_kept() -> None:
     assert floor_carriers(found) == ()
 
 
-def make_body(names: list[str], parents: list[int], offsets: list[list[float]], ends: dict[str, list[float]]) -> Skeleton:
+def make_body(
+    names: list[str], parents: list[int], offsets: list[list[float]], ends: dict[str, list[float]]
+) -> Skeleton:
     points = tuple(Point(name=f"{joint}_end", joint=joint, offset=np.array(end)) for joint, end in ends.items())
     return Skeleton(names=tuple(names), parents=np.array(parents), offsets=np.array(offsets), ends=points, name="thing")
 
