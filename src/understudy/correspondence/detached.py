@@ -113,8 +113,8 @@ def _segments(skeleton: Skeleton, body: np.ndarray) -> tuple[np.ndarray, np.ndar
     pairs = [(int(skeleton.parents[j]), positions[j]) for j in joints if body[skeleton.parents[j]]]
     pairs += [(skeleton.index[e.joint], tip) for e, tip in zip(skeleton.ends, skeleton.rest_ends)]
     pairs = [(joint, end) for joint, end in pairs if body[joint]]
-    leaves = [(j, positions[j]) for j in joints if not skeleton.children[j]]
-    pairs += leaves
+    # The last joint of a piece comes before the bone that ends there: fingers hang from the hand.
+    pairs = [(j, positions[j]) for j in joints if not skeleton.children[j]] + pairs
     owners = [joint for joint, _ in pairs]
     return positions[owners], np.array([end for _, end in pairs]).reshape(-1, 3), owners
 
