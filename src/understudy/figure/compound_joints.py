@@ -115,7 +115,8 @@ class _Chain:
         gap = float(np.linalg.norm(self.points[number] - self.points[group[-1]]))
         if self.kinds[number] is JointKind.FIXED:
             return gap < MIN_FIXED_BONE_SHARE * self.remaining[0]
-        if self.kinds[number] not in _MOTORS or self.kinds[group[-1]] is JointKind.FIXED:
+        # A ball needs no more axes: a hinge after it is a joint of its own, however its bones lie at rest.
+        if self.kinds[number] not in _MOTORS or any(self.kinds[i] not in _MOTORS for i in group):
             return False
         bending = self._bending(group)
         if self.twists[number]:
