@@ -102,8 +102,9 @@ def bone_angles(walk: Motion, found: Motion, own: Motion | None) -> dict[str, fl
 
 
 def travel(walk: Motion, found: Motion) -> float:
-    """Degrees between the ways that two motions go: lines through all of their paths, whatever they sway."""
-    return float(apart(*(np.polyfit(m.times, m.root[:, [0, 2]], 1)[0] for m in (walk, found))))
+    """Degrees between the ways that the hips of two motions go: lines through their paths, whatever they sway."""
+    paths = ((m.times, fk(m).positions[:, split_body(m.skeleton, m).root]) for m in (walk, found))
+    return float(apart(*(np.polyfit(times, path[:, [0, 2]], 1)[0] for times, path in paths)))
 
 
 @pytest.mark.parametrize("name", HUMANS)

@@ -49,16 +49,19 @@ FAMILIES = {
     "g1 with a head": "pelvis waist_yaw_joint head_joint left_shoulder_pitch_joint left_elbow_joint "
     "left_wrist_pitch_joint left_hip_pitch_joint left_knee_joint left_ankle_pitch_joint",
     "h1": "pelvis torso - left_shoulder_pitch left_elbow - left_hip_yaw left_knee left_ankle",
+    # It has no hands, its chest is the root, and the axis that is called elbow yaw bends the elbow.
+    "t1": "Trunk - AAHead_yaw Left_Shoulder_Pitch Left_Elbow_Yaw - Left_Hip_Pitch Left_Knee_Pitch Left_Ankle_Pitch",
+    "op3": "body_link - head_pan l_sho_pitch l_el - l_hip_yaw l_knee l_ank_pitch",
     # The chest is the root and carries the legs by the abdomen: nothing between hips and chest bends upwards.
     "dm humanoid": "torso - head left_shoulder1 left_elbow left_hand left_hip_x left_knee left_ankle_y",
-    "cmu robot": "root lowerbackrz headrz lhumerusrz lradiusrx lwristry lfemurrz ltibiarx lfootrz",
+    "cmu robot": "root lowerbackrz headrz lhumerusrz lradiusrx lhandrz lfemurrz ltibiarx lfootrz",
 }
 PARTS = ("hips", "spine", "head", "upper arm", "forearm", "hand", "thigh", "shin", "foot")
 SIDES = {
     "acclaim": ("l", "r"), "poser": ("l", "r"), "makehuman": (".L", ".R"), "makehuman older": ("_L", "_R"),
     "rigged figure": ("_L_", "_R_"), "robot expressive": (".L", ".R"), "unreal": ("_l", "_r"),
     "quaternius": (".L", ".R"), "g1": ("left", "right"), "g1 with a head": ("left", "right"), "h1": ("left", "right"),
-    "dm humanoid": ("left", "right"), "cmu robot": ("l", "r"),
+    "dm humanoid": ("left", "right"), "cmu robot": ("l", "r"), "op3": ("l", "r"),
 }  # fmt: skip
 FILES = {
     "cmu_asfamc/*.asf": "acclaim",
@@ -98,6 +101,8 @@ CHARACTERS = {
     "robots/unitree_g1.xml": "g1",
     "robots/unitree_g1_29dof.urdf": "g1 with a head",
     "robots/unitree_h1.xml": "h1",
+    "robots/booster_t1.xml": "t1",
+    "robots/robotis_op3.xml": "op3",
     "robots/dm_humanoid.xml": "dm humanoid",
     "robots/humanoid_CMU_V2020.xml": "cmu robot",
 }
@@ -171,8 +176,6 @@ def test_every_character_file_is_in_the_tables(data: Path) -> None:
     others = {
         "gltf/Fox.glb", "gltf/SimpleSkin.gltf", "robots/unitree_go2.xml", "fbx_usd/blender_279_sausage_7400_binary.fbx",
         "fbx_usd/usd_lbs.baked.usda", "fbx_usd/usd_lbs.usda", "fbx_usd/usd_skinnedArm.usda",
-        # Chains of hinges are not yet read by their axes: the maps of these two are known to be wrong.
-        "robots/booster_t1.xml", "robots/robotis_op3.xml",
     }  # fmt: skip
     assert there == set(CHARACTERS) | others
 

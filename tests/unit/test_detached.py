@@ -10,9 +10,16 @@ import pytest
 from understudy import samples
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import exp, from_axis_angle, identity, multiply
-from understudy.correspondence.detached import attach, change_parents, describe_detached_feet, find_detached_feet
+from understudy.correspondence.detached import (
+    attach,
+    change_parents,
+    describe_detached_feet,
+    find_detached_feet,
+    find_detached_limbs,
+)
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
 
 
@@ -133,3 +140,56 @@ def test_other_joints_are_refused() -> None:
     other = replace(rig(), names=("Root", "Body", "Foot.L", "Foot.R", "Hand", *rig().names[5:]))
     with pytest.raises(SkeletonError, match=r"with other parents; these differ: Hand, Knee\.L"):
         change_parents(moved(rig()), other)
+
+
+def make_cut_rig() -> Skeleton:
+    """A human of deforming bones only, as exporters leave it: every piece hangs from the armature on the floor."""
+    joints: dict[str, tuple[str, tuple[float, float, float]]] = {"rig": ("", (0.0, 0.0, 0.0))}
+    above = "rig"
+    for number, height in enumerate((0.97, 1.08, 1.2, 1.35, 1.5, 1.55, 1.6)):
+        name = f"DEF-spine.{number:03}" if number else "DEF-spine"
+        joints[name] = above, (0.0, height, 0.0)
+        above = name
+    joints["DEF-nose"] = "rig", (0.0, 1.68, 0.12)
+    for mark, x in (("L", 1.0), ("R", -1.0)):
+        pieces = (
+            (("shoulder", 0.02, 1.45, 0.03),),
+            (("upper_arm", 0.19, 1.44, -0.03), ("forearm", 0.45, 1.44, -0.04), ("hand", 0.69, 1.44, -0.02)),
+            (("f_index.01", 0.78, 1.44, 0.02), ("f_index.02", 0.82, 1.44, 0.02)),
+            (("thigh", 0.1, 0.93, 0.01), ("shin", 0.1, 0.5, 0.0), ("foot", 0.1, 0.08, -0.02), ("toe", 0.1, 0.02, 0.1)),
+        )
+        for piece in pieces:
+            above = "rig"
+            for part, along, height, depth in piece:
+                joints[f"DEF-{part}.{mark}"] = above, (x * along, height, depth)
+                above = f"DEF-{part}.{mark}"
+    names = list(joints)
+    parents = np.array([names.index(parent) if parent else -1 for parent, _ in joints.values()])
+    places = np.array([place for _, place in joints.values()])
+    offsets = np.concatenate([places[:1], places[1:] - places[parents[1:]]])
+    tips = {"DEF-spine.006": (0.0, 0.2, 0.0), "DEF-nose": (0.0, 0.0, 0.02)}
+    for mark, x in (("L", 1.0), ("R", -1.0)):
+        tips |= {f"DEF-shoulder.{mark}": (0.15 * x, 0.0, -0.05), f"DEF-toe.{mark}": (0.0, 0.0, 0.07)}
+        tips |= {f"DEF-f_index.02.{mark}": (0.02 * x, 0.0, 0.0)}
+    ends = tuple(Point(name=f"{joint}_end", joint=joint, offset=np.array(tip)) for joint, tip in tips.items())
+    return Skeleton(names=tuple(names), parents=parents, offsets=offsets, ends=ends, name="cut")
+
+
+def test_a_rig_cut_into_pieces_is_put_together() -> None:
+    rig = make_cut_rig()
+    limbs = find_detached_limbs(rig)
+    assert {name: limbs[name] for name in limbs if name.endswith(".L") or name == "DEF-nose"} == {
+        "DEF-shoulder.L": "DEF-spine.003", "DEF-upper_arm.L": "DEF-shoulder.L", "DEF-f_index.01.L": "DEF-hand.L",
+        "DEF-thigh.L": "DEF-spine", "DEF-nose": "DEF-spine.006",
+    }  # fmt: skip
+    joints = roles(attach(rig))
+    names = attach(rig).names
+    assert {part: names[joints[part]] for part in ("hips", "chest", "neck", "head")} == {
+        "hips": "DEF-spine", "chest": "DEF-spine.003", "neck": "DEF-spine.004", "head": "DEF-spine.006",
+    }  # fmt: skip
+    assert "cut into pieces that all hang from `rig`" in describe_detached_feet(rig)
+
+
+def test_a_whole_rig_has_no_detached_limbs() -> None:
+    for name in samples.characters():
+        assert find_detached_limbs(samples.character(name)) == {}

@@ -82,6 +82,11 @@ def retarget_options(command: Command) -> Command:
             type=click.Choice(["direction", "stance"]),
             help="Match bone directions, or movement relative to each neutral pose [by how similar these are].",
         ),
+        click.option(
+            "--floor-root",
+            type=click.Choice(["follow", "stay"]),
+            help="What a root on the floor below TARGET's hips does: follow by place and heading, or stay [follow].",
+        ),
         click.option("--source-reference", type=int, metavar="FRAME", help="Frame of SOURCE with its reference pose."),
         click.option("--target-reference", type=int, metavar="FRAME", help="Frame of TARGET with its reference pose."),
         click.option("--target-unit", help="Unit of TARGET, as --unit."),
@@ -126,7 +131,7 @@ def _with_matching(recipe: Recipe, arguments: dict[str, Any]) -> Recipe:
     """The recipe with the options that control how source and target correspond."""
     changes = {
         key: arguments[key]
-        for key in ("align", "source_reference", "target_reference")
+        for key in ("align", "floor_root", "source_reference", "target_reference")
         if arguments.get(key) is not None
     }
     if arguments.get("map_file") is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -22,8 +22,9 @@ from understudy.correspondence.parts import (
     path,
     split_limb,
 )
+from understudy.figure.compound_joints import MAX_AXES, compound_joints
 from understudy.figure.measures import UP, is_humanoid
-from understudy.figure.roles import label, meet, roles, side, words
+from understudy.figure.roles import label, limb_row, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 CONVENTION_PARTS = (
@@ -286,10 +287,15 @@ def _finger_name(name_words: tuple[str, ...], first: int) -> str:
     return "mitten" if {"finger", "fingers"} & set(name_words) else ""
 
 
+MOTOR_KINDS = (JointKind.HINGE, JointKind.UNIVERSAL)
+
 REQUIRED_PARTS = tuple(
     f"{s}_{p}" for s in ("left", "right") for p in ("upper_leg", "lower_leg", "upper_arm", "lower_arm")
 )
 """The parts that names must identify to split a body by names alone."""
+
+MIN_UPRIGHT_COSINE = 0.8
+"""Cosine between the trunk of an upright body and the vertical."""
 
 JAW_WORDS = {"jaw", "chin", "mandible"}
 
@@ -306,6 +312,7 @@ def plan_by_names(skeleton: Skeleton, pose: StandingPose) -> BodyPlan | None:
     trunk = trunk_by_names(skeleton, root, joints)
     human = is_humanoid(skeleton)
     four_legged = not human and ("tail" in trunk or _is_level(pose.positions, root, trunk))
+    four_legged = four_legged and not _stands_on_two_legs(pose, joints, root, trunk)
     pairs = []
     for kind in ("leg", "arm"):
         left, right = (_make_limb(skeleton, joints, which, kind, pose, four_legged) for which in ("left", "right"))
@@ -336,11 +343,12 @@ def trunk_by_names(skeleton: Skeleton, root: int, joints: dict[str, int]) -> dic
             trunk["neck"] = tuple(above)
         else:
             # If no arms mark the end of the chest, the name of the neck does.
-            start = above.index(neck) if neck in above else 0 if "spine" in trunk else len(above) - 1
-            if "spine" not in trunk and above[:start]:
+            arms = [joints[f"{s}_upper_arm"] for s in ("left", "right") if f"{s}_upper_arm" in joints]
+            has_chest = "spine" in trunk or (len(arms) == 2 and meet(skeleton, *arms) == root)
+            start = above.index(neck) if neck in above else 0 if has_chest else len(above) - 1
+            if not has_chest and above[:start]:
                 trunk["spine"] = tuple(above[:start])
-            trunk |= {"neck": tuple(above[start:-1])} if above[start:-1] else {}
-            trunk["head"] = (head, *_following_hinges(skeleton, head))
+            trunk |= split_neck(skeleton, above[0 if has_chest else start :], head)
     for part, part_words in (("jaw", JAW_WORDS), ("tail", {"tail"})):
         row = named_row(skeleton, root, part_words)
         if row:
@@ -367,24 +375,26 @@ def _make_limb(
     upper, lower = joints[f"{which}_upper_{kind}"], joints[f"{which}_lower_{kind}"]
     end = joints.get(f"{which}_{'hand' if kind == 'arm' else 'foot'}")
     named = {"upper": upper, "lower": lower} | ({} if end is None else {"end": end})
-    row = path(skeleton, upper, lower if end is None else end)
+    deepest = lower if end is None else end
+    motors = any(skeleton.kinds[j] in MOTOR_KINDS for j in path(skeleton, upper, deepest))
+    row = limb_row(skeleton, upper, deepest) if motors else path(skeleton, upper, deepest)
     palms = _find_palms(skeleton, lower) if end is None and kind == "arm" else ()
     # Bones beyond the named ones: the paws of an animal; nothing relevant on a human.
-    row += main_path(skeleton, row[-1], measure_reach(skeleton), least=1)[1:] if four_legged or end is None else []
+    beyond = four_legged or (end is None and not motors)
+    row += main_path(skeleton, row[-1], measure_reach(skeleton), least=1)[1:] if beyond else []
     stands = kind == "leg" or four_legged
     if four_legged and sum(label(skeleton.names[j]) == "foot" for j in row) > 1:
         # With a paw and a foot above it, the shape shows which of them is on the ground.
         named.pop("end")
-    parts = split_limb(row, pose.positions, pose.heights, named, stands=stands)
+    parts = split_limb(skeleton, row, pose, named, stands=stands)
     if palms:
         parts["end"] = palms
     if kind == "leg" and "end" in named:
         parts |= _find_toes(skeleton, named["end"], joints.get(f"{which}_toe"))
     elif not four_legged:
         parts.pop("tip", None)
-    if end is not None and "end" in parts:
-        parts["end"] = (*parts["end"], *_following_hinges(skeleton, parts["end"][-1]))
-    girdle = _find_girdle(skeleton, which, kind, upper)
+    parts.pop("girdle", None)
+    girdle = tuple(j for j in _find_girdle(skeleton, which, kind, upper) if j not in parts["upper"])
     if girdle:
         parts["girdle"] = girdle
     fingers = {} if stands else find_digits(skeleton, lower if palms else parts.get("end", (lower,))[0])
@@ -404,18 +414,27 @@ def _find_palms(skeleton: Skeleton, lower: int) -> tuple[int, ...]:
     return tuple(sorted(palms, key=lambda j: words(skeleton.names[j])))
 
 
-def _following_hinges(skeleton: Skeleton, joint: int) -> list[int]:
-    """Find the hinges that follow a joint in the same part of the body: a robot's ankle, wrist or head."""
-    row, part = [joint], label(skeleton.names[joint])
-    while skeleton.kinds[row[-1]] is JointKind.HINGE:
-        below = [
-            j for j in skeleton.children[row[-1]]
-            if label(skeleton.names[j]) == part and skeleton.kinds[j] is JointKind.HINGE
-        ]  # fmt: skip
-        if len(below) != 1:
+def split_neck(skeleton: Skeleton, row: Sequence[int], head: int) -> dict[str, tuple[int, ...]]:
+    """Split the bones above the chest into neck and head; motors that form one joint with the head belong to it.
+
+    Args:
+        skeleton: The body.
+        row: The joints from above the chest to the head.
+        head: The joint of the row that the head begins with, or one of its motors.
+    """
+    row = list(row)
+    while skeleton.kinds[row[-1]] in MOTOR_KINDS and len(skeleton.children[row[-1]]) == 1:
+        child = skeleton.children[row[-1]][0]
+        if JAW_WORDS & set(words(skeleton.names[child])):
             break
-        row.append(below[0])
-    return row[1:]
+        row.append(child)
+    if all(skeleton.kinds[joint] in MOTOR_KINDS for joint in row) and len(row) <= MAX_AXES:
+        # A neck of few motors is one joint, however far apart they are.
+        return {"head": tuple(row)}
+    compounds = compound_joints(skeleton, row)
+    number = next(i for i, compound in enumerate(compounds) if head in compound.joints)
+    neck = tuple(j for compound in compounds[:number] for j in compound.joints)
+    return ({"neck": neck} if neck else {}) | {"head": compounds[number].joints}
 
 
 def _find_girdle(skeleton: Skeleton, which: str, kind: str, upper: int) -> tuple[int, ...]:
@@ -438,6 +457,19 @@ def _find_toes(skeleton: Skeleton, foot: int, toe: int | None) -> dict[str, tupl
     toes = [j for j in np.flatnonzero(descendants(skeleton)[foot]).tolist() if label(skeleton.names[j]) == "toe"]
     tops = [j for j in toes if not any(descendants(skeleton)[k, j] and k != j for k in toes)]
     return {"tip": tuple(tops) if toe in tops else (toe,)}
+
+
+def _stands_on_two_legs(
+    pose: StandingPose, joints: dict[str, int], root: int, trunk: dict[str, tuple[int, ...]]
+) -> bool:
+    """Whether a body, with or without a tail, stands upright on its feet with its forearms far above the ground."""
+    top = trunk.get("neck", trunk.get("head", trunk.get("spine", (root,))))[0]
+    along = pose.positions[top] - pose.positions[root]
+    feet = [joints.get(f"{which}_foot", joints[f"{which}_lower_leg"]) for which in ("left", "right")]
+    arms = [joints[f"{which}_lower_arm"] for which in ("left", "right")]
+    upright = float(along @ UP) > MIN_UPRIGHT_COSINE * float(np.linalg.norm(along))
+    raised = pose.heights[arms].min() > pose.heights[feet].max() + 0.3 * pose.heights[root]
+    return bool(upright and raised and pose.heights[feet].max() < 0.3 * pose.heights[root])
 
 
 def _is_level(positions: Array, root: int, trunk: dict[str, tuple[int, ...]]) -> bool:

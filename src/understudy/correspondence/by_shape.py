@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
-from understudy.base.quaternion import Array, cross
-from understudy.correspondence.by_name import named_row, trunk_by_names
+from understudy.base.quaternion import Array, cross, rotate
+from understudy.correspondence.by_name import named_row, split_neck, trunk_by_names
 from understudy.correspondence.pairs import descendants
 from understudy.correspondence.parts import (
+    MAX_FOOT_HEIGHT_SHARE,
     BodyPlan,
     Limb,
     Sides,
     StandingPose,
     find_sides,
-    is_helper,
+    is_helper_bone,
     main_path,
     measure_reach,
     path,
     split_limb,
 )
+from understudy.figure.compound_joints import compound_joints
 from understudy.figure.measures import UP
 from understudy.figure.roles import label, meet, roles, side, words
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import JointKind, Skeleton
 
 MIN_LIMB_SHARE = 0.3
 """Share of the longest limb's reach that makes a pair of branches a limb; shorter are ears, eyes, palps."""
@@ -33,11 +36,20 @@ MIN_LIMB_SHARE = 0.3
 MAX_FOOT_GAP_SHARE = 0.15
 """Share of its top's height within which a limb must come to the ground for the body to stand on it."""
 
-LIMB_WORDS = {"leg", "arm", "wing", "fin"}
+LIMB_WORDS = {"leg", "arm", "wing", "fin", "flipper"}
 """Words that make a branch a limb, however short."""
 
 MAX_STEM_SHARE = 0.25
 """Share of its reach within which a branch that splits is several limbs with one root, not a hand."""
+
+MIN_KNEE_BIAS_RADIANS = np.radians(20.0)
+"""Distance of the middle of a knee's range from its rest angle from which the range shows which way the knee bends."""
+
+MAX_LEG_GAP_SHARE = 0.4
+"""The same for a limb that is called a leg."""
+
+FIN_WORDS = {"fin", "flipper"}
+"""Words for the limbs of a body that swims."""
 
 FORWARD_WORDS = (("head", 1.0), ("tail", -1.0), ("abdomen", -1.0), ("jaw", 1.0), ("nose", 1.0), ("beak", 1.0))
 """Words for parts at the front (1) or back (-1) of a body."""
@@ -70,6 +82,13 @@ class BodyShape:
     """(3,) the level direction that the body faces."""
     sure: bool = False
     """Whether that direction, and so left and right, is certain."""
+    standing_tops: frozenset[int] = frozenset()
+    """First joints of the limbs that the body stands on."""
+
+    @property
+    def standing(self) -> list[Branch]:
+        """The pairs of branches that the body stands on."""
+        return [branch for branch in self.branches if branch.tops[0] in self.standing_tops]
 
     @property
     def size(self) -> float:
@@ -83,7 +102,10 @@ def find_shape(skeleton: Skeleton, pose: StandingPose) -> BodyShape:
     branches = _find_branches(skeleton, sides, reach)
     root = _find_root(skeleton, sides, branches, reach)
     kept = tuple(branch for branch in branches if descendants(skeleton)[root, branch.parent])
-    shape = BodyShape(skeleton=skeleton, pose=pose, sides=sides, reach=reach, branches=kept, root=root)
+    standing = find_standing_limbs(skeleton, pose, kept)
+    shape = BodyShape(
+        skeleton=skeleton, pose=pose, sides=sides, reach=reach, branches=kept, root=root, standing_tops=standing
+    )
     forward, sure = _find_forward(shape)
     return replace(shape, forward=forward, sure=sure)
 
@@ -96,7 +118,7 @@ def _find_branches(skeleton: Skeleton, sides: Sides, reach: Array) -> list[Branc
     while stack:
         joint = stack.pop()
         for child in skeleton.children[joint]:
-            if is_helper(skeleton.names[child]):
+            if is_helper_bone(skeleton, child):
                 continue
             if child not in partner:
                 stack.append(child)
@@ -139,37 +161,48 @@ def _find_root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: 
     total = float(reach[0])
     for joint, children in enumerate(skeleton.children):
         chain = skeleton.chain(joint)
-        in_middle = not (set(chain) & sided) and not any(is_helper(skeleton.names[j]) for j in chain[1:])
+        in_middle = not (set(chain) & sided) and not any(is_helper_bone(skeleton, j) for j in chain[1:])
         branch = [j for j in chain if skeleton.parents[j] >= 0 and len(skeleton.children[skeleton.parents[j]]) > 1]
         long = branch and branch[-1] != joint and reach[branch[-1]] + skeleton.lengths[branch[-1]] > 0.15 * total
         if in_middle and not children and long:
             ends.append(int(skeleton.parents[branch[-1]]))
-    if ends:
-        return reduce(lambda a, b: meet(skeleton, a, b), ends)
-    return 0
+    # A head by name belongs to the body wherever it hangs.
+    heads = [j for j, name in enumerate(skeleton.names) if j > 0 and label(name) == "head" and not side(name)][:1]
+    ends += [int(skeleton.parents[j]) for j in heads if ends]
+    return reduce(lambda a, b: meet(skeleton, a, b), ends) if ends else 0
 
 
-def stands_on(skeleton: Skeleton, pose: StandingPose, top: int) -> bool:
-    """Whether a limb reaches the ground, or is called a leg."""
-    if "leg" in limb_words(skeleton, top):
-        return True
-    gap = pose.lowest[descendants(skeleton)[top]].min()
-    return bool(gap < MAX_FOOT_GAP_SHARE * max(float(pose.heights[top]), 1e-9))
+def find_standing_limbs(skeleton: Skeleton, pose: StandingPose, branches: Sequence[Branch]) -> frozenset[int]:
+    """Tops of the limbs that a body stands on: those that reach the ground, and legs by name that nearly do.
+
+    Where no limb reaches the ground, as on an insect in flight, all that are called legs count.
+    """
+    gaps = {
+        top: float(pose.lowest[descendants(skeleton)[top]].min()) / max(float(pose.heights[top]), 1e-9)
+        for branch in branches
+        for top in branch.tops
+    }
+    down = {top for top, gap in gaps.items() if gap < MAX_FOOT_GAP_SHARE}
+    limit = MAX_LEG_GAP_SHARE if down else np.inf
+    legs = {top for top, gap in gaps.items() if gap < limit and "leg" in limb_words(skeleton, top)}
+    fins = {top for top in down if FIN_WORDS & limb_words(skeleton, top)}
+    return frozenset((down | legs) - fins)
 
 
 def find_middle_rows(skeleton: Skeleton, joint: int, excluded: set[int], reach: Array) -> list[list[int]]:
     """Find the longest row of bones down each middle branch of a joint."""
-    tops = [c for c in skeleton.children[joint] if c not in excluded and not is_helper(skeleton.names[c])]
+    tops = [c for c in skeleton.children[joint] if c not in excluded and not is_helper_bone(skeleton, c)]
     rows = []
     for top in tops:
         row = [top]
         while True:
-            below = [c for c in skeleton.children[row[-1]] if c not in excluded and not is_helper(skeleton.names[c])]
+            below = [c for c in skeleton.children[row[-1]] if c not in excluded and not is_helper_bone(skeleton, c)]
             if not below:
                 break
             row.append(max(below, key=lambda c: reach[c] + skeleton.lengths[c]))
         rows.append(row)
-    return rows
+    # Covers, cameras and sensors of robots are fixed to the body and are no part of it.
+    return [row for row in rows if not all(skeleton.kinds[j] is JointKind.FIXED for j in row)]
 
 
 def _find_forward(shape: BodyShape) -> tuple[Array, bool]:
@@ -177,7 +210,7 @@ def _find_forward(shape: BodyShape) -> tuple[Array, bool]:
     across = cross(shape.sides.across, UP)
     forward = across / max(float(np.linalg.norm(across)), 1e-9)
     votes = _sides_vote(shape, forward) + _trunk_vote(shape, forward)
-    votes = votes + _names_vote(shape, forward) + _feet_vote(shape, forward)
+    votes = votes + _names_vote(shape, forward) + _feet_vote(shape, forward) + _knees_vote(shape, forward)
     if shape.pose.heading is not None:
         votes += 1.5 * float(np.sign(shape.pose.heading @ forward))
     votes = votes or _middle_vote(shape, forward)
@@ -218,18 +251,43 @@ def _names_vote(shape: BodyShape, forward: Array) -> float:
 
 
 def _feet_vote(shape: BodyShape, forward: Array) -> float:
-    """Vote by the feet: they point forward from the last joint of the standing limbs."""
+    """Vote by the feet: they point forward from the first joint near the ground of the standing limbs."""
     skeleton, pose = shape.skeleton, shape.pose
     votes = 0.0
     for branch in shape.branches:
         row = main_path(skeleton, branch.tops[0], shape.reach)
-        if not stands_on(skeleton, pose, row[0]) or len(row) < 2:
+        if row[0] not in shape.standing_tops or len(row) < 2:
             continue
+        low = [j for j in row[1:] if pose.heights[j] <= MAX_FOOT_HEIGHT_SHARE * pose.heights[row[0]]]
         has_tip = np.linalg.norm(pose.tips[row[-1]] - pose.positions[row[-1]]) > 0.02 * branch.reach
-        foot = row[-1] if has_tip or skeleton.children[row[-1]] else row[-2]
-        offset = float((pose.tips[descendants(skeleton)[foot]].mean(axis=0) - pose.positions[foot]) @ forward)
-        votes += float(np.sign(offset)) if abs(offset) > 0.03 * branch.reach else 0.0
+        foot = low[0] if low else row[-1] if has_tip or skeleton.children[row[-1]] else row[-2]
+        below = descendants(skeleton)[foot].copy()
+        below[foot] = has_tip and foot == row[-1]
+        bone = pose.tips[below].mean(axis=0) - pose.positions[foot] if below.any() else np.zeros(3)
+        offset = float(bone @ forward)
+        # Without a joint near the ground, the last bone of a leg is a foot only if it is level; a robot dog has none.
+        is_level = bool(low) or (abs(offset) > abs(float(bone @ UP)) and skeleton.kinds[foot] is JointKind.BALL)
+        votes += float(np.sign(offset)) if is_level and abs(offset) > 0.03 * branch.reach else 0.0
     return 2.0 * float(np.sign(votes))
+
+
+def _knees_vote(shape: BodyShape, forward: Array) -> float:
+    """Vote by the ranges of the knees: the knee of a body on two legs bends so that its foot goes back."""
+    skeleton, positions = shape.skeleton, shape.pose.positions
+    if len(shape.standing) != 1:
+        return 0.0
+    votes = 0.0
+    for top in shape.standing[0].tops:
+        compounds = compound_joints(skeleton, main_path(skeleton, top, shape.reach))
+        for compound, following in pairwise(compounds[1:]):
+            knee, foot = compound.centre, following.centre
+            middle = float(skeleton.limits[knee, 0].mean()) if np.isfinite(skeleton.limits[knee, 0]).all() else 0.0
+            is_hinge = len(compound.joints) == 1 and skeleton.kinds[knee] is JointKind.HINGE
+            if is_hinge and abs(middle) > MIN_KNEE_BIAS_RADIANS:
+                axis = rotate(skeleton.rest_world[1][knee], skeleton.axes[knee, 0])
+                votes -= float(np.sign(middle * (cross(axis, positions[foot] - positions[knee]) @ forward)))
+                break
+    return 4.0 * float(np.sign(votes))
 
 
 def _middle_vote(shape: BodyShape, forward: Array) -> float:
@@ -247,13 +305,31 @@ def _middle_vote(shape: BodyShape, forward: Array) -> float:
 
 
 MAX_FIN_REACH_SHARE = 0.4
-"""Share of a body's size below which a limb of one or two bones is a fin."""
+"""Share of a body's length below which a limb of one or two bones is a fin."""
 
-MAX_LEVEL_HEIGHT_SHARE = 0.4
-"""Height of a level body without legs, a fish, as a share of its size."""
+MAX_LEVEL_HEIGHT_SHARE = 0.45
+"""Height of a level body without legs, a fish, as a share of its length."""
+
+ARM_WORDS = {"arm", "leg", "hand", "shoulder"}
+"""Words for limbs that are no wings."""
+
+FOOT_WORDS = {"foot", "feet", "toe", "paw", "hoof", "hand", "knee", "ankle"}
+"""Words for parts of limbs that are no fins."""
 
 MAX_HIP_OFFSET_SHARE, MAX_COLLAR_OFFSET_SHARE = 0.02, 0.085
 """Distances from the middle, in reaches of the limb, within which joints belong to the girdle: legs, other limbs."""
+
+MAX_GIRDLE_SHARE, MAX_GIRDLE_BONE_SHARE = 0.38, 0.26
+"""Lengths, in reaches of the leg, of all bones between the middle of the body and the hip, and of one of them."""
+
+MIN_THIGH_RATIO = 0.35
+"""Length of a thigh in lengths of the next bone; shorter bones come before the hip."""
+
+MAX_SPREAD_SHARE = 0.24
+"""Share by which the distance of a leg's joints from the middle may change below the hip."""
+
+MAX_GIRDLE_OFFSET_RATIO = 0.6
+"""Distance from the middle of a joint before the hip, in distances of the next joint."""
 
 PART_BY_LABEL = {
     "hips_or_leg": "upper", "upper_leg": "upper", "upper_arm": "upper", "lower_leg": "lower", "lower_arm": "lower",
@@ -266,18 +342,23 @@ def plan_by_shape(skeleton: Skeleton, pose: StandingPose) -> BodyPlan:
     """Find the parts of a body whose names do not identify its arms and legs."""
     shape = find_shape(skeleton, pose)
     branches = sorted(shape.branches, key=lambda branch: _position_along_body(shape, branch))
-    many_legs = sum(stands_on(skeleton, pose, branch.tops[0]) for branch in branches) > 1
-    # Birds walk on their toes as dogs do: the joint called ankle is off the ground.
-    many_legs = many_legs or any("wing" in limb_words(skeleton, branch.tops[0]) for branch in branches)
-    pairs = [_make_limbs(shape, branch, many_legs) for branch in branches]
     trunk = _find_trunk(shape)
+    many_legs = len(shape.standing) > 1
+    if not many_legs:
+        # A robot may hang its legs from its chest: they are the lowest all the same.
+        branches.sort(key=lambda branch: branch not in shape.standing)
+    # Birds and tailed bodies on two legs walk on their toes as dogs do: the joint called ankle is off the ground.
+    many_legs = many_legs or any("wing" in limb_words(skeleton, branch.tops[0]) for branch in branches)
+    many_legs = many_legs or (len(shape.standing) == 1 < len(branches) and "tail" in trunk)
+    pairs = [_make_limbs(shape, branch, many_legs) for branch in branches]
     kind = _body_kind(shape, pairs, "tail" in trunk)
     heads = {part: joint for part, joint in roles(skeleton).items() if part in ("neck", "head")}
     trunk_parts = trunk_by_names(skeleton, shape.root, heads)
     named_parts = {part: row for part, row in trunk_parts.items() if part in ("neck", "head", "jaw", "tail")}
     if kind == "spider or insect":
         named_parts |= {"abdomen": row} if (row := named_row(skeleton, shape.root, {"abdomen"})) else {}
-    merged = _adapt_trunk(skeleton, _merge_trunk(skeleton, _adapt_trunk(skeleton, trunk, kind), named_parts), kind)
+    adapted = _adapt_trunk(skeleton, trunk, kind, named_parts)
+    merged = _adapt_trunk(skeleton, _merge_trunk(skeleton, adapted, named_parts), kind, named_parts)
     return BodyPlan(
         skeleton=skeleton, kind=kind, root=shape.root, trunk=merged, named=False,
         limbs=tuple(_rename_limbs(skeleton, pair, kind) for pair in pairs),
@@ -310,7 +391,7 @@ def _position_along_body(shape: BodyShape, branch: Branch) -> tuple[float, bool,
     distance = float(sum(skeleton.lengths[j] for j in path(skeleton, shape.root, branch.parent)[1:]))
     below = descendants(skeleton)[branch.tops[0]] | descendants(skeleton)[branch.tops[1]]
     forward = float((positions[below].mean(axis=0) - positions[shape.root]) @ shape.forward)
-    return round(distance / (0.08 * shape.size)), not stands_on(skeleton, shape.pose, branch.tops[0]), forward
+    return round(distance / (0.08 * shape.size)), branch.tops[0] not in shape.standing_tops, forward
 
 
 def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb, Limb]:
@@ -323,11 +404,20 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
     else:
         order.sort(key=lambda i: -float(pose.positions[descendants(skeleton)[branch.tops[i]]].mean(axis=0) @ left))
     limbs = []
+    rows = [main_path(skeleton, top, shape.reach) for top in branch.tops]
+    girdles = [_count_girdle_joints(shape, row, branch, row[0] in shape.standing_tops) for row in rows]
     for which, i in zip(("left", "right"), order):
-        row = main_path(skeleton, branch.tops[i], shape.reach)
-        stands = stands_on(skeleton, pose, row[0])
-        named, girdle = _joints_by_name(skeleton, row), _count_girdle_joints(shape, row, branch, stands)
-        parts = split_limb(row, pose.positions, pose.heights, named, stands=stands and many_legs, girdle=girdle)
+        row, stands = rows[i], rows[i][0] in shape.standing_tops
+        # Both sides are split alike, also where a pose is not quite symmetric.
+        named, girdle = _joints_by_name(skeleton, row), min(girdles) if len(rows[0]) == len(rows[1]) else girdles[i]
+        if "upper" in named and row.index(named["upper"]) < girdle and "hip" in words(skeleton.names[named["upper"]]):
+            # Some rigs call the bone that leads out to the hip by that name.
+            named = {}
+        if stands and len(shape.standing) <= 2 and not named:
+            named = {"upper": row[girdle]}
+        parts = split_limb(
+            skeleton, row, pose, named, stands=stands and many_legs, girdle=girdle, compound=len(shape.standing) <= 2
+        )
         limbs.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
     return limbs[0], limbs[1]
 
@@ -336,8 +426,30 @@ def _count_girdle_joints(shape: BodyShape, row: list[int], branch: Branch, stand
     """Count the first joints of a limb that lie too near the middle of the body to be part of the limb."""
     positions = shape.pose.positions
     offsets = np.abs((positions[row] - positions[branch.parent]) @ shape.sides.across)
+    if stands and len(shape.standing) <= 2:
+        return _count_hip_joints(shape, row, offsets)
     near = offsets < (MAX_HIP_OFFSET_SHARE if stands else MAX_COLLAR_OFFSET_SHARE) * shape.reach[row[0]]
     return min(int(np.argmin(near)) if not near.all() else 0, max(len(row) - 2, 0))
+
+
+def _count_hip_joints(shape: BodyShape, row: list[int], offsets: Array) -> int:
+    """Count the first joints of a leg that lead from the middle of the body out to the hip.
+
+    From the hip on, a leg stays at one distance (row's `offsets`) from the middle. Where it spreads, only short bones
+    that go outwards come before the hip.
+    """
+    lengths = np.linalg.norm(np.diff(shape.pose.positions[row], axis=0), axis=-1)
+    most = MAX_GIRDLE_SHARE * shape.reach[row[0]]
+    for count in range(len(row) - 2):
+        stays = np.all(np.abs(offsets[count:] - offsets[count]) < MAX_SPREAD_SHARE * offsets[count])
+        if stays and lengths[:count].sum() < most and lengths[count] >= MIN_THIGH_RATIO * lengths[count + 1]:
+            return count
+    count = 0
+    while count < len(row) - 3 and offsets[count] < MAX_GIRDLE_OFFSET_RATIO * offsets[count + 1]:
+        if lengths[count] > MAX_GIRDLE_BONE_SHARE * shape.reach[row[0]]:
+            break
+        count += 1
+    return count
 
 
 def _joints_by_name(skeleton: Skeleton, row: list[int]) -> dict[str, int]:
@@ -371,19 +483,31 @@ def _body_kind(shape: BodyShape, pairs: list[tuple[Limb, Limb]], has_tail: bool)
 
 
 def _is_fish(shape: BodyShape) -> bool:
-    """Whether a body is level and all its limbs are fins."""
-    rows = [main_path(shape.skeleton, branch.tops[0], shape.reach) for branch in shape.branches]
-    fins = all(len(row) <= 2 and shape.reach[row[0]] < MAX_FIN_REACH_SHARE * shape.size for row in rows)
-    level = float(np.ptp(shape.pose.positions[:, 1])) < MAX_LEVEL_HEIGHT_SHARE * shape.size
-    return fins and level and shape.skeleton.num_joints > 2
+    """Whether a body is level and long, and all its limbs are fins: by name, or short and not to stand on."""
+    skeleton, positions = shape.skeleton, shape.pose.positions
+    length = max(float(np.ptp(positions @ shape.forward)), 1e-9)
+    level = float(np.ptp(positions[:, 1])) < MAX_LEVEL_HEIGHT_SHARE * length
+    if skeleton.num_joints <= 2 or not level:
+        return False
+    for branch in shape.branches:
+        name_words = limb_words(skeleton, branch.tops[0])
+        if name_words & FIN_WORDS:
+            continue
+        row = main_path(skeleton, branch.tops[0], shape.reach)
+        short = len(row) <= 2 and shape.reach[row[0]] < MAX_FIN_REACH_SHARE * length
+        if not short or name_words & (LIMB_WORDS | FOOT_WORDS):
+            return False
+    return True
 
 
 def _rename_limbs(skeleton: Skeleton, pair: tuple[Limb, Limb], kind: str) -> tuple[Limb, Limb]:
     """Give limbs the kind that fits the body: a bird's arms are wings, a fish's are fins."""
     name_words = {word for joint in pair[0].bones for word in words(skeleton.names[joint])}
-    new_kind = next((name for name in ("wing", "fin") if {name, f"{name}s"} & name_words), None)
+    new_kind = "wing" if {"wing", "wings"} & name_words else None
+    new_kind = "fin" if FIN_WORDS & {word.removesuffix("s") for word in name_words} else new_kind
     if new_kind is None:
-        new_kind = "fin" if kind == "fish" else "wing" if kind == "bird" and not pair[0].stands else pair[0].kind
+        is_wing = kind == "bird" and not pair[0].stands and not ARM_WORDS & name_words
+        new_kind = "fin" if kind == "fish" else "wing" if is_wing else pair[0].kind
     left, right = (replace(limb, kind=new_kind, stands=limb.stands and new_kind == "leg") for limb in pair)
     return left, right
 
@@ -394,10 +518,14 @@ def _find_trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
     sided = {joint for pair in shape.sides.pairs for joint in pair}
     # Fins do not mark the end of a spine: a fish bends behind them.
     ends = [] if _is_fish(shape) else [branch.parent for branch in shape.branches]
+    if len(shape.standing) == 1 < len(ends):
+        # The spine leads up to the arms, also where the legs hang from a waist below the root.
+        ends = [branch.parent for branch in shape.branches if branch not in shape.standing]
     front = max(ends, key=lambda j: len(path(skeleton, root, j)), default=root)
     trunk: dict[str, tuple[int, ...]] = {}
     spine = path(skeleton, root, front)[1:]
-    carrying = {joint for end in ends for joint in path(skeleton, root, end)}
+    carrying = {joint for branch in shape.branches for joint in path(skeleton, root, branch.parent)}
+    carrying = carrying if ends else set()
     heads = find_middle_rows(skeleton, front, sided | carrying, reach)
     tails = find_middle_rows(skeleton, root, sided | carrying, reach) if front != root else []
     if len(heads) == 1 and not shape.branches:
@@ -413,7 +541,7 @@ def _find_trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
     if heads:
         row = max(heads, key=lambda row: _score_row(shape, row))
         cut = _find_head(skeleton, row)
-        trunk |= ({"neck": tuple(row[:cut])} if row[:cut] else {}) | {"head": (row[cut],)}
+        trunk |= split_neck(skeleton, row[: cut + 1], row[cut])
     if tails:
         longest: list[int] = max(tails, key=lambda tail: _score_row(shape, tail))
         trunk["tail"] = tuple(longest)
@@ -426,13 +554,15 @@ def _score_row(shape: BodyShape, row: Sequence[int]) -> float:
     return float(shape.reach[row[0]] + shape.skeleton.lengths[row[0]]) - 10.0 * abs(offset)
 
 
-def _adapt_trunk(skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], kind: str) -> dict[str, tuple[int, ...]]:
+def _adapt_trunk(
+    skeleton: Skeleton, trunk: dict[str, tuple[int, ...]], kind: str, named: Collection[str] = ()
+) -> dict[str, tuple[int, ...]]:
     """Adapt the trunk to the kind of body: a spider's tail is its abdomen, a fish's tail mostly its spine."""
     result = dict(trunk)
     if kind == "spider or insect" and "tail" in result:
         result["abdomen"] = result.pop("tail")
     if kind == "fish":
-        if "neck" in result:
+        if "neck" in result and "head" not in named:
             result["head"] = result.pop("neck")[:1]
         if "tail" in result and "spine" not in result:
             row = result.pop("tail")
@@ -448,4 +578,6 @@ def _find_head(skeleton: Skeleton, row: list[int]) -> int:
     for i, joint in enumerate(row[:-1]):
         if i > 0 and len(skeleton.children[joint]) + end_joints.count(skeleton.names[joint]) > 1:
             return i
-    return len(row) - 1
+    # A leaf without an end carries no bone: it is the end of the bone before it.
+    is_tip = len(row) > 2 and not skeleton.children[row[-1]] and skeleton.names[row[-1]] not in end_joints
+    return len(row) - (2 if is_tip else 1)

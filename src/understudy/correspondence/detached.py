@@ -17,7 +17,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import conjugate, continuous, multiply, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.roles import side
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Skeleton
 
 MAX_GAP_SHARE = 0.01
@@ -44,13 +44,88 @@ def find_detached_feet(skeleton: Skeleton) -> dict[str, str]:
     return feet
 
 
+MIN_RAISED_SHARE = 0.25
+"""Height of the top of a detached limb above the root, as a share of the body's size."""
+
+MAX_SIBLING_GAP_SHARE = 0.05
+"""How much farther a piece may be from a bone than from another piece that hangs from that bone, in the body's size."""
+
+MAX_LIMB_GAP_SHARE = 0.12
+"""Largest gap between a detached limb and the bone that it belongs to, as a share of the body's size."""
+
+
+@lru_cache(maxsize=64)
+def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
+    """The first joints of limbs that hang from a root on the floor, each with the bone of the body that it belongs to.
+
+    Exporters that leave out control bones cut a rig into pieces: spine, legs, arms, fingers and face all hang from the
+    armature. Each piece belongs to the nearest bone of the piece next to it, beginning with the spine.
+    """
+    legs = [roles(skeleton).get(f"{which}_upper_leg") for which in ("left", "right")]
+    positions = skeleton.rest_world[0]
+    size = max(float(np.ptp(positions, axis=0).max()), 1e-9)
+    tops = [j for j in skeleton.children[0] if positions[j, 1] - positions[0, 1] > MIN_RAISED_SHARE * size]
+    if any(leg not in tops for leg in legs):
+        return {}
+    middle = [j for j in tops if not side(skeleton.names[j])]
+    spine = max(middle, key=lambda j: int(skeleton.below(j).sum()), default=None)
+    if spine is None or spine in legs:
+        return {}
+    piece_of = np.where(skeleton.below(spine), spine, -1)
+    waiting = [j for j in tops if j != spine]
+    limbs: dict[int, int] = {}
+    while waiting:
+        gap, top, bone = min(_nearest_bone(skeleton, top, piece_of) for top in waiting)
+        if gap > MAX_LIMB_GAP_SHARE * size:
+            break
+        # Pieces that lie side by side, as fingers and the bones of a face do, hang from one bone.
+        while piece_of[bone] != spine:
+            above = limbs[int(piece_of[bone])]
+            near = np.where(piece_of == piece_of[above], piece_of, -1)
+            if _nearest_bone(skeleton, top, near)[0] > gap + MAX_SIBLING_GAP_SHARE * size:
+                break
+            bone = above
+        limbs[top] = bone
+        piece_of[skeleton.below(top)] = top
+        waiting.remove(top)
+    return {skeleton.names[top]: skeleton.names[bone] for top, bone in limbs.items()}
+
+
+def _nearest_bone(skeleton: Skeleton, top: int, piece_of: np.ndarray) -> tuple[float, int, int]:
+    """The gap between a joint and the nearest bone of some pieces, the joint, and the joint of that bone.
+
+    A bone of the other side is not considered.
+    """
+    starts, ends, owners = _segments(skeleton, piece_of >= 0)
+    point, which = skeleton.rest_world[0][top], side(skeleton.names[top])
+    along = ends - starts
+    shares = np.einsum("ni,ni->n", point - starts, along) / np.maximum(np.einsum("ni,ni->n", along, along), 1e-12)
+    gaps = np.linalg.norm(point - starts - np.clip(shares, 0.0, 1.0)[:, None] * along, axis=-1)
+    gaps[[side(skeleton.names[joint]) not in ("", which) for joint in owners]] = np.inf
+    nearest = int(np.argmin(gaps)) if len(gaps) else -1
+    return (float(gaps[nearest]), top, owners[nearest]) if nearest >= 0 else (np.inf, top, -1)
+
+
+def _segments(skeleton: Skeleton, body: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """(N, 3) starts and (N, 3) ends of the bones of a body, and the joints that move them."""
+    positions = skeleton.rest_world[0]
+    joints = [j for j in np.flatnonzero(body).tolist() if j > 0]
+    pairs = [(int(skeleton.parents[j]), positions[j]) for j in joints if body[skeleton.parents[j]]]
+    pairs += [(skeleton.index[e.joint], tip) for e, tip in zip(skeleton.ends, skeleton.rest_ends)]
+    pairs = [(joint, end) for joint, end in pairs if body[joint]]
+    # The last joint of a piece comes before the bone that ends there: fingers hang from the hand.
+    pairs = [(j, positions[j]) for j in joints if not skeleton.children[j]] + pairs
+    owners = [joint for joint, _ in pairs]
+    return positions[owners], np.array([end for _, end in pairs]).reshape(-1, 3), owners
+
+
 @lru_cache(maxsize=64)
 def attach(skeleton: Skeleton) -> Skeleton:
-    """The skeleton with every detached foot attached to the bone that ends there; unchanged if there is none.
+    """The skeleton with detached feet and limbs attached to the bones that they belong to; unchanged if there are none.
 
     The rest pose is the same. The order of joints may change, since parents come before children.
     """
-    feet = find_detached_feet(skeleton)
+    feet = find_detached_feet(skeleton) | find_detached_limbs(skeleton)
     if not feet:
         return skeleton
     parent = {name: int(skeleton.parents[j]) for j, name in enumerate(skeleton.names)}
@@ -76,6 +151,14 @@ def attach(skeleton: Skeleton) -> Skeleton:
 
 def describe_detached_feet(skeleton: Skeleton) -> str:
     """A note about a skeleton's detached feet; empty if it has none."""
+    limbs = find_detached_limbs(skeleton)
+    if limbs:
+        pairs = [f"`{limb}` on `{bone}`" for limb, bone in limbs.items()]
+        more = f" and {len(pairs) - 4} more" if len(pairs) > 4 else ""
+        return (
+            f"the body is cut into pieces that all hang from `{skeleton.names[0]}`: they move as one, "
+            f"{', '.join(pairs[:4])}{more}, and their positions are written frame by frame."
+        )
     feet = find_detached_feet(skeleton)
     if not feet:
         return ""

@@ -9,11 +9,12 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
+from understudy.figure.compound_joints import CompoundJoint, compound_joints
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
 from understudy.figure.roles import is_motor, side, words
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.symmetry import partners
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
@@ -84,6 +85,18 @@ def is_helper(name: str) -> bool:
     return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - ({"roll"} if is_motor(name) else set()))
 
 
+MOTOR_WORDS = {"roll", "twist"}
+"""Words for helper bones that in robots name a motor."""
+
+
+def is_helper_bone(skeleton: Skeleton, joint: int) -> bool:
+    """Whether a joint is not a bone of the body, by its name; a motor that rolls or twists a limb is one."""
+    name = skeleton.names[joint]
+    if skeleton.kinds[joint] in (JointKind.HINGE, JointKind.UNIVERSAL):
+        return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - MOTOR_WORDS)
+    return is_helper(name)
+
+
 def measure_reach(skeleton: Skeleton) -> Array:
     """(J,) metres from each joint along the bones to the farthest end below it."""
     reach = np.zeros(skeleton.num_joints)
@@ -113,7 +126,7 @@ def main_path(skeleton: Skeleton, top: int, reach: Array, *, least: int = 3) -> 
     """
     joints = [top]
     while True:
-        children = [c for c in skeleton.children[joints[-1]] if not is_helper(skeleton.names[c])]
+        children = [c for c in skeleton.children[joints[-1]] if not is_helper_bone(skeleton, c)]
         # A joint that carries a bone is a bone, whatever its name: some rigs call the foot a handle.
         children = children or [c for c in skeleton.children[joints[-1]] if _carries_bones(skeleton, c)]
         if not children:
@@ -134,30 +147,66 @@ def bends_alike(skeleton: Skeleton, bones: Sequence[int], other: Skeleton, other
 
 
 def _carries_bones(skeleton: Skeleton, joint: int) -> bool:
-    return any(not is_helper(skeleton.names[c]) for c in skeleton.children[joint])
+    return any(not is_helper_bone(skeleton, c) for c in skeleton.children[joint])
 
 
 def split_limb(
-    row: Sequence[int], positions: Array, heights: Array, named: Mapping[str, int], *, stands: bool, girdle: int = 0
+    skeleton: Skeleton,
+    row: Sequence[int],
+    pose: StandingPose,
+    named: Mapping[str, int],
+    *,
+    stands: bool,
+    girdle: int = 0,
+    compound: bool = True,
 ) -> dict[str, tuple[int, ...]]:
-    """Split the joints of a limb into its parts.
+    """Split the joints of a limb into its parts. Hinges that form one joint of the body are in one part.
 
     Args:
+        skeleton: The body.
         row: The joints, from the body outwards.
-        positions: (J, 3) metres, Y up.
-        heights: (J,) metres above the ground.
-        named: Joints identified by name: `upper`, `lower`, `end`.
+        pose: The body standing.
+        named: Joints identified by name: `upper`, `lower`, `end`; names that the joints' axes contradict are not used.
         stands: Whether the body stands on this limb.
         girdle: How many first joints of the row belong to the girdle.
+        compound: Whether hinges may form one joint; the legs of insects have a coxa that is a bone of its own.
     """
-    upper = row.index(named["upper"]) if "upper" in named else girdle + _find_upper(row[girdle:], positions, stands)
-    lower = row.index(named["lower"]) if "lower" in named else min(upper + 1, len(row))
-    end = row.index(named["end"]) if "end" in named else _find_end(row, upper, lower, heights, stands)
-    parts = {
-        "girdle": row[:upper], "upper": row[upper:lower], "lower": row[lower:end],
-        "end": row[end : end + 1], "tip": row[end + 1 :],
+    compounds = compound_joints(skeleton, row)
+    if not compound:
+        compounds = [CompoundJoint(joints=(joint,), centre=joint) for joint in row]
+    number_of = {joint: number for number, member in enumerate(compounds) for joint in member.joints}
+    centres = [member.centre for member in compounds]
+    known = _agreeing_names({part: number_of[joint] for part, joint in named.items() if joint in number_of})
+    first = next((number_of[joint] for joint in row[girdle:] if joint in number_of), len(centres))
+    found = _find_motor_ball(skeleton, compounds, first)
+    # A joint of several motors is a hip or shoulder; without one, the lengths of the bones show where the limb begins.
+    upper = known.get("upper", first + _find_upper(centres[first:], pose.positions, stands) if found is None else found)
+    lower = known.get("lower", min(upper + 1, len(centres)))
+    end = known.get("end", _find_end(centres, upper, lower, pose.heights, stands))
+    slices = {
+        "girdle": compounds[:upper], "upper": compounds[upper:lower], "lower": compounds[lower:end],
+        "end": compounds[end : end + 1], "tip": compounds[end + 1 :],
     }  # fmt: skip
-    return {name: tuple(joints) for name, joints in parts.items() if joints}
+    parts = {name: tuple(j for member in members for j in member.joints) for name, members in slices.items()}
+    return {name: joints for name, joints in parts.items() if joints}
+
+
+def _find_motor_ball(skeleton: Skeleton, compounds: Sequence[CompoundJoint], first: int) -> int | None:
+    """Index of the first joint of several motors, if nothing but single motors and fixed joints comes before it."""
+    for number in range(first, len(compounds) - 1):
+        if len(compounds[number].joints) > 1:
+            return number
+        if skeleton.kinds[compounds[number].centre] is JointKind.BALL:
+            return None
+    return None
+
+
+def _agreeing_names(numbers: dict[str, int]) -> dict[str, int]:
+    """The named parts of a limb that are different joints, in order; none if thigh and shin are one joint."""
+    if "upper" in numbers and "lower" in numbers and numbers["lower"] <= numbers["upper"]:
+        return {}
+    last = max((numbers[part] for part in ("upper", "lower") if part in numbers), default=-1)
+    return {part: number for part, number in numbers.items() if part != "end" or number > last}
 
 
 def _find_upper(row: Sequence[int], positions: Array, stands: bool) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
@@ -11,6 +12,7 @@ from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
 from understudy.correspondence.by_shape import plan_by_shape
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
 from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike, standing_pose
+from understudy.correspondence.trial import Failure, try_map
 from understudy.figure.motion import Motion
 from understudy.figure.roles import SIDES, words
 from understudy.figure.skeleton import Skeleton
@@ -338,7 +340,7 @@ def suggest(
     """Suggest the correspondence of two characters: pairs of bones, each with a confidence and a reason.
 
     Names are used first. Where they say nothing, the tree, its symmetry, its proportions and the directions of its
-    bones identify trunk, limbs and sides.
+    bones identify trunk, limbs and sides. The map is tried on both bodies before it is believed.
 
     Args:
         source: The character that moves.
@@ -346,14 +348,103 @@ def suggest(
         source_motion: A motion of the source; it shows how the source stands if its rest pose does not.
         target_motion: The same of the target.
     """
+    return suggest_and_try(source, target, source_motion=source_motion, target_motion=target_motion)[0]
+
+
+FAILED_FACTOR = 0.6
+"""Factor on the confidence of pairs that do not pass the trial."""
+
+MAX_UNTRIED_CONFIDENCE = 0.9
+"""Confidence of pairs in a map that does not pass the trial as a whole."""
+
+MIN_ALTERNATIVE_SHARE = 0.8
+"""Share of the bones paired by the first map that another map must pair to take its place."""
+
+
+def suggest_and_try(
+    source: Skeleton, target: Skeleton, *, source_motion: Motion | None = None, target_motion: Motion | None = None
+) -> tuple[Correspondence, tuple[Failure, ...]]:
+    """Suggest the correspondence of two characters as `suggest` does, with what a viewer would find wrong about it.
+
+    Maps are tried in order: by names, by shape of one body or of both, with the target's sides exchanged. The first
+    that passes is taken, else the one with least wrong, and its confidence is lowered.
+    """
     if source.names == target.names and np.array_equal(source.parents, target.parents):
         pairs = [Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in source.names]
-    else:
-        source_plan, target_plan = split_body(source, source_motion), split_body(target, target_motion)
+        return Correspondence(source=source, target=target, pairs=tuple(pairs)), ()
+    best: tuple[Correspondence, tuple[Failure, ...]] | None = None
+    for source_plan, target_plan, exchanged in _plans_to_try(source, target, source_motion, target_motion):
+        if exchanged and not (best is not None and any(failure.exchanged for failure in best[1])):
+            continue
         pairs = match(source_plan, target_plan)
         if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
-            raise _no_match_error(source_plan, target_plan)
-    return Correspondence(source=source, target=target, pairs=tuple(pairs))
+            if best is None:
+                raise _no_match_error(source_plan, target_plan)
+            continue
+        correspondence = Correspondence(source=source, target=target, pairs=tuple(pairs))
+        failures = try_map(
+            correspondence, source_plan, target_plan, source_motion=source_motion, target_motion=target_motion
+        )
+        if best is None or _is_better(correspondence, failures, *best):
+            best = correspondence, failures
+        if not failures:
+            break
+    assert best is not None
+    return replace(best[0], pairs=tuple(_lowered(pair, best[1]) for pair in best[0].pairs)), best[1]
+
+
+def _is_better(
+    correspondence: Correspondence, failures: Sequence[Failure], first: Correspondence, found: Sequence[Failure]
+) -> bool:
+    """Whether a map has less wrong than the best one before it, without leaving out what that one pairs."""
+    count, count_first = (sum(len(pair.target) for pair in c.pairs) for c in (correspondence, first))
+    if count < MIN_ALTERNATIVE_SHARE * count_first:
+        return False
+    return (sum(f.stops for f in failures), len(failures)) < (sum(f.stops for f in found), len(found))
+
+
+def _lowered(pair: Pair, failures: Sequence[Failure]) -> Pair:
+    """A pair with the confidence that the trial of its map leaves it."""
+    if not failures:
+        return pair
+    own = [f.sentence for f in failures if not f.bones or f.bones & set(pair.target)]
+    if not own:
+        return replace(pair, confidence=min(pair.confidence, MAX_UNTRIED_CONFIDENCE))
+    confidence = round(min(pair.confidence, MAX_UNTRIED_CONFIDENCE) * FAILED_FACTOR, 2)
+    return replace(pair, confidence=confidence, reason=f"{pair.reason}; in the trial, {own[0]}")
+
+
+def _plans_to_try(
+    source: Skeleton, target: Skeleton, source_motion: Motion | None, target_motion: Motion | None
+) -> Iterator[tuple[BodyPlan, BodyPlan, bool]]:
+    """Ways to split two bodies into parts, the most trusted first, and whether the target's sides are exchanged."""
+    first, second = split_body(source, source_motion), split_body(target, target_motion)
+    yield first, second, False
+    by_shape = plan_by_shape(target, standing_pose(target, target_motion)) if second.named else None
+    if by_shape is not None:
+        yield first, by_shape, False
+    if first.named:
+        source_by_shape = plan_by_shape(source, standing_pose(source, source_motion))
+        yield source_by_shape, second, False
+        if by_shape is not None:
+            yield source_by_shape, by_shape, False
+    yield first, _with_sides_exchanged(second), True
+
+
+def _with_sides_exchanged(plan: BodyPlan) -> BodyPlan:
+    limbs = tuple((replace(right, side="left"), replace(left, side="right")) for left, right in plan.limbs)
+    return replace(plan, limbs=limbs, sure_sides=False)
+
+
+def check_trial(correspondence: Correspondence, failures: Sequence[Failure]) -> None:
+    """Refuse a suggested map with which the target cannot stand."""
+    stops = [failure.sentence for failure in failures if failure.stops]
+    if stops:
+        target = describe(split_body(correspondence.target))
+        raise CorrespondenceError(
+            f"No map puts the target on its feet: {'; '.join(stops[:3])}. The target is understood as {target}",
+            hint=HINT,
+        )
 
 
 def split_body(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.compound_joints import compound_joints
+from understudy.figure.skeleton import JointKind, Skeleton
 
 SIDES = {
     "left": "left", "right": "right", "l": "left", "r": "right", "lft": "left", "rgt": "right",
@@ -89,15 +90,14 @@ def _japanese(text: str) -> list[str]:
     return parts + ([text[end:]] if end < len(text) else [])
 
 
-MOTORS = {"hip", "shoulder", "ankle", "waist", "torso", "neck", "head"}
+MOTORS = {"hip", "shoulder", "elbow", "knee", "ankle", "waist", "torso", "neck", "head"}
 """Parts with separate pitch, roll and yaw motors in robots; the wrist is absent, as its roll turns the forearm."""
 
 
 @cache
 def is_motor(name: str) -> bool:
     """Whether a name is that of a robot's motor, as in `left_hip_roll_joint`, not of a rig's roll bone."""
-    parts = words(name)
-    return len(parts) > 1 and parts[-1] in ("pitch", "roll", "yaw") and parts[-2] in MOTORS
+    return any(part in MOTORS and axis in ("pitch", "roll", "yaw") for part, axis in pairwise(words(name)))
 
 
 @cache
@@ -150,14 +150,14 @@ _TABLE: tuple[tuple[frozenset[str], str], ...] = tuple(
     for keys, label in (
         ("upleg upperleg thigh femur", "upper_leg"),
         ("knee calf shin shank lowleg lowerleg loleg tibia", "lower_leg"),
-        ("foot ankle feet", "foot"),
+        ("foot ankle ank feet", "foot"),
         ("toe toes toebase ball", "toe"),
         ("leg", "leg"),
         ("collar clavicle clav scapula", "shoulder"),
         ("upperarm uparm uarm humerus", "upper_arm"),
-        ("forearm lowerarm lowarm loarm farm larm elbow radius ulna", "lower_arm"),
+        ("forearm lowerarm lowarm loarm farm larm elbow el radius ulna", "lower_arm"),
         ("arm", "arm"),
-        ("shoulder shldr", "collar_or_arm"),
+        ("shoulder shldr sho", "collar_or_arm"),
         ("hand wrist", "hand"),
         ("hips pelvis", "hips"),
         ("hip", "hip"),
@@ -186,6 +186,8 @@ def roles(skeleton: Skeleton) -> dict[str, int]:
         by_depth = sorted(sided, key=lambda j: (int(skeleton.depths[j]), j))
         _find_leg(skeleton, by_depth, labels, which, joint_of)
         _find_arm(skeleton, by_depth, labels, which, joint_of)
+        _regroup_motors(skeleton, which, ("upper_leg", "lower_leg", "foot", "toe"), joint_of)
+        _regroup_motors(skeleton, which, ("upper_arm", "lower_arm", "hand"), joint_of)
     _find_middle(skeleton, labels, joint_of)
     return joint_of
 
@@ -303,6 +305,50 @@ def _find_arm(skeleton: Skeleton, joints: list[int], labels: list[str], which: s
         joint_of[f"{which}_hand"] = hand
 
 
+def _regroup_motors(skeleton: Skeleton, which: str, parts: tuple[str, ...], joint_of: dict[str, int]) -> None:
+    """Correct the parts of a robot's limb by the axes of its hinges: one joint of several motors is one part.
+
+    Names of motors mislead: an `elbow_pitch` about the length of the arm twists the upper arm, and the motors of a leg
+    may just be numbered.
+    """
+    joints = [joint_of[f"{which}_{part}"] for part in parts if f"{which}_{part}" in joint_of]
+    if len(joints) < 2:
+        return
+    row = limb_row(skeleton, joints[0], joints[-1])
+    if not any(skeleton.kinds[j] in (JointKind.HINGE, JointKind.UNIVERSAL) for j in row):
+        return
+    compounds = compound_joints(skeleton, row)
+    number_of = {joint: number for number, compound in enumerate(compounds) for joint in compound.joints}
+    number_of = {joint: number_of.get(joint, len(compounds)) for joint in row}
+    last, misnamed = -1, False
+    for part in parts:
+        joint = joint_of.pop(f"{which}_{part}", None)
+        misnamed = misnamed or (joint is not None and number_of[joint] <= last)
+        number = last + 1 if joint is None or number_of[joint] <= last else number_of[joint]
+        if number < len(compounds) and (joint is not None or (misnamed and part != "toe")):
+            joint_of[f"{which}_{part}"], last = compounds[number].joints[0], number
+    collar = joint_of.get(f"{which}_shoulder")
+    if parts[0] == "upper_arm" and collar is not None and collar >= joint_of[f"{which}_upper_arm"]:
+        del joint_of[f"{which}_shoulder"]
+
+
+def limb_row(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
+    """The joints of a limb from its first motor, at or above its upper part, past its lower part to its end."""
+    chain = skeleton.chain(lower)
+    start = chain.index(upper)
+    # Motors above that carry nothing but this limb belong to it.
+    while (
+        start > 1
+        and skeleton.kinds[chain[start - 1]] is JointKind.HINGE
+        and len(skeleton.children[chain[start - 1]]) == 1
+    ):
+        start -= 1
+    row = chain[start:]
+    while len(skeleton.children[row[-1]]) == 1:
+        row.append(skeleton.children[row[-1]][0])
+    return row
+
+
 def meet(skeleton: Skeleton, first: int, second: int) -> int:
     """The lowest joint that both hang from."""
     other = set(skeleton.chain(second))
@@ -346,10 +392,6 @@ def _find_head(
             joint_of[part] = joint
     if "head" in joint_of:
         return
-    nose = _first(by_depth, labels, "nose")
-    if nose is not None:
-        joint_of["head"] = nose
-        return
     # In rigs that number the back, the head is its last bone: `spine.006` above a chest `spine.003`.
     row = [] if chest is None else [j for j in _under(skeleton, by_depth, chest) if labels[j] in ("spine", "neck")]
     row = [j for j in row if stem(skeleton.names[j]) == stem(skeleton.names[row[-1]])]
@@ -358,3 +400,8 @@ def _find_head(
             joint_of.setdefault("neck", row[0])
         if row[-1] != joint_of.get("neck"):
             joint_of["head"] = row[-1]
+            return
+    # Only where nothing else is above the neck, as in skeletons of key points, does the nose stand for the head.
+    nose = _first(by_depth, labels, "nose")
+    if nose is not None and (skeleton.parents[nose] in (chest, joint_of.get("neck"))):
+        joint_of["head"] = nose

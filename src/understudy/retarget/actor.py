@@ -157,8 +157,12 @@ class ActorData:
         return f"<ActorData {self.spec.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
 
     def on_given_target(self, motion: Motion) -> Motion:
-        """A result on the target's skeleton as given: feet that were attached for the solve are detached again."""
+        """A result on the target's skeleton as given: detached feet as in its file, a root on the floor put there."""
         skeleton = self.clip.skeleton
+        if self.spec.target is not None and not same_structure(self.motion.skeleton, self.target):
+            from understudy.correspondence.floor_root import put_on_floor
+
+            motion = put_on_floor(motion, self.spec.floor_root)
         return motion if attach(skeleton) is skeleton else change_parents(motion, skeleton)
 
 
@@ -409,6 +413,9 @@ CorrespondenceLike = Correspondence | Mapping[str, str | Sequence[str]] | str | 
 MAX_REST_POSE_ANGLE_DEGREES = 10.0
 """Largest angle between the bones of two rest poses for which equal joint angles give equal poses."""
 
+MIN_ORDINARY_PAIRS = 6
+"""Pairs of bones below which the notes say what the target was understood as."""
+
 MIN_SURE_CONFIDENCE = 0.6
 """Pairs of bones with less confidence are mentioned in the notes."""
 
@@ -452,10 +459,15 @@ def match_actor(
         correspondence = pair_same_names(motion.skeleton, target)
     # A target of the same structure does not load these modules.
     from understudy.correspondence.alignment import align
-    from understudy.correspondence.suggest import suggest
+    from understudy.correspondence.floor_root import floor_carriers
+    from understudy.correspondence.suggest import check_trial, suggest_and_try
 
     if correspondence is None:
-        correspondence = suggest(motion.skeleton, target, source_motion=motion, target_motion=target_motion)
+        correspondence, failures = suggest_and_try(
+            motion.skeleton, target, source_motion=motion, target_motion=target_motion
+        )
+        if source_pose is None and target_pose is None:
+            check_trial(correspondence, failures)
     alignment = align(
         correspondence,
         source_motion=motion,
@@ -464,7 +476,8 @@ def match_actor(
         target_pose=target_pose,
         mode=align_by,
     )
-    return Assignment(motion=motion, target=target, alignment=alignment, **settings)  # type: ignore[arg-type]
+    carriers = floor_carriers(correspondence)
+    return Assignment(motion=motion, target=target, alignment=alignment, carriers=carriers, **settings)  # type: ignore[arg-type]
 
 
 def assign(
@@ -516,9 +529,23 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     """Notes on how the bones of two characters were matched."""
     if assignment.alignment is None or is_driven(assignment):
         return []
-    pairs = assignment.alignment.correspondence.pairs
+    from understudy.correspondence.floor_root import describe_floor_root
+
+    correspondence = assignment.alignment.correspondence
+    pairs = correspondence.pairs
     mode = "each moving from its own stance" if assignment.alignment.stance else "bones pointing alike"
     notes = [f"{data.spec.target or data.spec.source}: {len(pairs)} pairs of bones correspond, {mode}"]
+    if len(pairs) < MIN_ORDINARY_PAIRS and data.spec.map is None:
+        from understudy.correspondence.suggest import describe, split_body
+
+        understood = describe(split_body(data.target, data.target_motion))
+        notes.append(
+            f"{data.spec.target or data.spec.source}: understood as {understood}; if that is wrong, `understudy map` "
+            "writes a map to be changed and given with --map"
+        )
+    floor_root = describe_floor_root(correspondence, data.spec.floor_root)
+    if floor_root:
+        notes.append(f"{data.spec.target or data.spec.source}: {floor_root}")
     unsure = sorted((pair for pair in pairs if pair.confidence < MIN_SURE_CONFIDENCE), key=lambda pair: pair.confidence)
     if unsure:
         notes.append(

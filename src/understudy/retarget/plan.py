@@ -80,6 +80,8 @@ class Assignment:
     """False for an actor that keeps its motion while others react to it."""
     joints: tuple[str, ...] | None = None
     """The joints that the solver may turn; all if not given."""
+    carriers: tuple[str, ...] = ()
+    """Joints that carry the body and are no part of it, as a root on the floor: the solver does not turn them."""
     root_moves: bool = True
     share: Array | None = None
     """(F,) blend from source (0) to target (1) body at each frame; None for the target body throughout."""
@@ -125,8 +127,8 @@ class Plan:
 
     def _actor(self, assignment: Assignment, start: Motion) -> Actor:
         joints, skeleton = assignment.joints, start.skeleton
-        if self.options.keep:
-            excluded = {skeleton.names[skeleton.joint(name)] for name in self.options.keep}
+        if self.options.keep or assignment.carriers:
+            excluded = {skeleton.names[skeleton.joint(name)] for name in (*self.options.keep, *assignment.carriers)}
             joints = tuple(name for name in joints or skeleton.names if name not in excluded)
         return Actor(
             motion=start,
@@ -248,7 +250,10 @@ def _check(assignments: Sequence[Assignment]) -> None:
         elif assignment.share is not None or not assignment.moves:
             raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
         if float(target.lengths.sum()) <= 0.0 < float(source.lengths.sum()):
-            raise SkeletonError("The target's bones all have length zero")
+            raise SkeletonError(
+                "The target's bones all have length zero: its joints lie at one point and show no body",
+                hint="`understudy info TARGET` lists the joints; a file that holds only rotations needs its skeleton",
+            )
 
 
 def _check_contacts(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> None:

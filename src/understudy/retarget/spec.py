@@ -74,6 +74,10 @@ class Reading:
         return slice(start, stop)
 
 
+FLOOR_ROOTS = ("follow", "stay")
+"""What a root on the floor does."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActorSpec:
     """A source and the target that performs its motion."""
@@ -105,8 +109,13 @@ class ActorSpec:
     """The frame of the source's file that is its reference pose; its rest pose or a standing frame if not given."""
     target_reference: int | None = None
     """The frame of the target's file that is its reference pose."""
+    floor_root: str = "follow"
+    """What the target's root does if it lies on the floor, as in rigs for games: `follow` the body by place and
+    heading, or `stay` where it is at rest. The pelvis plays the hips in both cases."""
 
     def __post_init__(self) -> None:
+        if self.floor_root not in FLOOR_ROOTS:
+            raise OptionError(f"Expected floor_root, one of {', '.join(FLOOR_ROOTS)}; got `{self.floor_root}`")
         if self.morph is not None and not self.morph[0] <= self.morph[1]:
             raise OptionError(f"A morph must end after it starts; got {self.morph[0]:g} to {self.morph[1]:g} s")
 

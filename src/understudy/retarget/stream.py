@@ -20,6 +20,7 @@ from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.detached import attach, change_parents
+from understudy.correspondence.floor_root import floor_carriers, put_on_floor
 from understudy.correspondence.landing import Landing, find_landing, step_ratio
 from understudy.correspondence.pairs import ContactContext
 from understudy.figure.bands import choose_spacing
@@ -155,6 +156,8 @@ class Stream:
     def _on_given_target(self, motion: Motion) -> Motion:
         """A window's motion on the target that the user gave."""
         given = self.given_target
+        if given is not None and self.alignment is not None:
+            motion = put_on_floor(motion, "follow")
         return motion if given is None or attach(given) is given else change_parents(motion, given)
 
     def _solve(self, count: int, end: int) -> Motion:
@@ -181,7 +184,10 @@ class Stream:
             self.floor = find_floor(contacts, leg_length(part.skeleton))
         seam_names, seam_plants = self._seam_contacts(part, contacts, back)
         options = replace(self.options, floor=False)
-        assignment = Assignment(motion=part, target=self.target, alignment=self.alignment, landing=self.landing)
+        assignment = Assignment(
+            motion=part, target=self.target, alignment=self.alignment, landing=self.landing,
+            carriers=() if self.alignment is None else floor_carriers(self.alignment.correspondence),
+        )  # fmt: skip
         window_plan = plan([assignment], contacts=contacts, options=options, floor=self.floor)
         start = window_plan.starts[0]
         hold = -np.inf
