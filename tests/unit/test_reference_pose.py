@@ -9,7 +9,8 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import Array, angle_between, exp, identity, multiply
-from understudy.correspondence.alignment import pose_skeleton, reference_pose, stands_at_rest, with_limbs_hanging
+from understudy.correspondence.alignment import pose_skeleton, with_limbs_hanging
+from understudy.correspondence.neutral_pose import find_neutral_pose, stands_at_rest
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import rest_pose_kind
 from understudy.figure.motion import Motion, join
