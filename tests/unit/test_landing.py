@@ -12,7 +12,8 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import from_axis_angle, multiply
-from understudy.correspondence.alignment import Alignment, align, pose_skeleton
+from understudy.correspondence.alignment import Alignment, align
+from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.landing import Landing, Soles, find_landing, step_ratio
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair

@@ -61,11 +61,21 @@ MIN_BEND_SINE = 0.05
 MIN_BEND_RANGE_SINE = 0.1
 """Range of that sine that is needed."""
 
+MIN_BENT_SINE = 0.25
+"""Mean sine above which a limb that keeps its bend shows its axis as well."""
+
 MIN_COHERENCE = 0.8
 """Length of the mean of unit directions in a bone's frame above which they show one direction."""
 
 MIN_FLAT_COHERENCE = 0.95
 """The same for the vertical in the frame of a standing foot."""
+
+MIN_STANDING_FRAMES = 3
+"""Frames in which a foot stands that are needed to correct its rest pose."""
+
+MIN_FOOT_COSINE = 0.5
+"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected. Captures
+with more have feet that flip over."""
 
 MAX_SLOPE_RADIANS = np.radians(70.0)
 """Slope of the bone of a standing foot or toe above which it does not show where the foot points."""
@@ -302,8 +312,12 @@ class _Human:
         hips = joints["hips"]
         across, up = self.seen(hips, self.hip_line), self.seen(hips, self.trunk, self.straightness)
         known = {hips: _orient(across, up, LEFT, UP)}
+        for joint in skeleton.chain(hips)[:-1]:
+            # A root above the hips, on the floor or in the body, has no bone: it is upright as the body is on average.
+            up = self.seen(joint, np.broadcast_to(UP, self.trunk.shape), self.straightness)
+            known[joint] = _orient(up, self.seen(joint, unit(self.hip_line)), UP, LEFT)
         chain = skeleton.chain(joints["chest"]) if "chest" in joints else []
-        spine = chain[chain.index(hips) + 1 :] if hips in chain else []
+        spine = [joint for joint in chain if joint not in skeleton.chain(hips)]
         for number, joint in enumerate(spine, start=1):
             share = number / len(spine)
             across = (1.0 - share) * unit(self.hip_line) + share * unit(self.shoulder_line)
@@ -359,7 +373,8 @@ class _Human:
         bones = {self.joints[upper]: self.line(upper, lower), self.joints[lower]: self.line(lower, end)}
         axes = cross(*(unit(bone) for bone in bones.values()))
         sines = np.linalg.norm(axes, axis=1)
-        moves = self.motion.num_frames > 1 and float(np.ptp(sines)) > MIN_BEND_RANGE_SINE
+        moves = float(np.ptp(sines)) > MIN_BEND_RANGE_SINE or float(sines.mean()) > MIN_BENT_SINE
+        moves &= self.motion.num_frames > 1
         known: dict[int, Array] = {}
         for joint, bone in bones.items():
             along, axis = self.seen(joint, bone), self.seen(joint, axes)
@@ -383,12 +398,21 @@ class _Human:
         return self.pose.positions[:, [joint for joint in parts if joint is not None], 1].min(axis=1)
 
     def _standing_frames(self, joints: list[int]) -> np.ndarray:
-        """Frames in which the joints of a foot, ankle and toe, are lowest and slowest: the foot stands flat."""
+        """Frames in which the joints of a foot, ankle and toe, are lowest and slowest.
+
+        A foot may stand flat and on its toes: of these frames, the half counts in which the ankle is most nearly at one
+        height above the toe.
+        """
         costs = np.zeros(self.motion.num_frames)
         for path in self.pose.positions[:, joints].swapaxes(0, 1) if len(costs) > 1 else ():
             speeds = np.linalg.norm(np.gradient(path, 1.0 / self.motion.fps, axis=0), axis=1)
             costs += path[:, 1] - self.support + SETTLING_SECONDS * speeds
-        return np.argsort(costs, kind="stable")[: max(int(STANDING_SHARE * len(costs)), 1)]
+        standing = np.argsort(costs, kind="stable")[: max(int(STANDING_SHARE * len(costs)), 1)]
+        rises = self.pose.positions[standing, joints[0], 1] - self.pose.positions[standing, joints[-1], 1]
+        order, half = np.argsort(rises, kind="stable"), (len(rises) + 1) // 2
+        spreads = rises[order[half - 1 :]] - rises[order[: len(rises) - half + 1]]
+        first = int(np.argmin(spreads))
+        return standing[order[first : first + half]]
 
     def _bone(self, joint: int) -> Array | None:
         """(F, 3) from a joint to the middle of its children and ends; None if they are where it is."""
@@ -412,10 +436,13 @@ class _Human:
                 continue
             frames = self._standing_frames([foot] if toe is None else [foot, toe])
             shown = unrotate(self.pose.rotations[frames, joint], UP).mean(axis=0)
+            rest = unrotate(self.base[joint], UP)
             upright = float(self.trunk[frames, 1].mean()) > 0.5
             is_flat = upright and float(np.linalg.norm(shown)) > MIN_FLAT_COHERENCE
-            ups[joint] = unit(shown if is_flat else unrotate(self.base[joint], UP))
-            bone = self._bone(joint)
+            if self.stands and self.motion.num_frames > 1:
+                is_flat &= len(frames) >= MIN_STANDING_FRAMES and float(unit(shown) @ rest) > MIN_FOOT_COSINE
+            ups[joint] = unit(shown if is_flat else rest)
+            bone = self._bone(joint) if joint != foot or toe is None else self.line(f"{side}_foot", f"{side}_toe")
             bones[joint] = unit(unrotate(self.base[joint], FORWARD) if bone is None else self.seen(joint, bone))
         slopes = {joint: float(np.arcsin(np.clip(-ups[joint] @ bones[joint], -1.0, 1.0))) for joint in ups}
         known: dict[int, Array] = {}
