@@ -26,8 +26,8 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.correspondence.alignment import align
-from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
 from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import fk

@@ -89,6 +89,9 @@ STANDING_SHARE = 0.1
 MAX_AGREEING_RADIANS = np.radians(3.0)
 """Largest angle between the rest pose and the constructed pose, in any part, for which the rest pose is used."""
 
+MAX_TRUE_POSE_RADIANS = np.radians(30.0)
+"""Median of those angles above which the rest pose is no pose of a body."""
+
 MAX_BIND_POSE_RADIANS = np.radians(10.0)
 """The same for a body without a motion: its rest pose was made upright, and rigs put the joint of the hips anywhere in
 the pelvis."""
@@ -170,6 +173,9 @@ def find_neutral_pose(skeleton: Skeleton, motion: Motion | None = None, *, given
         return at_rest if stands else replace(at_rest, local=_to_local(skeleton, human.base), origin="motion")
     world = human.construct()
     differences = human.differences(world) if stands else {}
+    if stands and float(np.median(list(differences.values()))) > MAX_TRUE_POSE_RADIANS:
+        # Zero rotations of arbitrary joint frames looked upright by chance.
+        stands, world = False, _Human(motion=shown, stands=False).construct()
     limit = MAX_BIND_POSE_RADIANS if shown.num_frames == 1 else MAX_AGREEING_RADIANS
     if stands and max(differences.values()) < limit:
         return replace(at_rest, differences=differences)
