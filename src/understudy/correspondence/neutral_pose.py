@@ -38,7 +38,7 @@ from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import JointKind, Skeleton
 
 LEFT, DOWN, FORWARD = np.array([1.0, 0.0, 0.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
@@ -63,6 +63,9 @@ MIN_BEND_RANGE_SINE = 0.1
 
 MIN_BENT_SINE = 0.25
 """Mean sine above which a limb that keeps its bend shows its axis as well."""
+
+MAX_ALONG_COSINE = 0.5
+"""Cosine between the axis of a hinge and its bone above which the hinge twists the bone instead of bending it."""
 
 MIN_COHERENCE = 0.8
 """Length of the mean of unit directions in a bone's frame above which they show one direction."""
@@ -378,9 +381,11 @@ class _Human:
             return {}
         bones = {self.joints[upper]: self.line(upper, lower), self.joints[lower]: self.line(lower, end)}
         axes = cross(*(unit(bone) for bone in bones.values()))
+        hinge = self._hinge_axes(self.joints[lower], bones[self.joints[lower]], axes)
+        axes = axes if hinge is None else hinge
         sines = np.linalg.norm(axes, axis=1)
         moves = float(np.ptp(sines)) > MIN_BEND_RANGE_SINE or float(sines.mean()) > MIN_BENT_SINE
-        moves &= self.motion.num_frames > 1
+        moves = hinge is not None or (moves and self.motion.num_frames > 1)
         known: dict[int, Array] = {}
         for joint, bone in bones.items():
             along, axis = self.seen(joint, bone), self.seen(joint, axes)
@@ -391,6 +396,22 @@ class _Human:
             else:
                 known[joint] = self._swung(joint, along, goal)
         return known
+
+    def _hinge_axes(self, joint: int, bone: Array, bends: Array) -> Array | None:
+        """(F, 3) the world axes of a hinge that bends its bone (F, 3), signed as the bends (F, 3) that are shown.
+
+        Of a limb that is shown straight, the larger range of the hinge bends it.
+        """
+        skeleton = self.motion.skeleton
+        if skeleton.kinds[joint] is not JointKind.HINGE:
+            return None
+        axes = rotate(self.pose.rotations[:, joint], skeleton.axes[joint, 0])
+        if abs(float(np.sum(axes * unit(bone), axis=1).mean())) > MAX_ALONG_COSINE:
+            return None
+        bend, limits = float(np.sum(axes * bends, axis=1).mean()), skeleton.limits[joint, 0]
+        if abs(bend) < MIN_BENT_SINE and np.all(np.isfinite(limits)):
+            bend = float(limits.sum())
+        return -axes if bend < 0.0 else axes
 
     def _swung(self, joint: int, along: Array, goal: Array) -> Array:
         """(4,) a bone of the base pose, swung without twist so that its direction (3,), own frame, is at a goal."""

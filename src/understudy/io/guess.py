@@ -230,7 +230,7 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
         else:
             reasons.append("no joint is named as a foot, and most files have Y up")
     travel = np.ptp(positions[:, 0], axis=0) / size
-    far = np.clip(travel - MAX_RISE_SIZES, 0.0, 2.0)
+    far = np.clip(travel - MAX_RISE_SIZES, 0.0, 2.0) * (body.skeleton.num_joints >= MIN_BODY_JOINTS)
     if far.any():
         reasons.append(f"it travels along {UP_AXES[int(np.argmax(far))]}")
     scores = np.concatenate([rise - far, -rise - far])
