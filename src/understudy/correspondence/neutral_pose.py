@@ -80,6 +80,9 @@ MIN_FOOT_COSINE = 0.5
 """Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected. Captures
 with more have feet that flip over."""
 
+MAX_FLAT_SLOPE_RADIANS = np.radians(40.0)
+"""Largest slope of the bone from ankle to toe of a flat human foot; with more, it stands on its toes."""
+
 MAX_SLOPE_RADIANS = np.radians(70.0)
 """Slope of the bone of a standing foot or toe above which it does not show where the foot points."""
 
@@ -477,7 +480,7 @@ class _Human:
             if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
             else:
-                excess = slopes[joint] - min(slopes.values())
+                excess = slopes[joint] - min(*slopes.values(), MAX_FLAT_SLOPE_RADIANS)
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known
