@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from understudy.base.quaternion import normalize
+from understudy.base.quaternion import conjugate, identity, multiply, normalize, unrotate
 from understudy.figure.angles import joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
@@ -47,6 +48,26 @@ def make_motion(skeleton: Skeleton, rng: np.random.Generator, num_frames: int = 
         rotations=joint_rotations(skeleton, angles),
         offsets=offsets,
     )
+
+
+def reframe(motion: Motion, rng: np.random.Generator) -> Motion:
+    """The same movement in the world of a body with any other joint frames and any other rest pose."""
+    body = motion.skeleton
+    frames = normalize(rng.normal(size=(body.num_joints, 4)))
+    above = np.concatenate([identity(1), frames])[body.parents + 1]
+    skeleton = replace(
+        body,
+        offsets=unrotate(above, body.offsets),
+        rest=normalize(rng.normal(size=(body.num_joints, 4))),
+        ends=tuple(replace(end, offset=unrotate(frames[body.index[end.joint]], end.offset)) for end in body.ends),
+    )
+    rotations = multiply(conjugate(above), multiply(motion.rotations, frames))
+    return replace(motion, skeleton=skeleton, rotations=rotations)
+
+
+@pytest.fixture(scope="session", name="reframe")
+def reframe_fixture() -> Callable[[Motion, np.random.Generator], Motion]:
+    return reframe
 
 
 @pytest.fixture

@@ -288,7 +288,7 @@ def test_convert_refuses_what_cannot_be_done(walk: Path, tmp_path: Path) -> None
         ("--frames", "5-9"): (2, "expected frames as A:B"),
         ("--frames", "50:60"): (1, "No frame is left to write; the motion has 31"),
         ("--fps", "0"): (2, "Expected frames per second above zero, got 0"),
-        ("--to-up", "W"): (2, "Expected an up axis, one of X, Y, Z; got `W`"),
+        ("--to-up", "W"): (2, "Expected an up axis, one of X, Y, Z, -X, -Y, -Z; got `W`"),
     }
     for options, (code, message) in cases.items():
         result = run("convert", walk, out, *options)

@@ -140,7 +140,7 @@ def test_units_and_axes_by_name(tmp_path: Path, motion: Motion) -> None:
     assert np.allclose(clip.motion.root, 1.0, atol=1e-7)
     with pytest.raises(OptionError, match="Expected a unit, one of m, dm"):
         write(motion, path, unit="furlong")
-    with pytest.raises(OptionError, match="Expected an up axis, one of X, Y, Z; got `W`"):
+    with pytest.raises(OptionError, match="Expected an up axis, one of X, Y, Z, -X, -Y, -Z; got `W`"):
         read(path, up="W")
 
 

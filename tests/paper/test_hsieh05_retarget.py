@@ -25,8 +25,9 @@ from understudy.base.quaternion import (
     normalize,
     unrotate,
 )
-from understudy.correspondence.alignment import align, pose_skeleton
+from understudy.correspondence.alignment import align
 from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair
 from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import fk

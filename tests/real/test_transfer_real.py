@@ -17,6 +17,7 @@ from papers.hsieh05 import dog_and_human, swing
 import understudy
 from understudy.base.quaternion import Array, angle_between
 from understudy.correspondence.alignment import PairTree
+from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, is_humanoid
@@ -139,6 +140,9 @@ def test_humans_of_any_rig_do_the_same(data: Path, name: str, back: bool) -> Non
     angles = bone_angles(source, found.motion, reference)
     feet = {found.motion.skeleton.names[j] for part, j in roles(found.motion.skeleton).items() if part.endswith("foot")}
     assert len(angles) >= 10
+    if not all(stands_at_rest(m.skeleton) for m in (source, reference)):
+        # Feet stand flat on both bodies, however high their ankles are.
+        angles = {bone: off for bone, off in angles.items() if bone not in feet}
     assert np.mean(list(angles.values())) < BONES
     for bone, off in angles.items():
         assert off < (FOOT if bone in feet else BONE), f"{bone}: {off:.1f} degrees"
@@ -182,7 +186,7 @@ PLAIN = Options(plants="none", floor=False, limits=False)
 def namesakes(data: Path) -> tuple[Motion, Motion, Correspondence]:
     """One performance in two conventions: other names, rest pose, joint frames and Euler orders."""
     ours, theirs = hopper(data, "cmu_bvh/131_03.bvh"), hopper(data, "humans/cmu_131_03_3dsmax.bvh")
-    aligned = match_actor(ours, theirs.skeleton).alignment
+    aligned = match_actor(ours, theirs.skeleton, target_motion=theirs).alignment
     assert aligned is not None
     return ours, theirs, aligned.correspondence
 
@@ -190,7 +194,7 @@ def namesakes(data: Path) -> tuple[Motion, Motion, Correspondence]:
 def test_one_performance_in_two_conventions_is_the_same(data: Path) -> None:
     """Arms down against T: every joint but the fingers' where the other file has it, at every frame, to 1e-9 m."""
     ours, theirs, _ = namesakes(data)
-    found = retarget(ours, theirs.skeleton, options=PLAIN).motion
+    found = retarget(ours, Clip.of(theirs), options=PLAIN).motion
     joints = [j for j, name in enumerate(theirs.skeleton.names) if "Fingers" not in name]
     assert len(joints) == 29
     off = np.linalg.norm(fk(found).positions - fk(theirs).positions, axis=-1)[:, joints]
@@ -201,7 +205,7 @@ def test_one_performance_in_two_conventions_is_the_same(data: Path) -> None:
 def test_with_everything_on_it_is_what_the_own_skeleton_gets(data: Path) -> None:
     """Contacts, floor and limits clean the capture's own sliding alike on both skeletons, to a millimetre."""
     ours, theirs, whole = namesakes(data)
-    own, other = retarget(ours, ours.skeleton), retarget(ours, theirs.skeleton)
+    own, other = retarget(ours, ours.skeleton), retarget(ours, Clip.of(theirs))
     assert not own.unmet
     assert not other.unmet
     pairs = [
@@ -218,8 +222,8 @@ def test_with_everything_on_it_is_what_the_own_skeleton_gets(data: Path) -> None
 def test_there_and_back_again(data: Path) -> None:
     """Onto the other convention and back: every bone that has a partner as it was, to a hundredth of a degree."""
     ours, theirs, whole = namesakes(data)
-    there = retarget(ours, theirs.skeleton, options=PLAIN, correspondence=whole).motion
-    back = retarget(there, ours.skeleton, options=PLAIN, correspondence=whole.reversed()).motion
+    there = retarget(ours, Clip.of(theirs), options=PLAIN, correspondence=whole).motion
+    back = retarget(there, Clip.of(ours), options=PLAIN, correspondence=whole.reversed()).motion
     joints = [whole.source.index[bone] for pair in whole.pairs for bone in pair.source]
     assert np.degrees(angle_between(back.rotations, ours.rotations)[:, joints].max()) < 0.01
     np.testing.assert_allclose(back.root, ours.root, atol=1e-9)

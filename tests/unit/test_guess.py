@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from understudy import samples
+from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, exp, from_axis_angle, identity, multiply, rotate
+from understudy.figure.measures import height
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.io import read, write
 from understudy.io.clip import UNITS, name_unit, world_from_file
 from understudy.io.guess import count_still_tail, find_reference_frame, guess
 
@@ -57,7 +62,7 @@ def turned(motion: Motion, up: str) -> Motion:
 
 
 @pytest.mark.parametrize("unit", ["m", "dm", "cm", "mm", "inch", "foot"])
-@pytest.mark.parametrize("up", ["X", "Y", "Z"])
+@pytest.mark.parametrize("up", ["X", "Y", "Z", "-X", "-Y", "-Z"])
 def test_a_walking_person_tells_unit_and_up(unit: str, up: str) -> None:
     size = 1.0 / UNITS[unit]
     motion = turned(walk(person(size), size), up)
@@ -155,3 +160,22 @@ def test_copies_at_the_end_are_counted() -> None:
     assert count_still_tail(motion[[5] * 9]) == 8
     root_only = replace(motion[[5] * 9], root=motion.root[:9])
     assert count_still_tail(root_only) == 0
+
+
+def test_a_root_on_the_floor_adds_nothing_to_the_height() -> None:
+    body = person(100.0)
+    offsets = np.concatenate([np.zeros((1, 3)), body.offsets])
+    rooted = Skeleton(
+        names=("root", *body.names), parents=np.concatenate([[-1], body.parents + 1]), offsets=offsets, ends=body.ends
+    )
+    assert guess(rooted).unit_reason == guess(body).unit_reason
+
+
+def test_a_height_takes_the_place_of_a_unit(tmp_path: Path) -> None:
+    path = tmp_path / "walk.bvh"
+    write(samples.motion("walk").motion, path)
+    assert height(read(path, height=1.2).skeleton) == pytest.approx(1.2, rel=1e-6)
+    with pytest.raises(OptionError, match="Expected a unit or a height, got both"):
+        read(path, height=1.2, unit="cm")
+    with pytest.raises(OptionError, match="Expected a height in metres above zero, got -1"):
+        read(path, height=-1.0)

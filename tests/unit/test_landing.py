@@ -12,9 +12,10 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import from_axis_angle, multiply
-from understudy.correspondence.alignment import Alignment, align, pose_skeleton
+from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.landing import Landing, Soles, find_landing, step_ratio
+from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair
 from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk

@@ -89,7 +89,9 @@ def retarget_options(command: Command) -> Command:
         ),
         click.option("--source-reference", type=int, metavar="FRAME", help="Frame of SOURCE with its reference pose."),
         click.option("--target-reference", type=int, metavar="FRAME", help="Frame of TARGET with its reference pose."),
+        click.option("--height", type=float, metavar="METRES", help="Height of SOURCE's body, instead of --unit."),
         click.option("--target-unit", help="Unit of TARGET, as --unit."),
+        click.option("--target-height", type=float, metavar="METRES", help="Height of TARGET, instead of its unit."),
         click.option("--target-up", help="Up axis of TARGET."),
         click.option("--target-skeleton", metavar="FILE", help="The skeleton's file of TARGET (AMC)."),
         click.option("--frames", metavar="A:B", help="Only these frames of SOURCE, counted from 0, B excluded."),
@@ -165,7 +167,8 @@ def _with_options(recipe: Recipe, arguments: dict[str, Any]) -> Recipe:
     from understudy.retarget.spec import find_solver, parse_spacing
 
     names = (
-        "unit", "up", "skeleton", "target_unit", "target_up", "target_skeleton", "frames", "fps", "keep_reference",
+        "unit", "up", "height", "skeleton", "target_unit", "target_up", "target_height", "target_skeleton", "frames",
+        "fps", "keep_reference",
     )  # fmt: skip
     reading = {name: arguments[name] for name in names if arguments.get(name) is not None}
     for key in ("skeleton", "target_skeleton"):

@@ -48,7 +48,10 @@ def check_target(recipe: Recipe, path: Path | None) -> None:
             open_to_read(recipe.folder / name).close()
     if path is not None:
         skeleton = None if reading.target_skeleton is None else recipe.folder / reading.target_skeleton
-        read(path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton)
+        read(
+            path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton,
+            height=reading.target_height,
+        )  # fmt: skip
     elif target is not None:
         title = target.removeprefix(SAMPLE).partition("/")[0]
         samples = [*characters(), *motions()]

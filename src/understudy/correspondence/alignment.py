@@ -8,7 +8,7 @@ directions of the two limbs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,72 +22,16 @@ from understudy.base.quaternion import (
     identity,
     multiply,
     rotate,
-    unrotate,
 )
 from understudy.base.records import cached
+from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
-from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, is_humanoid, leg_length, rest_pose_kind
-from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import roles, words
+from understudy.figure.kinematics import Pose
+from understudy.figure.measures import UP, is_humanoid
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.symmetry import partners
-
-SETTLING_SECONDS = 0.2
-"""Seconds that weight the speed of a foot against its height when searching for a standing frame."""
-
-DOWN = np.array([0.0, -1.0, 0.0])
-
-HORIZONTAL = np.array([1.0, 0.0, 1.0])
-"""Factor that projects a vector onto the ground."""
-
-
-def pose_skeleton(skeleton: Skeleton, local: Array) -> Pose:
-    """The one-frame pose of a body with local rotations (J, 4)."""
-    return fk(replace(rest_motion(skeleton), rotations=local[None]))
-
-
-def stands_at_rest(skeleton: Skeleton) -> bool:
-    """Whether the body can stand in its rest pose; True where that cannot be decided."""
-    return rest_pose_kind(skeleton) != "no pose"
-
-
-def reference_pose(skeleton: Skeleton, motion: Motion | None = None) -> Array:
-    """(J, 4) local rotations of the reference pose of a body.
-
-    The rest pose if the body can stand in it. Else (bones laid out in a row) the frame of its motion, if there is one,
-    in which it stands best.
-    """
-    if motion is None or stands_at_rest(skeleton):
-        return skeleton.rest
-    return motion.rotations[_find_standing_frame(motion) if motion.num_frames > 1 else 0]
-
-
-def _find_standing_frame(motion: Motion) -> int:
-    """Find the frame in which a body stands best: feet low and still, trunk in its usual tilt, legs vertical."""
-    joints, pose = roles(motion.skeleton), fk(motion)
-    human, leg = is_humanoid(motion.skeleton), leg_length(motion.skeleton)
-    limbs = [("upper_leg", "foot")] if human else [("upper_leg", "foot"), ("upper_arm", "hand")]
-    cost = np.zeros(motion.num_frames)
-    for upper, lower in limbs:
-        for side in ("left", "right"):
-            top, tip = joints.get(f"{side}_{upper}"), joints.get(f"{side}_{lower}")
-            if top is None or tip is None:
-                continue
-            path = pose.positions[:, tip]
-            speed = np.linalg.norm(np.gradient(path, 1.0 / motion.fps, axis=0), axis=-1)
-            cost += (path[:, 1] - np.percentile(path[:, 1], 5)) / leg + SETTLING_SECONDS * speed / leg
-            cost += 0.5 * _tilt_radians(pose.positions[:, top] - path)
-    top = joints.get("neck", joints.get("head"))
-    if top is not None and "hips" in joints:
-        tilt = _tilt_radians(pose.positions[:, top] - pose.positions[:, joints["hips"]])
-        cost += tilt if human else np.abs(tilt - np.median(tilt))
-    return int(np.argmin(cost))
-
-
-def _tilt_radians(vectors: Array) -> Array:
-    """(F,) radians between vectors (F, 3) and the vertical."""
-    return np.arccos(np.clip(_unit(vectors)[:, 1], -1.0, 1.0))
 
 
 def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
@@ -95,7 +39,7 @@ def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
     if not is_humanoid(skeleton):
         return local
     joints, pose = roles(skeleton), pose_skeleton(skeleton, local)
-    across = _unit(
+    across = unit(
         (pose.positions[0, joints["left_upper_leg"]] - pose.positions[0, joints["right_upper_leg"]]) * HORIZONTAL
     )
     result = local.copy()
@@ -106,13 +50,9 @@ def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
         arm = pose.positions[0, hand] - pose.positions[0, upper]
         for joint, chord, goal in ((upper, arm, DOWN), (thigh, leg, leg - (leg @ across) * across)):
             parent_rotation = multiply(pose.rotations[0, joint], conjugate(local[joint]))
-            rotation = multiply(between(_unit(chord), _unit(goal)), pose.rotations[0, joint])
+            rotation = multiply(between(unit(chord), unit(goal)), pose.rotations[0, joint])
             result[joint] = multiply(conjugate(parent_rotation), rotation)
     return result
-
-
-def _unit(vectors: Array) -> Array:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 MAX_ALIKE_RADIANS = np.radians(45.0)
@@ -137,7 +77,7 @@ class PairTree:
     upright: bool
     """Whether both poses are upright."""
     level: bool = False
-    """Whether both are standing rest poses: feet flat on the floor, head straight."""
+    """Whether both poses have their feet flat on the floor and their heads straight."""
 
     def resting(self) -> PairTree:
         """The same bodies with hanging limbs."""
@@ -350,10 +290,6 @@ def _unit_or_none(vector: Array | int) -> Array | None:
     return None if size < MIN_BONE_METRES else np.asarray(vector, float) / size
 
 
-MIN_FOOT_TILT_RADIANS, MAX_FOOT_TILT_RADIANS = np.radians(8.0), np.radians(60.0)
-"""Tilt of a foot in a rest pose above which it is corrected, and above which it does not stand."""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Alignment:
     """Two equivalent reference poses and the frames through which movement is transferred."""
@@ -368,6 +304,8 @@ class Alignment:
     point alike."""
     stance: bool
     """Whether the two keep their own stances."""
+    neutral: tuple[NeutralPose, NeutralPose]
+    """The neutral poses of source and target from which the reference poses were made."""
 
     def __repr__(self) -> str:
         return f"<Alignment of {self.correspondence!r}>"
@@ -396,23 +334,24 @@ def align(
 
     Args:
         correspondence: Which bones belong together.
-        source_motion: A motion of the source, used if it cannot stand in its rest pose.
+        source_motion: A motion of the source, which shows its neutral pose.
         target_motion: A motion of the target, used likewise.
-        source_pose: (J, 4) local rotations of the source's reference pose; its rest pose or a standing frame if not
-            given.
+        source_pose: (J, 4) local rotations of the source's reference pose; its neutral pose if not given.
         target_pose: (J, 4) the target's.
         mode: "direction" or "stance" for all pairs without an alignment; None to choose by how the bodies stand.
     """
     if mode is not None and mode not in ALIGNMENTS:
         raise OptionError(f"Expected an alignment, one of {', '.join(ALIGNMENTS)}; got `{mode}`")
-    source, target = correspondence.source, correspondence.target
+    poses = (
+        find_neutral_pose(correspondence.source, source_motion, given=source_pose),
+        find_neutral_pose(correspondence.target, target_motion, given=target_pose),
+    )
     tree = PairTree(
         correspondence=correspondence,
-        source=reference_pose(source, source_motion) if source_pose is None else source_pose,
-        target=reference_pose(target, target_motion) if target_pose is None else target_pose,
-        upright=(stands_at_rest(source) or source_motion is not None or source_pose is not None)
-        and (stands_at_rest(target) or target_motion is not None or target_pose is not None),
-        level=stands_at_rest(source) and stands_at_rest(target) and source_pose is None and target_pose is None,
+        source=poses[0].local,
+        target=poses[1].local,
+        upright=all(pose.upright for pose in poses),
+        level=all(pose.level for pose in poses),
     )
     resting = tree.resting()
     stance = mode == "stance" if mode is not None else not resting.stand_alike
@@ -422,40 +361,15 @@ def align(
     return Alignment(
         correspondence=correspondence,
         source=tree.source,
-        target=_point_bones(tree, modes, standing_tilts(tree, source_motion)),
+        target=_point_bones(tree, modes),
         frames=_limb_frames(tree, modes),
         stance=stance,
+        neutral=poses,
     )
 
 
-def standing_tilts(tree: PairTree, motion: Motion | None) -> dict[Pair, Array]:
-    """(4,) for each pair of feet, the rotation of a level foot in the source's reference pose.
-
-    Rest poses with spread legs often tilt the feet. The bones do not show it, but the motion does while the feet are
-    still and low. Only targets with named soles, robots, are corrected: they show when a foot is level.
-    """
-    tilts: dict[Pair, Array] = {}
-    if motion is None or not any("sole" in words(end.name) for end in tree.correspondence.target.ends):
-        return tilts
-    pose = fk(motion)
-    for pair in tree.correspondence.pairs:
-        if _fixed_part(tree, pair) != "heading":
-            continue
-        joint = motion.skeleton.index[pair.source[0]]
-        below = motion.skeleton.children[joint]
-        path = pose.positions[:, below[0] if below else joint]
-        speed = np.linalg.norm(np.gradient(path, axis=0), axis=-1) if len(path) > 1 else np.zeros(1)
-        frames = np.argsort(speed + np.abs(path[:, 1] - np.percentile(path[:, 1], 5)))[: max(len(path) // 10, 1)]
-        rotations = multiply(pose.rotations[frames, joint], conjugate(tree.poses["source"].rotations[0, joint]))
-        up = unrotate(rotations, UP).mean(0)
-        lean = float(np.arccos(np.clip(up[1] / np.linalg.norm(up), -1.0, 1.0)))
-        if MIN_FOOT_TILT_RADIANS < lean < MAX_FOOT_TILT_RADIANS:
-            tilts[pair] = between(UP, up)
-    return tilts
-
-
-def _point_bones(tree: PairTree, modes: dict[Pair, str], tilts: dict[Pair, Array]) -> Array:
-    """(J, 4) the target's local rotations with its bones pointed and its feet tilted."""
+def _point_bones(tree: PairTree, modes: dict[Pair, str]) -> Array:
+    """(J, 4) the target's local rotations with its bones pointed."""
     skeleton = tree.correspondence.target
     tops = {}
     for pair in tree.correspondence.pairs:
@@ -471,8 +385,6 @@ def _point_bones(tree: PairTree, modes: dict[Pair, str], tilts: dict[Pair, Array
             world[joint] = multiply(multiply(world[parent], conjugate(reference[parent])), reference[joint])
         if joint in tops and joint not in fixed:
             world[joint] = _point_bone(tree, tops[joint], joint, world[joint])
-            if tops[joint] in tilts:
-                world[joint] = multiply(tilts[tops[joint]], world[joint])
         if joint in tops and tops[joint].twist:
             along = tree.bone_direction("target", skeleton.names[joint])
             if along is not None:

@@ -9,8 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate, unrotate
-from understudy.correspondence.alignment import Alignment, PairTree, pose_skeleton, stands_at_rest
+from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.carry import anchors
+from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk

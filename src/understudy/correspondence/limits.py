@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.constraints.joint_range import JointRange
-from understudy.correspondence.neutral_pose import BendingJoint, find_neutral_pose
+from understudy.correspondence.normal_ranges import BendingJoint, NormalRanges
 from understudy.figure.anatomy import HINGES
 from understudy.figure.measures import chain_length, is_humanoid
 from understudy.figure.motion import Motion
@@ -69,12 +69,12 @@ def human_limits(
     """
     if not is_humanoid(motion.skeleton):
         return [], ["The body is not a human one: no joint limits are known for it."]
-    neutral = find_neutral_pose(motion, actor)
-    if neutral is None:
+    normal_ranges = NormalRanges.find(motion, actor)
+    if normal_ranges is None:
         return [], ["The facing of the body is unclear: no joint limits are given."]
     ranges: list[JointRange] = []
     notes: list[str] = []
-    for name, ball in neutral.ball_ranges.items():
+    for name, ball in normal_ranges.ball_ranges.items():
         if only is not None and name not in only:
             continue
         if ball is None:
@@ -94,7 +94,7 @@ def human_limits(
                 bending.append(
                     BendingJoint(joint, joints[f"{side}_{upper}"], far, end == "foot", *np.radians(HINGES[lower]))
                 )
-    ranges += neutral.hinge_ranges(bending, motion.rotations) if bending else []
+    ranges += normal_ranges.hinge_ranges(bending, motion.rotations) if bending else []
     if not widen:
         return ranges, notes
     rotations = [motion.rotations[:, motion.skeleton.index[str(normal.joints()[0].point)]] for normal in ranges]

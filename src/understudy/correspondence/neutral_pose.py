@@ -1,279 +1,508 @@
-"""The neutral pose of a human body, and the normal ranges of its joints relative to that pose."""
+"""The neutral pose of a body, made from its geometry and from all of its motion: upright, limbs straight, feet flat.
+
+Joint frames and zero rotations are conventions of a file. A neutral pose is made of what the body itself shows, so that
+corresponding bones of two bodies mean the same in their neutral poses:
+
+- The trunk, from the hips to the neck, is vertical. Hips and spine are as they are, on average,
+  when trunk and legs are in line.
+- The lines of the hips and of the shoulders point to the left.
+- The legs point down and the arms sideways. The axis about which a knee or elbow bends, averaged over the motion, gives
+  the twist of both of its bones: knees bend backwards and elbows forwards.
+- The feet are as they are when they stand: low and slow.
+
+A rest pose is used where the motion does not show a part, and as a whole where it agrees with what the motion shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from understudy.base import quaternion
-from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
-from understudy.base.records import cached, median
-from understudy.constraints.base import PointRef, twist_angles
-from understudy.constraints.joint_range import JointRange
-from understudy.figure.anatomy import BALLS, NECK, SPINE, Normal
+from understudy.base.quaternion import (
+    Array,
+    angle_between,
+    between,
+    conjugate,
+    cross,
+    from_axis_angle,
+    from_matrix,
+    identity,
+    mean,
+    multiply,
+    rotate,
+    unrotate,
+)
+from understudy.base.records import cached
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import feet, leg_length, rest_pose_kind
+from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 
-MAX_RANGE_SHARE_FACTOR = 1.5
-"""Range of one of several spine or neck joints, in even shares of the whole range."""
+LEFT, DOWN, FORWARD = np.array([1.0, 0.0, 0.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
-MAX_STRAY_RADIANS = np.radians(15.0)
-"""Angle by which the axis of a knee or elbow may deviate on a ball joint."""
+HORIZONTAL = np.array([1.0, 0.0, 1.0])
+"""Factor that projects a vector onto the ground."""
 
-MIN_BEND_SPREAD_RADIANS = np.radians(10.0)
-"""Range of bending in a motion that is needed to measure the axis of a knee or elbow."""
+MAX_FRAMES = 2000
+"""Frames of a motion that are examined, evenly spread."""
 
-MIN_SINGLE_AXIS_SHARE = 0.95
-"""Share of its rotation that must be about that axis."""
+STRAIGHT_RADIANS = np.radians(15.0)
+"""Standard deviation of the weight of a frame by the angle between trunk and legs."""
 
-MIN_BEND_CORRELATION = 0.8
-"""Correlation required between the rotation about that axis and the bending."""
+MAX_STRAIGHT_RADIANS = np.radians(15.0)
+"""Smallest angle between trunk and legs in a motion above which it does not show how the hips are held upright, and a
+standing rest pose is believed."""
 
+MIN_BEND_SINE = 0.05
+"""Mean sine of the bend of a knee or elbow that is needed to measure its axis."""
 
-class BendingJoint(NamedTuple):
-    """A knee or elbow."""
+MIN_BEND_RANGE_SINE = 0.1
+"""Range of that sine that is needed."""
 
-    joint: int
-    upper: int
-    """The joint at the start of the bone above."""
-    far: int
-    """The joint at the end of the bone below, -1 for tips."""
-    knee: bool
-    over: float
-    """Maximum radians of overextension."""
-    bend: float
-    """Maximum radians of bending."""
-    turn: float
-    """Maximum radians of twist about the bone below, to either side."""
+MIN_BENT_SINE = 0.25
+"""Mean sine above which a limb that keeps its bend shows its axis as well."""
 
+MAX_ALONG_COSINE = 0.5
+"""Cosine between the axis of a hinge and its bone above which the hinge twists the bone instead of bending it."""
 
-def find_neutral_pose(motion: Motion, actor: str) -> NeutralPose | None:
-    """The rest pose if the body stands in it, else the mean pose of its motion; None if its facing is unclear."""
-    if rest_pose_kind(motion.skeleton) != "no pose":
-        return _neutral_rest_pose(motion.skeleton, actor)
-    return NeutralPose.of(motion.skeleton, quaternion.mean(motion.rotations), actor)
+MIN_COHERENCE = 0.8
+"""Length of the mean of unit directions in a bone's frame above which they show one direction."""
 
+MIN_FLAT_COHERENCE = 0.95
+"""The same for the vertical in the frame of a standing foot."""
 
-def _ball_joints(skeleton: Skeleton) -> list[tuple[int, int | None, Normal, str]]:
-    """Ball joints: the joint, the joint at the end of its bone (-1: tips, None: no bone), its range, its side."""
-    joints = roles(skeleton)
-    result: list[tuple[int, int | None, Normal, str]] = []
-    ends = {"upper_leg": "lower_leg", "upper_arm": "lower_arm", "shoulder": "upper_arm", "foot": "toe", "hand": ""}
-    for part, normal in BALLS.items():
-        for side in ("left", "right"):
-            joint = joints.get(f"{side}_{part}")
-            if joint is not None:
-                result.append((joint, joints.get(f"{side}_{ends[part]}", _tips(skeleton, joint)), normal, side))
-    neck = joints.get("neck", joints.get("head"))
-    if "spine" in joints and "chest" in joints:
-        path = skeleton.chain(joints["chest"])
-        parts = path[path.index(joints["spine"]) :] if joints["spine"] in path else [joints["chest"]]
-        last = neck if neck is not None else _tips(skeleton, parts[-1])
-        result += [(j, far, _share(SPINE, len(parts)), "") for j, far in zip(parts, [*parts[1:], last], strict=True)]
-    if neck is not None:
-        path = skeleton.chain(joints.get("head", neck))
-        parts = path[path.index(neck) :] if neck in path else [neck]
-        tips = _tips(skeleton, parts[-1])
-        result += [(j, far, _share(NECK, len(parts)), "") for j, far in zip(parts, [*parts[1:], tips], strict=True)]
-    return result
+MIN_STANDING_FRAMES = 3
+"""Frames in which a foot stands that are needed to correct its rest pose."""
 
+MIN_FOOT_COSINE = 0.5
+"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected. Captures
+with more have feet that flip over."""
 
-def _share(whole: Normal, parts: int) -> Normal:
-    share = min(1.0, MAX_RANGE_SHARE_FACTOR / parts)
-    shares = {key: share * getattr(whole, key) for key in ("ahead", "back", "out", "inward", "twist")}
-    return replace(whole, **shares)
+MAX_FLAT_SLOPE_RADIANS = np.radians(40.0)
+"""Largest slope of the bone from ankle to toe of a flat human foot; with more, it stands on its toes."""
 
+MAX_SLOPE_RADIANS = np.radians(70.0)
+"""Slope of the bone of a standing foot or toe above which it does not show where the foot points."""
 
-def _tips(skeleton: Skeleton, joint: int) -> int | None:
-    """-1 if bones or ends with a length hang from a joint, None if not."""
-    below = skeleton.below(joint)
-    lengths = [skeleton.lengths[j] for j in np.flatnonzero(below) if j != joint]
-    lengths += [float(np.linalg.norm(end.offset)) for end in skeleton.ends if below[skeleton.index[end.joint]]]
-    return -1 if max(lengths, default=0.0) > 1e-6 else None
+SETTLING_SECONDS = 0.2
+"""Seconds that weight the speed of a foot against its height when searching for frames in which it stands."""
+
+STANDING_SHARE = 0.1
+"""Share of the frames, those in which a foot is lowest and slowest, that show how it stands."""
+
+MAX_AGREEING_RADIANS = np.radians(3.0)
+"""Largest angle between the rest pose and the constructed pose, in any part, for which the rest pose is used."""
+
+MAX_TRUE_POSE_RADIANS = np.radians(30.0)
+"""Median of those angles above which the rest pose is no pose of a body."""
+
+MAX_BIND_POSE_RADIANS = np.radians(10.0)
+"""The same for a body without a motion: its rest pose was made upright, and rigs put the joint of the hips anywhere in
+the pelvis."""
+
+MAX_GAZE_RADIANS = np.radians(75.0)
+"""Angle between the head or a hand of a standing rest pose and its mean in the motion up to which the rest pose is
+believed. No bone shows where a face or a palm looks, and a capture may look aside all the time."""
+
+MIN_REPORTED_RADIANS = np.radians(20.0)
+"""Angle between rest pose and constructed pose above which a part is mentioned."""
+
+MIN_LENGTH_LEGS = 1e-3
+"""Length below which a line between joints has no direction."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NeutralPose:
-    """A body in a neutral pose, with its unit directions (3,), world."""
+    """A neutral pose, and where it comes from."""
 
-    skeleton: Skeleton
-    actor: str
-    pose: Pose
-    neutral: Array
+    local: Array
     """(J, 4) local rotations."""
-    left: Array
-    up: Array
-    forward: Array
+    origin: str
+    """"rest pose", "motion", "geometry" (of a rest pose without a motion) or "given"."""
+    upright: bool
+    """Whether the vertical of the pose is known."""
+    level: bool
+    """Whether the feet are flat on the floor and the head is straight."""
+    differences: dict[str, float] = field(default_factory=dict)
+    """Radians between the rest pose, if it stands, and the constructed pose, by part."""
 
-    @staticmethod
-    def of(skeleton: Skeleton, neutral: Array, actor: str) -> NeutralPose | None:
-        joints = roles(skeleton)
-        pose = fk(replace(rest_motion(skeleton), rotations=neutral[None]))
-        positions = pose.positions[0]
-        across = sum(
-            positions[joints[f"left_{p}"]] - positions[joints[f"right_{p}"]] for p in ("upper_leg", "upper_arm")
-        )
-        up = positions[joints.get("neck", joints.get("head", 0))] - positions[joints["hips"]]
-        up = up / np.linalg.norm(up)
-        forward = cross(across, up)
-        if np.linalg.norm(forward) < 1e-3 * leg_length(skeleton):
-            # A flat figure has no width; its feet still point forwards.
-            tips = pose.points(feet(skeleton))[0]
-            ankles = 0.5 * (positions[joints["left_foot"]] + positions[joints["right_foot"]])
-            forward = tips.mean(0) - ankles
-            forward = forward - (forward @ up) * up
-        if np.linalg.norm(forward) < 1e-9:
-            return None
-        forward = forward / np.linalg.norm(forward)
-        return NeutralPose(
-            skeleton=skeleton, actor=actor, pose=pose, neutral=neutral, left=cross(up, forward), up=up, forward=forward
-        )
+    def __repr__(self) -> str:
+        return f"<NeutralPose of {len(self.local)} joints from the {self.origin}>"
 
-    @cached
-    def ball_ranges(self) -> dict[str, JointRange | None]:
-        """The ranges of the ball joints by name; None for a joint without a bone to measure by."""
-        ranges: dict[str, JointRange | None] = {}
-        for joint, far, normal, side in _ball_joints(self.skeleton):
-            if self.skeleton.kinds[joint] is not JointKind.FIXED:
-                bone = None if far is None else self.bone_direction(joint, far)
-                limits = None if bone is None else self.ball_range(joint, bone, normal, side)
-                ranges[self.skeleton.names[joint]] = limits
-        return ranges
-
-    def bone_direction(self, joint: int, far: int) -> Array:
-        """(3,) unit direction, world, of a joint's bone, towards another joint or its tips."""
-        skeleton, positions = self.skeleton, self.pose.positions[0]
-        if far >= 0:
-            end = positions[far]
-        else:
-            below = skeleton.below(joint)
-            ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
-            end = np.concatenate([positions[below], self.pose.points(ends)[0]]).mean(0)
-        vector = end - positions[joint]
-        length = float(np.linalg.norm(vector))
-        return vector / length if length > 1e-6 else self.up
-
-    def ball_range(self, joint: int, bone: Array, normal: Normal, side: str) -> JointRange:
-        """The range of a ball joint whose bone has direction (3,), world, in the neutral pose."""
-        outward = -self.left if side == "right" else self.left
-        centre = bone
-        if normal.centre is not None:
-            centre = np.array(normal.centre) @ np.stack([outward, self.up, self.forward])
-            centre = centre / np.linalg.norm(centre)
-        # A bone that already points forwards, as a foot does, swings up and down.
-        ahead = self.up if abs(float(centre @ self.forward)) > 0.8 else self.forward
-        cone = np.radians([[-normal.back, normal.ahead], [-normal.inward, normal.out]])
-        return self._cone_range(joint, bone, centre, (ahead, outward), cone, np.radians([-normal.twist, normal.twist]))
-
-    def _cone_range(
-        self, joint: int, bone: Array, centre: Array, directions: tuple[Array, Array], cone: Array, twist: Array
-    ) -> JointRange:
-        """Swing and twist limits about a centre (3,), world: ranges towards two directions and away from them."""
-        parent = self._parent_rotation(joint)
-        frame = self.pose.rotations[0, joint]
-        rest = multiply(between(bone, centre), frame)
-        first = cross(centre, directions[0])
-        first = first / np.linalg.norm(first)
-        sides = cone[1] if first @ directions[1] > 0.0 else -cone[1, ::-1]
-        return JointRange(
-            joint=PointRef(point=self.skeleton.names[joint], actor=self.actor),
-            rest=multiply(conjugate(parent), rest), axis=unrotate(frame, bone), reference=unrotate(rest, first),
-            swing=np.stack([cone[0], sides]), twist=twist,
-        )  # fmt: skip
-
-    def _parent_rotation(self, joint: int) -> Array:
-        """(4,) the world rotation of a joint's parent frame."""
-        return multiply(self.pose.rotations[0, joint], conjugate(self.neutral[joint]))
-
-    def _bone_directions(self, joint: int, upper: int, far: int) -> tuple[Array, Array, Array]:
-        """Unit direction of the bone below a joint, in the world and in the joint's frame, and of the bone above in the
-        parent frame."""
-        key = joint, upper, far
-        if key not in self._bone_cache:
-            bone, positions = self.bone_direction(joint, far), self.pose.positions[0]
-            above = positions[joint] - positions[upper]
-            above = unrotate(self._parent_rotation(joint), above / np.linalg.norm(above))
-            self._bone_cache[key] = bone, unrotate(self.pose.rotations[0, joint], bone), above
-        return self._bone_cache[key]
-
-    @cached
-    def _bone_cache(self) -> dict[tuple[int, int, int], tuple[Array, Array, Array]]:
-        return {}
-
-    def hinge_ranges(self, bending: Sequence[BendingJoint], rotations: Array) -> list[JointRange]:
-        """Ranges of knees and elbows: about the single axis that the body's local rotations (F, J, 4) show, else in the
-        plane of bending."""
-        joints = [hinge.joint for hinge in bending]
-        bones = [self._bone_directions(hinge.joint, hinge.upper, hinge.far) for hinge in bending]
-        turns = rotations[:, joints].swapaxes(0, 1)
-        above = np.array([upper for _, _, upper in bones]).reshape(-1, 1, 3)
-        directions = rotate(turns, np.array([lower for _, lower, _ in bones]).reshape(-1, 1, 3))
-        normals = cross(above, directions)
-        sines = np.sqrt(np.einsum("jfi,jfi->jf", normals, normals))
-        bends = np.arctan2(sines, np.einsum("jfi,jki->jf", directions, above))
-        from_neutral = multiply(conjugate(self.neutral[joints])[:, None], turns)
-        ranges = []
-        for number, (hinge, axis) in enumerate(zip(bending, _single_axes(from_neutral, bends), strict=True)):
-            if axis is not None:
-                ranges.append(self._hinge_range(hinge, axis, from_neutral[number], bends[number]))
-            else:
-                bone, _, upper = bones[number]
-                ranges.append(self._plane_range(hinge, bone, upper, normals[number].sum(axis=0), sines[number]))
-        return ranges
-
-    def _hinge_range(self, bending: BendingJoint, axis: Array, turns: Array, bends: Array) -> JointRange:
-        """The range of a joint with rotations (F, 4) about an axis (3,) and bends (F,)."""
-        joint, rest = bending.joint, self.neutral[bending.joint]
-        angles = np.unwrap(twist_angles(turns, axis))
-        straight = float(median((angles - bends)[bends >= median(bends)]))
-        straight -= 2.0 * np.pi * round(straight / (2.0 * np.pi))
-        limits = straight + np.array([-bending.over, bending.bend])
-        ref = PointRef(point=self.skeleton.names[joint], actor=self.actor)
-        if self.skeleton.kinds[joint] is JointKind.HINGE:
-            return JointRange(joint=ref, rest=rest, axes=axis[None], ranges=limits[None])
-        return JointRange(joint=ref, rest=rest, axis=axis, swing=np.array(MAX_STRAY_RADIANS), twist=limits)
-
-    def _plane_range(
-        self, bending: BendingJoint, bone: Array, above: Array, normal_sum: Array, sines: Array
-    ) -> JointRange:
-        """The range of a joint that bends in a plane: its normals, each as long as the sine (F,) of the bend, add up to
-        `normal_sum` (3,), parent frame. If that is unclear, the joint bends straight forwards or backwards."""
-        frame, total = self._parent_rotation(bending.joint), sines.sum()
-        normal = rotate(frame, normal_sum)
-        if np.linalg.norm(normal_sum) < 0.9 * total or total < 0.1 * len(sines):
-            normal = cross(rotate(frame, above), -self.forward if bending.knee else self.forward)
-        normal = normal / np.linalg.norm(normal)
-        middle, half = 0.5 * (bending.bend - bending.over), 0.5 * (bending.bend + bending.over)
-        centre = rotate(from_axis_angle(normal, middle), rotate(frame, above))
-        cone = np.array([[-half, half], [-MAX_STRAY_RADIANS, MAX_STRAY_RADIANS]])
-        twist = np.array([-bending.turn, bending.turn])
-        return self._cone_range(bending.joint, bone, centre, (cross(normal, centre), normal), cone, twist)
+    def notes(self) -> list[str]:
+        """Parts of a standing rest pose that differ from what the motion shows, in a sentence."""
+        parts = [
+            f"{part} by {np.degrees(radians):.0f}"
+            for part, radians in sorted(self.differences.items(), key=lambda item: -item[1])
+            if radians > MIN_REPORTED_RADIANS
+        ]
+        if not parts or self.origin != "motion":
+            return []
+        sentence = f"the rest pose differs from the neutral pose that the motion shows: {', '.join(parts[:4])} degrees"
+        return [f"{sentence}; the motion is followed"]
 
 
-@lru_cache(maxsize=64)
-def _neutral_rest_pose(skeleton: Skeleton, actor: str) -> NeutralPose | None:
-    return NeutralPose.of(skeleton, skeleton.rest, actor)
+def pose_skeleton(skeleton: Skeleton, local: Array) -> Pose:
+    """The one-frame pose of a body with local rotations (J, 4)."""
+    return fk(replace(rest_motion(skeleton), rotations=local[None]))
 
 
-def _single_axes(turns: Array, bends: Array) -> list[Array | None]:
-    """The single axis (3,) of each joint's rotations (J, F, 4), signed to increase its bend (J, F), or None."""
-    vectors = quaternion.log(turns)
-    centred = vectors - vectors.mean(axis=1, keepdims=True)
-    squares, axes = np.linalg.eigh(centred.swapaxes(1, 2) @ centred)
-    axis = axes[:, :, 2]
-    turned, bent = np.einsum("jfi,ji->jf", centred, axis), bends - bends.mean(axis=1, keepdims=True)
-    spread = np.minimum(*(values.max(axis=1) - values.min(axis=1) for values in (turned, bent)))
-    single = (spread >= MIN_BEND_SPREAD_RADIANS) & (squares[:, 2] >= MIN_SINGLE_AXIS_SHARE * squares.sum(axis=1))
-    products, turn_norm, bend_norm = (
-        np.einsum("jf,jf->j", a, b) for a, b in ((turned, bent), (turned, turned), (bent, bent))
+def stands_at_rest(skeleton: Skeleton) -> bool:
+    """Whether the body can stand in its rest pose; True where that cannot be decided."""
+    return rest_pose_kind(skeleton) != "no pose"
+
+
+def find_neutral_pose(skeleton: Skeleton, motion: Motion | None = None, *, given: Array | None = None) -> NeutralPose:
+    """Find the neutral pose of a body.
+
+    Args:
+        skeleton: The body.
+        motion: A motion of the body, if there is one.
+        given: (J, 4) local rotations of the pose, if it is known.
+    """
+    if given is not None:
+        return NeutralPose(local=given, origin="given", upright=True, level=False)
+    stands = stands_at_rest(skeleton)
+    at_rest = NeutralPose(local=skeleton.rest, origin="rest pose", upright=stands, level=stands)
+    if motion is None and not stands:
+        return at_rest
+    shown = rest_motion(skeleton) if motion is None else _spread_frames(motion)
+    if not is_humanoid(skeleton):
+        if stands:
+            return at_rest
+        return NeutralPose(local=_to_local(skeleton, _mean_pose(shown)), origin="motion", upright=True, level=False)
+    human = _Human(motion=shown, stands=stands)
+    if not human.has_width or (stands and not human.is_straight):
+        # A flat figure has no left and right, and a motion that only sits does not show the hips upright.
+        return at_rest if stands else replace(at_rest, local=_to_local(skeleton, human.base), origin="motion")
+    world = human.construct()
+    differences = human.differences(world) if stands else {}
+    if stands and float(np.median(list(differences.values()))) > MAX_TRUE_POSE_RADIANS:
+        # Zero rotations of arbitrary joint frames looked upright by chance.
+        stands, world = False, _Human(motion=shown, stands=False).construct()
+    limit = MAX_BIND_POSE_RADIANS if shown.num_frames == 1 else MAX_AGREEING_RADIANS
+    if stands and max(differences.values()) < limit:
+        return replace(at_rest, differences=differences)
+    origin = "geometry" if motion is None else "motion"
+    return NeutralPose(
+        local=_to_local(skeleton, world), origin=origin, upright=True, level=True, differences=differences
     )
-    single &= np.abs(products) >= MIN_BEND_CORRELATION * np.sqrt(turn_norm * bend_norm)
-    signed = np.copysign(1.0, products)[:, None] * axis
-    return [axis if alone else None for axis, alone in zip(signed, single, strict=True)]
+
+
+def _spread_frames(motion: Motion) -> Motion:
+    if motion.num_frames <= MAX_FRAMES:
+        return motion
+    return motion[np.linspace(0, motion.num_frames - 1, MAX_FRAMES).astype(int)]
+
+
+def _mean_pose(motion: Motion) -> Array:
+    """(J, 4) the mean of the world rotations of all bones, each frame turned to face forwards."""
+    ways = facing(motion)
+    turns = from_axis_angle(UP, -np.arctan2(ways[:, 0], ways[:, 2]))
+    return mean(multiply(turns[:, None], fk(motion).rotations))
+
+
+def _to_local(skeleton: Skeleton, world: Array) -> Array:
+    """(J, 4) local rotations of world rotations (J, 4)."""
+    parents = np.concatenate([identity(1), world])[skeleton.parents + 1]
+    return multiply(conjugate(parents), world)
+
+
+def unit(vectors: Array) -> Array:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def _orient(first: Array, second: Array, first_goal: Array, second_goal: Array) -> Array:
+    """(4,) the rotation that takes one direction to its goal, and another one as near to its goal as it can."""
+    frames = []
+    for along, beside in ((first, second), (first_goal, second_goal)):
+        along = unit(along)
+        beside = unit(beside - (beside @ along) * along)
+        frames.append(np.stack([along, beside, cross(along, beside)], axis=1))
+    return from_matrix(frames[1] @ frames[0].T)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Human:
+    """A human body in motion, and its bones as the motion shows them."""
+
+    motion: Motion
+    stands: bool
+    """Whether the rest pose stands."""
+
+    @cached
+    def pose(self) -> Pose:
+        return fk(self.motion)
+
+    @cached
+    def joints(self) -> dict[str, int]:
+        return roles(self.motion.skeleton)
+
+    @cached
+    def min_length(self) -> float:
+        return MIN_LENGTH_LEGS * leg_length(self.motion.skeleton)
+
+    def line(self, start: str, end: str) -> Array:
+        """(F, 3) from the joint of one role to that of another."""
+        return self.pose.positions[:, self.joints[end]] - self.pose.positions[:, self.joints[start]]
+
+    @cached
+    def hip_line(self) -> Array:
+        return self.line("right_upper_leg", "left_upper_leg")
+
+    @cached
+    def shoulder_line(self) -> Array:
+        return self.line("right_upper_arm", "left_upper_arm")
+
+    @cached
+    def has_width(self) -> bool:
+        """Whether hips and shoulders show where left is."""
+        lines = (self.hip_line, self.shoulder_line)
+        return all(float(np.median(np.linalg.norm(line, axis=1))) > self.min_length for line in lines)
+
+    def _middle(self, part: str) -> Array:
+        return self.pose.positions[:, [self.joints[f"{side}_{part}"] for side in ("left", "right")]].mean(axis=1)
+
+    @cached
+    def trunk(self) -> Array:
+        """(F, 3) unit direction from the hips to the neck, or to the middle of the shoulders if there is no neck."""
+        neck = self.joints.get("neck")
+        top = self._middle("upper_arm") if neck is None else self.pose.positions[:, neck]
+        return unit(top - self.pose.positions[:, self.joints["hips"]])
+
+    @cached
+    def bends(self) -> Array:
+        """(F,) radians between trunk and legs."""
+        legs = unit(self._middle("upper_leg") - self._middle("foot"))
+        return np.arccos(np.clip(np.sum(self.trunk * legs, axis=1), -1.0, 1.0))
+
+    @cached
+    def is_straight(self) -> bool:
+        """Whether trunk and legs are in line at some time."""
+        return float(self.bends.min()) < MAX_STRAIGHT_RADIANS
+
+    @cached
+    def straightness(self) -> Array:
+        """(F,) the weights of frames, larger the nearer trunk and legs are to one line."""
+        squares = (self.bends / STRAIGHT_RADIANS) ** 2
+        weights = np.exp(-0.5 * (squares - squares.min()))
+        return weights / weights.sum()
+
+    def seen(self, joint: int, directions: Array, weights: Array | None = None) -> Array:
+        """(3,) the mean of world directions (F, 3) in the frame of a joint."""
+        local = unrotate(self.pose.rotations[:, joint], directions)
+        return local.mean(axis=0) if weights is None else weights @ local
+
+    @cached
+    def base(self) -> Array:
+        """(J, 4) world rotations, facing forwards, of the rest pose if it stands, else of the mean pose."""
+        return _mean_pose(rest_motion(self.motion.skeleton) if self.stands else self.motion)
+
+    def construct(self) -> Array:
+        """(J, 4) world rotations of the neutral pose, facing forwards."""
+        known = self._trunk_rotations()
+        for side in ("left", "right"):
+            known |= self._arm_rotations(side)
+            known |= self._limb_rotations(side, ("upper_leg", "lower_leg", "foot"), DOWN, -FORWARD)
+        for part in ("foot", "toe"):
+            known |= self._foot_rotations(part)
+        skeleton, base = self.motion.skeleton, self.base
+        world = base.copy()
+        for joint in range(skeleton.num_joints):
+            parent = int(skeleton.parents[joint])
+            if joint in known:
+                world[joint] = known[joint]
+            elif parent >= 0 and any(j in known for j in skeleton.chain(joint)):
+                world[joint] = multiply(world[parent], multiply(conjugate(base[parent]), base[joint]))
+        return world
+
+    def _trunk_rotations(self) -> dict[int, Array]:
+        """World rotations of hips, spine, neck and head."""
+        skeleton, joints = self.motion.skeleton, self.joints
+        hips = joints["hips"]
+        across, up = self.seen(hips, self.hip_line), self.seen(hips, self.trunk, self.straightness)
+        known = {hips: _orient(across, up, LEFT, UP)}
+        for joint in skeleton.chain(hips)[:-1]:
+            # A root above the hips, on the floor or in the body, has no bone: it is upright as the body is on average.
+            up = self.seen(joint, np.broadcast_to(UP, self.trunk.shape), self.straightness)
+            known[joint] = _orient(up, self.seen(joint, unit(self.hip_line)), UP, LEFT)
+        chain = skeleton.chain(joints["chest"]) if "chest" in joints else []
+        spine = [joint for joint in chain if joint not in skeleton.chain(hips)]
+        for number, joint in enumerate(spine, start=1):
+            share = number / len(spine)
+            across = (1.0 - share) * unit(self.hip_line) + share * unit(self.shoulder_line)
+            up = self.seen(joint, self.trunk, self.straightness)
+            known[joint] = _orient(up, self.seen(joint, across), UP, LEFT)
+        neck, head = joints.get("neck"), joints.get("head")
+        chain = [] if head is None else skeleton.chain(head)[:-1]
+        for joint in chain[chain.index(neck) :] if neck in chain else ():
+            bone = self.seen(joint, self.line("neck", "head"), self.straightness)
+            if np.linalg.norm(bone) > self.min_length:
+                known[joint] = _orient(bone, self.seen(joint, unit(self.shoulder_line)), UP, LEFT)
+        if head is not None:
+            known[head] = self._head_rotation(head)
+        return known
+
+    def _head_rotation(self, head: int) -> Array:
+        """(4,) the head of a standing rest pose if it is near the mean of the motion; else that mean, made level."""
+        ahead = cross(unit(self.hip_line) + unit(self.shoulder_line), self.trunk)
+        upright = np.maximum(self.trunk @ UP, 0.0) ** 4
+        level = UP if upright.sum() > 0.1 else self.trunk
+        up = self.seen(head, np.broadcast_to(level, ahead.shape), upright if level is UP else None)
+        shown = _orient(up, self.seen(head, unit(ahead)), UP, FORWARD)
+        return self._believed(self.base[head], shown)
+
+    def _believed(self, rest: Array, shown: Array) -> Array:
+        """(4,) the rotation in a standing rest pose, or the one that the motion shows if they are far apart."""
+        return rest if self.stands and float(angle_between(shown, rest)) < MAX_GAZE_RADIANS else shown
+
+    def _arm_rotations(self, side: str) -> dict[int, Array]:
+        outward = LEFT if side == "left" else -LEFT
+        known: dict[int, Array] = {}
+        joints = self.joints
+        collar = joints.get(f"{side}_shoulder")
+        if collar is not None and "chest" in joints and collar != joints["chest"]:
+            bone = self.seen(collar, self.line(f"{side}_shoulder", f"{side}_upper_arm"))
+            if np.linalg.norm(bone) > self.min_length:
+                known[collar] = _orient(bone, self.seen(collar, self.trunk, self.straightness), outward, UP)
+        known |= self._limb_rotations(side, ("upper_arm", "lower_arm", "hand"), outward, FORWARD)
+        hand, lower = joints.get(f"{side}_hand"), joints[f"{side}_lower_arm"]
+        if hand is not None and lower in known:
+            turns = multiply(conjugate(self.pose.rotations[:, lower]), self.pose.rotations[:, hand])
+            bone = self.line(f"{side}_lower_arm", f"{side}_hand")
+            forearm = self._swung(lower, self.seen(lower, bone), outward)
+            rest = multiply(forearm, multiply(conjugate(self.base[lower]), self.base[hand]))
+            known[hand] = self._believed(rest, multiply(known[lower], mean(turns)))
+        return known
+
+    def _limb_rotations(self, side: str, parts: tuple[str, str, str], goal: Array, bend: Array) -> dict[int, Array]:
+        """World rotations of the two bones of a limb that point to a goal (3,) and bend towards a direction (3,)."""
+        upper, lower, end = (f"{side}_{part}" for part in parts)
+        if end not in self.joints:
+            return {}
+        bones = {self.joints[upper]: self.line(upper, lower), self.joints[lower]: self.line(lower, end)}
+        axes = cross(*(unit(bone) for bone in bones.values()))
+        hinge = self._hinge_axes(self.joints[lower], bones[self.joints[lower]], axes)
+        axes = axes if hinge is None else hinge
+        sines = np.linalg.norm(axes, axis=1)
+        moves = float(np.ptp(sines)) > MIN_BEND_RANGE_SINE or float(sines.mean()) > MIN_BENT_SINE
+        moves = hinge is not None or (moves and self.motion.num_frames > 1)
+        known: dict[int, Array] = {}
+        for joint, bone in bones.items():
+            along, axis = self.seen(joint, bone), self.seen(joint, axes)
+            if np.linalg.norm(along) < self.min_length:
+                continue
+            if moves and np.linalg.norm(axis) > max(MIN_COHERENCE * sines.mean(), MIN_BEND_SINE):
+                known[joint] = _orient(along, axis, goal, cross(goal, bend))
+            else:
+                known[joint] = self._swung(joint, along, goal)
+        return known
+
+    def _hinge_axes(self, joint: int, bone: Array, bends: Array) -> Array | None:
+        """(F, 3) the world axes of a hinge that bends its bone (F, 3), signed as the bends (F, 3) that are shown.
+
+        Of a limb that is shown straight, the larger range of the hinge bends it.
+        """
+        skeleton = self.motion.skeleton
+        if skeleton.kinds[joint] is not JointKind.HINGE:
+            return None
+        axes = rotate(self.pose.rotations[:, joint], skeleton.axes[joint, 0])
+        if abs(float(np.sum(axes * unit(bone), axis=1).mean())) > MAX_ALONG_COSINE:
+            return None
+        bend, limits = float(np.sum(axes * bends, axis=1).mean()), skeleton.limits[joint, 0]
+        if abs(bend) < MIN_BENT_SINE and np.all(np.isfinite(limits)):
+            bend = float(limits.sum())
+        return -axes if bend < 0.0 else axes
+
+    def _swung(self, joint: int, along: Array, goal: Array) -> Array:
+        """(4,) a bone of the base pose, swung without twist so that its direction (3,), own frame, is at a goal."""
+        current = rotate(self.base[joint], unit(along))
+        return multiply(between(current, goal), self.base[joint])
+
+    @cached
+    def support(self) -> Array:
+        """(F,) the height of the lowest joint of the feet; the floor of some captures drifts."""
+        parts = [self.joints.get(f"{side}_{part}") for side in ("left", "right") for part in ("foot", "toe")]
+        return self.pose.positions[:, [joint for joint in parts if joint is not None], 1].min(axis=1)
+
+    def _standing_frames(self, joints: list[int]) -> np.ndarray:
+        """Frames in which the joints of a foot, ankle and toe, are lowest and slowest.
+
+        A foot may stand flat and on its toes: of these frames, the half counts in which the ankle is most nearly at one
+        height above the toe.
+        """
+        costs = np.zeros(self.motion.num_frames)
+        for path in self.pose.positions[:, joints].swapaxes(0, 1) if len(costs) > 1 else ():
+            speeds = np.linalg.norm(np.gradient(path, 1.0 / self.motion.fps, axis=0), axis=1)
+            costs += path[:, 1] - self.support + SETTLING_SECONDS * speeds
+        standing = np.argsort(costs, kind="stable")[: max(int(STANDING_SHARE * len(costs)), 1)]
+        rises = self.pose.positions[standing, joints[0], 1] - self.pose.positions[standing, joints[-1], 1]
+        order, half = np.argsort(rises, kind="stable"), (len(rises) + 1) // 2
+        spreads = rises[order[half - 1 :]] - rises[order[: len(rises) - half + 1]]
+        first = int(np.argmin(spreads))
+        return standing[order[first : first + half]]
+
+    def _bone(self, joint: int) -> Array | None:
+        """(F, 3) from a joint to the middle of its children and ends; None if they are where it is."""
+        skeleton = self.motion.skeleton
+        ends = [end for end in skeleton.ends if end.joint == skeleton.names[joint]]
+        tips = [self.pose.positions[:, child] for child in skeleton.children[joint]]
+        tips += list(self.pose.points(ends).swapaxes(0, 1)) if ends else []
+        bone = np.mean(tips, axis=0) - self.pose.positions[:, joint] if tips else np.zeros((1, 3))
+        return bone if float(np.linalg.norm(bone, axis=1).min()) > self.min_length else None
+
+    def _foot_rotations(self, part: str) -> dict[int, Array]:
+        """World rotations of both feet, or toes: as they are on the floor, and pointing forwards.
+
+        If the two stand differently, the flatter one counts: the other one stood on its toes.
+        """
+        ups: dict[int, Array] = {}
+        bones: dict[int, Array] = {}
+        for side in ("left", "right"):
+            foot, toe, joint = (self.joints.get(f"{side}_{name}") for name in ("foot", "toe", part))
+            if foot is None or joint is None:
+                continue
+            frames = self._standing_frames([foot] if toe is None else [foot, toe])
+            shown = unrotate(self.pose.rotations[frames, joint], UP).mean(axis=0)
+            rest = unrotate(self.base[joint], UP)
+            upright = float(self.trunk[frames, 1].mean()) > 0.5
+            is_flat = upright and float(np.linalg.norm(shown)) > MIN_FLAT_COHERENCE
+            if self.stands and self.motion.num_frames > 1:
+                is_flat &= len(frames) >= MIN_STANDING_FRAMES and float(unit(shown) @ rest) > MIN_FOOT_COSINE
+            ups[joint] = unit(shown if is_flat else rest)
+            bone = self._bone(joint) if joint != foot or toe is None else self.line(f"{side}_foot", f"{side}_toe")
+            bones[joint] = unit(unrotate(self.base[joint], FORWARD) if bone is None else self.seen(joint, bone))
+        slopes = {joint: float(np.arcsin(np.clip(-ups[joint] @ bones[joint], -1.0, 1.0))) for joint in ups}
+        known: dict[int, Array] = {}
+        for joint, up in ups.items():
+            if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
+                bones[joint] = unrotate(self.base[joint], FORWARD)
+            else:
+                excess = slopes[joint] - min(*slopes.values(), MAX_FLAT_SLOPE_RADIANS)
+                up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
+            known[joint] = _orient(up, bones[joint], UP, FORWARD)
+        return known
+
+    def differences(self, world: Array) -> dict[str, float]:
+        """Radians between world rotations (J, 4) and the standing rest pose by part; of limbs, the twist alone."""
+        result = {}
+        for part, joint in self.joints.items():
+            name = part.removeprefix("left_").removeprefix("right_")
+            base = self.base[joint]
+            if name in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
+                below = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
+                end = part.replace(name, below[name])
+                if end not in self.joints:
+                    continue
+                along = unit(self.seen(joint, self.line(part, end)))
+                goal = rotate(world[joint], along)
+                base = multiply(between(rotate(base, along), goal), base)
+            elif name not in ("hips", "spine", "chest", "foot", "head"):
+                continue
+            if name == "foot":
+                # The heading of a foot is given by its bone.
+                base = multiply(between(rotate(base, unrotate(world[joint], UP)), UP), world[joint])
+            result[part.replace("_", " ")] = float(angle_between(base, world[joint]))
+        return result

@@ -33,10 +33,14 @@ def is_humanoid(skeleton: Skeleton) -> bool:
         return False
     if any("tail" in name.lower() for name in skeleton.names):
         return False
-    # The trunk of a quadruped is at right angles to its legs, which shows only in a standing rest pose.
-    trunk, leg = _rest_trunk(skeleton, joint_of), _rest_leg(skeleton, joint_of)
+    # The trunk of a quadruped is at right angles to its legs, which shows only in a rest pose that stands on them.
+    trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
+    leg = legs.sum(axis=0)
     level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
-    return not (level and abs(leg[1]) > 0.8 * np.linalg.norm(leg))
+    stands = bool(np.all(legs[:, 1] < -0.8 * np.linalg.norm(legs, axis=1)))
+    hips, shoulders = _rest_sides(skeleton, joint_of)
+    straight = float(hips @ shoulders) >= 0.5 * np.linalg.norm(hips) * np.linalg.norm(shoulders)
+    return not (level and stands and straight)
 
 
 def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
@@ -141,10 +145,15 @@ def rest_pose_kind(skeleton: Skeleton) -> str:
     joint_of = roles(skeleton)
     if any(part not in joint_of for part in HUMAN_ROLES):
         return "not humanoid"
-    trunk, leg = _rest_trunk(skeleton, joint_of), _rest_leg(skeleton, joint_of)
+    trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
+    leg = legs.sum(axis=0)
     if trunk[1] < 0.8 * np.linalg.norm(trunk) or leg[1] > -0.7 * np.linalg.norm(leg):
         return "no pose"
     positions = skeleton.rest_world[0]
+    hips, shoulders = _rest_sides(skeleton, joint_of)
+    # Zero rotations of arbitrary joint frames may look upright by chance, but not with both legs and all sides right.
+    if np.any(legs[:, 1] > -0.5 * np.linalg.norm(legs, axis=1)) or float(hips @ shoulders) < 0.0:
+        return "no pose"
     drops = []
     for which in ("left", "right"):
         far = joint_of.get(f"{which}_hand", joint_of[f"{which}_lower_arm"])
@@ -193,13 +202,22 @@ def _rest_trunk(skeleton: Skeleton, joint_of: dict[str, int]) -> Array:
     return positions[top] - positions[joint_of["hips"]]
 
 
-def _rest_leg(skeleton: Skeleton, joint_of: dict[str, int]) -> Array:
+def _rest_legs(skeleton: Skeleton, joint_of: dict[str, int]) -> Array:
+    """(2, 3) from the hip joint to the ankle of the left and right leg."""
     positions = skeleton.rest_world[0]
-    return (
-        positions[joint_of["left_foot"]]
-        - positions[joint_of["left_upper_leg"]]
-        + (positions[joint_of["right_foot"]] - positions[joint_of["right_upper_leg"]])
+    return np.array(
+        [positions[joint_of[f"{s}_foot"]] - positions[joint_of[f"{s}_upper_leg"]] for s in ("left", "right")]
     )
+
+
+def _rest_sides(skeleton: Skeleton, joint_of: dict[str, int]) -> tuple[Array, Array]:
+    """(3,) from right to left across the hips and across the shoulders."""
+    positions = skeleton.rest_world[0]
+    hips, shoulders = (
+        positions[joint_of[f"left_{part}"]] - positions[joint_of[f"right_{part}"]]
+        for part in ("upper_leg", "upper_arm")
+    )
+    return hips, shoulders
 
 
 def _limb_length(skeleton: Skeleton, tip: Point) -> float:

@@ -21,14 +21,17 @@ UNITS = {
 }  # fmt: skip
 """Metres in a unit, by name; `cmu` is the unit of the CMU motion capture database."""
 
-UP_AXES = ("X", "Y", "Z")
+UP_AXES = ("X", "Y", "Z", "-X", "-Y", "-Z")
 
 MAX_FPS = 10_000.0
 """The highest frame rate that a user may request."""
 
 _HALF = np.sqrt(0.5)
 
-_WORLD_FROM_FILE = {"X": [_HALF, 0.0, 0.0, _HALF], "Y": [1.0, 0.0, 0.0, 0.0], "Z": [_HALF, -_HALF, 0.0, 0.0]}
+_WORLD_FROM_FILE = {
+    "X": [_HALF, 0.0, 0.0, _HALF], "Y": [1.0, 0.0, 0.0, 0.0], "Z": [_HALF, -_HALF, 0.0, 0.0],
+    "-X": [_HALF, 0.0, 0.0, -_HALF], "-Y": [0.0, 1.0, 0.0, 0.0], "-Z": [_HALF, _HALF, 0.0, 0.0],
+}  # fmt: skip
 
 
 def parse_unit(text: str) -> float:
@@ -45,7 +48,7 @@ def parse_unit(text: str) -> float:
 
 
 def parse_up(text: str) -> str:
-    """The up axis X, Y or Z in upper case; raises for other texts."""
+    """The up axis (X, Y, Z, or -X, -Y, -Z where it points down) in upper case; raises for other texts."""
     if text.upper() not in UP_AXES:
         raise OptionError(f"Expected an up axis, one of {', '.join(UP_AXES)}; got `{text}`")
     return text.upper()
@@ -86,7 +89,7 @@ class Clip:
     unit_reason: str = "made in metres"
     """How the unit was determined."""
     up: str = "Y"
-    """The file's up axis: "X", "Y" or "Z"."""
+    """The file's up axis: "X", "Y" or "Z", or "-X", "-Y" or "-Z" if that axis points down."""
     up_reason: str = "made with Y up"
     """How the up axis was determined."""
     notes: tuple[str, ...] = ()

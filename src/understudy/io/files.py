@@ -7,8 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+import numpy as np
+
 from understudy.base.errors import FileError, OptionError, refuse_unknown_keywords
 from understudy.base.files import open_to_read, open_to_write
+from understudy.figure.measures import height as body_height
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip, Format, ReadOptions, WriteOptions, choose_clip_index, parse_unit, parse_up
@@ -60,6 +63,7 @@ def read(
     lenient: bool = False,
     skeleton: str | Path | None = None,
     clip: str | None = None,
+    height: float | None = None,
 ) -> Clip:
     """Read a character or motion file.
 
@@ -70,7 +74,10 @@ def read(
         lenient: Read a damaged motion up to the damage; `clip.dropped` says what was left out.
         skeleton: The skeleton's file, for formats with a separate one (AMC).
         clip: The name of the animation to read, if the file holds several; the first if not given.
+        height: The body's height, metres from sole to crown, instead of a unit.
     """
+    if height is not None:
+        unit = _unit_for_height(height, unit, read(path, up=up, lenient=lenient, skeleton=skeleton, clip=clip))
     path, named = split_clip(path)
     clip = named if clip is None else clip
     options = ReadOptions(
@@ -87,6 +94,18 @@ def read(
         result = chosen.read(stream, str(path), options)
     choose_clip_index(result.clips, clip, str(path))
     return result
+
+
+def _unit_for_height(metres: float, unit: str | float | None, clip: Clip) -> float:
+    """Metres in the unit of a clip's file with which its body has a height in metres."""
+    if unit is not None:
+        raise OptionError("Expected a unit or a height, got both")
+    if not (np.isfinite(metres) and metres > 0.0):
+        raise OptionError(f"Expected a height in metres above zero, got {metres:g}")
+    measured = body_height(clip.skeleton)
+    if measured < 1e-6 * metres:
+        raise OptionError("The body has no height that could be made another: all its joints are in one place")
+    return clip.unit * metres / measured
 
 
 @refuse_unknown_keywords

@@ -1,7 +1,8 @@
 """Guesses what a file does not say: its up axis, its unit, and which frames do not belong to the movement.
 
 The functions work on a skeleton and motion in the file's unit and axes. They use the poses of the motion, because a
-rest pose may be meaningless (all bones along one axis, or lying down).
+rest pose may be meaningless (all bones along one axis, or lying down). Where no floor shows in a motion, as in
+swimming, a rest pose that stands is believed.
 """
 
 from __future__ import annotations
@@ -41,8 +42,26 @@ MIN_FLOOR_FRAMES = 10
 _UNIT_PENALTIES = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foot": 0.5}
 """Penalty for units that are rarely used, comparable to the logarithm of a size ratio."""
 
-_UP_PRIORS = np.array([-0.2, 0.2, 0.0])
-"""Initial scores of X, Y and Z: nearly all files have Y up, many have Z, hardly any X."""
+_UP_PRIORS = np.array([-0.2, 0.2, 0.0, -0.5, -0.3, -0.4])
+"""Initial scores of the up axes: nearly all files have Y up, many have Z, hardly any X; few axes point down."""
+
+MAX_FLOOR_SWAY = 0.1
+"""Standard deviation of the lowest point, in body sizes, below which it shows a floor."""
+
+MAX_STANDING_SPEED = 0.15
+"""Speed of a foot that stands, in body sizes a second."""
+
+MIN_GROUNDED_SHARE = 0.3
+"""Share of the frames with a foot that stands above which it shows a floor."""
+
+MAX_RISE_SIZES = 1.0
+"""How far a body usually goes up and down, in its own sizes."""
+
+MIN_UPRIGHT_COSINE = 0.9
+"""Cosine between the legs, the line to the head and an axis above which a rest pose stands along that axis."""
+
+MAX_UNSURE_MARGIN = 0.3
+"""Difference of the scores of two candidates below which the second one is mentioned."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -87,7 +106,7 @@ def guess(
         positions, ends = _sample_positions(skeleton, motion)
         body = _Body.of(skeleton)
         if up is None:
-            axis, reason = _guess_up(body, positions, ends, motion is not None)
+            axis, reason = _guess_up(body, positions, ends, motion)
             result = replace(result, up=axis, up_reason=reason)
         if unit is None:
             metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
@@ -103,6 +122,8 @@ class _Body:
     feet: tuple[tuple[int, int], ...]
     """The first joint and the foot joint of each leg."""
     head: int | None
+    path: Array
+    """(J,) length along the bones from the root to each joint."""
     reach: Array
     """(J,) length along the bones from the root to the farthest end point of each joint."""
 
@@ -115,22 +136,31 @@ class _Body:
             # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
             if words[joint] & _FOOT_WORDS and tops[joint] != joint:
                 feet.setdefault(tops[joint], joint)
+        path = _path_lengths(skeleton)
         heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
         return _Body(
             skeleton=skeleton,
             feet=tuple(feet.items()),
             head=heads[0] if heads else None,
-            reach=_reach(skeleton),
+            path=path,
+            reach=_reach(skeleton, path),
         )
 
     @property
     def height(self) -> float:
-        """Length along the bones from the foot to the top of the head; 0 if either is missing."""
+        """Length along the bones from a foot to the top of the head; 0 if either is missing.
+
+        The path goes through the joint where leg and spine meet, so that a root on the floor adds nothing to it.
+        """
         if self.head is None or not self.feet:
             return 0.0
-        head = self.reach[self.skeleton.below(self.head)].max()
-        foot = max(self.reach[foot] for _, foot in self.feet)
-        return float(head + foot)
+        spine = self.skeleton.chain(self.head)
+        top = float(self.reach[self.skeleton.below(self.head)].max())
+        heights = []
+        for _, foot in self.feet:
+            meeting = max(set(spine) & set(self.skeleton.chain(foot)))
+            heights.append(top + float(self.reach[foot]) - 2.0 * float(self.path[meeting]))
+        return max(heights)
 
 
 def _words(name: str) -> set[str]:
@@ -147,15 +177,18 @@ def _chain_tops(skeleton: Skeleton) -> list[int]:
     return tops
 
 
-def _reach(skeleton: Skeleton) -> Array:
-    reach = np.zeros(skeleton.num_joints)
-    lengths = skeleton.lengths
+def _path_lengths(skeleton: Skeleton) -> Array:
+    path, lengths = np.zeros(skeleton.num_joints), skeleton.lengths
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        reach[joint] = reach[parent] + lengths[joint]
-    farthest = reach.copy()
+        path[joint] = path[parent] + lengths[joint]
+    return path
+
+
+def _reach(skeleton: Skeleton, path: Array) -> Array:
+    farthest = path.copy()
     for end in skeleton.ends:
         joint = skeleton.index[end.joint]
-        farthest[joint] = max(farthest[joint], reach[joint] + float(np.linalg.norm(end.offset)))
+        farthest[joint] = max(farthest[joint], path[joint] + float(np.linalg.norm(end.offset)))
     return farthest
 
 
@@ -163,42 +196,95 @@ def _sample_positions(skeleton: Skeleton, motion: Motion | None) -> tuple[Array,
     """World positions of joints (S, J, 3) and end points (S, E, 3) at frames spread over the motion."""
     posed = rest_motion(skeleton) if motion is None else motion
     frames = np.unique(np.linspace(0, posed.num_frames - 1, NUM_SAMPLED_FRAMES).astype(int))
-    offsets = None if posed.offsets is None else posed.offsets[frames]
-    positions, rotations = forward(skeleton, posed.root[frames], posed.rotations[frames], offsets)
-    return positions, Pose(skeleton=skeleton, positions=positions, rotations=rotations).ends()
+    pose = _pose(posed, frames)
+    return pose.positions, pose.ends()
 
 
-def _guess_up(body: _Body, positions: Array, ends: Array, posed: bool) -> tuple[str, str]:
+def _pose(motion: Motion, frames: np.ndarray) -> Pose:
+    offsets = None if motion.offsets is None else motion.offsets[frames]
+    positions, rotations = forward(motion.skeleton, motion.root[frames], motion.rotations[frames], offsets)
+    return Pose(skeleton=motion.skeleton, positions=positions, rotations=rotations)
+
+
+def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None) -> tuple[str, str]:
     """The up axis and the reasons: from legs and head, or from ends that stand on a floor if no foot is named."""
-    source = "the rest pose" if not posed else f"{len(positions)} frames" if len(positions) > 1 else "the one frame"
-    scores, reasons = np.zeros(3), []
-    if body.feet:
-        tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
-        legs = positions[:, tops] - positions[:, feet]
-        rise = legs.mean(axis=(0, 1)) / max(np.linalg.norm(legs, axis=-1).mean(), 1e-300)
-        scores += rise
-        reasons.append(f"legs hang down along {_axis(rise)}")
-        if body.head is not None:
-            above = positions[:, body.head] - positions[:, feet].mean(axis=1)
-            rise = above.mean(axis=0) / max(np.linalg.norm(above, axis=-1).mean(), 1e-300)
-            scores += 0.5 * rise
-            reasons.append(f"the head is above the feet along {_axis(rise)}")
+    count = len(positions)
+    source = "the rest pose" if motion is None else f"{count} frames" if count > 1 else "the one frame"
     size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
-    if not body.feet:
+    rise, reasons = np.zeros(3), list[str]()
+    if body.feet:
+        rise, reasons = _rise(body, positions)
+        standing = _rest_rise(body) if motion is not None else None
+        if motion is not None and standing is not None and _axis(standing) != _axis(rise):
+            evidence = _floor_evidence(body, positions, motion, UP_AXES.index(_axis(rise)), size)
+            rise = evidence * rise + 1.5 * (1.0 - evidence) * standing
+            reasons.append(f"the rest pose stands along {_axis(standing)}")
+            if evidence < 1.0:
+                reasons.append("the motion shows no floor")
+    else:
         enough = ends.shape[1] >= MIN_STANDING_ENDS and body.skeleton.num_joints >= MIN_BODY_JOINTS
         standing = _standing_score(positions, ends, size) if enough else np.zeros(3)
-        scores += 0.5 * standing
-        if standing.max() > 0.2:
+        rise = 0.5 * standing
+        if np.abs(standing).max() > 0.2:
             reasons.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
         else:
             reasons.append("no joint is named as a foot, and most files have Y up")
-    if len(positions) >= MIN_FLOOR_FRAMES and body.skeleton.num_joints >= MIN_BODY_JOINTS:
-        sway = positions.min(axis=1).std(axis=0) / size
+    travel = np.ptp(positions[:, 0], axis=0) / size
+    far = np.clip(travel - MAX_RISE_SIZES, 0.0, 2.0) * (body.skeleton.num_joints >= MIN_BODY_JOINTS)
+    if far.any():
+        reasons.append(f"it travels along {UP_AXES[int(np.argmax(far))]}")
+    scores = np.concatenate([rise - far, -rise - far])
+    if count >= MIN_FLOOR_FRAMES and body.skeleton.num_joints >= MIN_BODY_JOINTS:
+        sway = np.concatenate([positions.min(axis=1).std(axis=0), positions.max(axis=1).std(axis=0)]) / size
         scores += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
         reasons.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
     scores = np.nan_to_num(scores, posinf=0.0, neginf=0.0) + _UP_PRIORS
-    up = UP_AXES[int(np.argmax(scores))]
-    return up, f"{up} is up: {', '.join(reasons)} (from {source})"
+    best, second = np.argsort(-scores, kind="stable")[:2]
+    is_sure = not body.feet or scores[best] - scores[second] > MAX_UNSURE_MARGIN
+    unsure = "" if is_sure else f"; it may also be {UP_AXES[second]}"
+    return UP_AXES[best], f"{UP_AXES[best]} is up: {', '.join(reasons)} (from {source}){unsure}"
+
+
+def _rise(body: _Body, positions: Array) -> tuple[Array, list[str]]:
+    """(3,) the mean direction from the feet to hips and head in poses (S, J, 3), and reasons."""
+    tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
+    legs = positions[:, tops] - positions[:, feet]
+    rise = legs.mean(axis=(0, 1)) / max(np.linalg.norm(legs, axis=-1).mean(), 1e-300)
+    reasons = [f"legs hang down along {_axis(rise)}"]
+    if body.head is not None:
+        above = positions[:, body.head] - positions[:, feet].mean(axis=1)
+        head_rise = above.mean(axis=0) / max(np.linalg.norm(above, axis=-1).mean(), 1e-300)
+        rise = rise + 0.5 * head_rise
+        reasons.append(f"the head is above the feet along {_axis(head_rise)}")
+    return rise, reasons
+
+
+def _rest_rise(body: _Body) -> Array | None:
+    """(3,) the axis along which a body with feet and a head stands in its rest pose, or None."""
+    if body.head is None:
+        return None
+    positions = _sample_positions(body.skeleton, None)[0][0]
+    tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
+    lines = [*(positions[tops] - positions[feet]), positions[body.head] - positions[tops].mean(axis=0)]
+    directions = np.array([line / max(np.linalg.norm(line), 1e-300) for line in lines])
+    axis = int(np.argmax(np.abs(directions.sum(axis=0))))
+    along = np.zeros(3)
+    along[axis] = np.sign(directions[0, axis])
+    return along if float((directions @ along).min()) > MIN_UPRIGHT_COSINE else None
+
+
+def _floor_evidence(body: _Body, positions: Array, motion: Motion, up: int, size: float) -> float:
+    """How clearly a motion shows a floor below an up axis, 0 to 1: by a steady lowest point or a foot that stands."""
+    if motion.num_frames < MIN_FLOOR_FRAMES:
+        return 1.0
+    lowest = positions[:, :, up].min(axis=1) if up < 3 else positions[:, :, up - 3].max(axis=1)
+    if float(lowest.std()) < MAX_FLOOR_SWAY * size:
+        return 1.0
+    frames = np.unique(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
+    feet = [foot for _, foot in body.feet]
+    here, there = (_pose(motion, frames + step).positions[:, feet] for step in (0, 1))
+    speeds = np.linalg.norm(there - here, axis=-1).min(axis=1) * motion.fps
+    return min(float(np.mean(speeds < MAX_STANDING_SPEED * size)) / MIN_GROUNDED_SHARE, 1.0)
 
 
 def _standing_score(positions: Array, ends: Array, size: float) -> Array:
@@ -234,8 +320,12 @@ def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
         size, likely, what = height, HUMAN_HEIGHT_METRES, "from foot to head along its bones"
     else:
         likely, what = CREATURE_SIZE_METRES, "along its longest side"
-    name = min(_UNIT_PENALTIES, key=lambda unit: abs(np.log(size * UNITS[unit] / likely)) + _UNIT_PENALTIES[unit])
-    return UNITS[name], f"{name}: the body measures {size:.3g} {what}, which makes {size * UNITS[name]:.3g} m"
+    costs = {unit: abs(np.log(size * UNITS[unit] / likely)) + cost for unit, cost in _UNIT_PENALTIES.items()}
+    name, other = sorted(costs, key=lambda unit: costs[unit])[:2]
+    reason = f"{name}: the body measures {size:.3g} {what}, which makes {size * UNITS[name]:.3g} m"
+    if costs[other] - costs[name] < MAX_UNSURE_MARGIN:
+        reason += f"; it may also be {other}, which makes {size * UNITS[other]:.3g} m"
+    return UNITS[name], reason
 
 
 def find_reference_frame(motion: Motion) -> int | None:

@@ -141,7 +141,9 @@ class ActorData:
     clip: Clip
     """The target's file, or the source's without a target; the result is written in its conventions."""
     target_motion: Motion | None = None
-    """The motion in the target's file; it shows the target's stance."""
+    """The motion in the target's file; it shows the target's neutral pose."""
+    shown_motion: Motion | None = None
+    """All of the motion in the source's file; it shows the source's neutral pose, whichever frames are performed."""
     references: tuple[Array | None, Array | None] = (None, None)
     """(J, 4) local rotations of the requested reference poses of source and target."""
     start: float = 0.0
@@ -251,6 +253,7 @@ def _make_actor(
         if target_clip is None:
             source_motion = change_parents(source_motion, target)
     references = _pose(clip.motion, poses[0], spec.source), _pose(target_motion, poses[1], target_name)
+    target_motion = None if target_motion is None else _without_reference(target_motion)
     if spec.scale is not None:
         target = scale_skeleton(target, spec.scale)
         target_motion = None if target_motion is None else replace(target_motion, skeleton=target)
@@ -258,7 +261,8 @@ def _make_actor(
         contacts = shift_contacts(contacts, start, source_motion.duration)
     return ActorData(
         spec=spec, motion=source_motion, target=target, clip=written_clip, target_motion=target_motion,
-        references=references, start=start, contacts=contacts, props=props, notes=tuple(notes),
+        shown_motion=_without_reference(clip.motion), references=references, start=start, contacts=contacts,
+        props=props, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -283,7 +287,7 @@ def _read_source(
         return Clip.of(scene.actors[actor]), contacts, scene.props
     clip = read(
         _existing_path(name, folder), unit=reading.unit, up=reading.up, lenient=reading.lenient,
-        skeleton=_relative_to(folder, reading.skeleton),
+        skeleton=_relative_to(folder, reading.skeleton), height=reading.height,
     )  # fmt: skip
     return clip, None, ()
 
@@ -338,7 +342,10 @@ def _without_motion(clip: Clip) -> Clip:
 @lru_cache(maxsize=2)
 def _read_cached(path: Path, skeleton: str | None, reading: Reading, _stamps: tuple[tuple[int, int], ...]) -> Clip:
     """A target's file, cached: for many motions and one target it is read and its skeleton analysed once."""
-    return read(path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton)
+    return read(
+        path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton,
+        height=reading.target_height,
+    )  # fmt: skip
 
 
 def _stamp(path: str | Path | None) -> tuple[int, int]:
@@ -360,6 +367,11 @@ def _existing_path(name: str, folder: Path) -> Path:
 
 def _relative_to(folder: Path, name: str | None) -> str | None:
     return None if name is None else str(folder / name)
+
+
+def _without_reference(motion: Motion) -> Motion:
+    """A motion without a first frame that only shows a reference pose."""
+    return motion if find_reference_frame(motion) is None else motion[1:]
 
 
 def _trim(motion: Motion, reading: Reading, name: str) -> tuple[Motion, float, list[str]]:
@@ -425,6 +437,7 @@ def match_actor(
     target: Skeleton,
     *,
     correspondence: Correspondence | None = None,
+    shown_motion: Motion | None = None,
     target_motion: Motion | None = None,
     align_by: str | None = None,
     source_pose: Array | None = None,
@@ -441,7 +454,8 @@ def match_actor(
         motion: The source's motion.
         target: The character that performs it.
         correspondence: Which bones correspond; matched by names and shape if not given.
-        target_motion: A motion of the target that shows its stance, if its skeleton alone does not.
+        shown_motion: A longer motion of the source that shows its neutral pose.
+        target_motion: A motion of the target that shows its neutral pose.
         align_by: "direction" or "stance"; chosen by the similarity of the two poses if not given.
         source_pose: (J, 4) local rotations of the source's reference pose; chosen if not given.
         target_pose: (J, 4) local rotations of the target's reference pose; chosen if not given.
@@ -470,7 +484,7 @@ def match_actor(
             check_trial(correspondence, failures)
     alignment = align(
         correspondence,
-        source_motion=motion,
+        source_motion=motion if shown_motion is None else shown_motion,
         target_motion=target_motion,
         source_pose=source_pose,
         target_pose=target_pose,
@@ -497,6 +511,7 @@ def assign(
             data.motion,
             data.target,
             correspondence=resolved,
+            shown_motion=data.shown_motion,
             target_motion=data.target_motion,
             align_by=spec.align,
             source_pose=data.references[0],
@@ -546,6 +561,9 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     floor_root = describe_floor_root(correspondence, data.spec.floor_root)
     if floor_root:
         notes.append(f"{data.spec.target or data.spec.source}: {floor_root}")
+    names = data.spec.source, data.spec.target or data.spec.source
+    for name, neutral in zip(names, assignment.alignment.neutral, strict=True):
+        notes += [f"{name}: {note}" for note in neutral.notes()]
     unsure = sorted((pair for pair in pairs if pair.confidence < MIN_SURE_CONFIDENCE), key=lambda pair: pair.confidence)
     if unsure:
         notes.append(

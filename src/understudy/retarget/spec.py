@@ -41,12 +41,16 @@ class Reading:
     """Unit of the sources: m, dm, cm, mm, inch, foot, cmu, or metres as a number. Guessed if not given."""
     up: str | None = None
     """Up axis of the sources: X, Y or Z. Guessed if not given."""
+    height: float | None = None
+    """Height of the sources' bodies, metres from sole to crown, instead of a unit."""
     skeleton: str | None = None
     """The file with the sources' skeleton, if the format stores it in a separate file (AMC)."""
     target_unit: str | None = None
     """Unit of the targets."""
     target_up: str | None = None
     """Up axis of the targets."""
+    target_height: float | None = None
+    """Height of the targets, instead of a unit."""
     target_skeleton: str | None = None
     """The file with the targets' skeleton."""
     lenient: bool = False
@@ -106,7 +110,7 @@ class ActorSpec:
     """How source and target are aligned: `direction` (bones point in the source's directions) or `stance` (each moves
     relative to its own neutral pose); chosen by the similarity of their poses if not given."""
     source_reference: int | None = None
-    """The frame of the source's file that is its reference pose; its rest pose or a standing frame if not given."""
+    """The frame of the source's file that is its reference pose; made from its whole motion if not given."""
     target_reference: int | None = None
     """The frame of the target's file that is its reference pose."""
     floor_root: str = "follow"

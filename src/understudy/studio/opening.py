@@ -21,7 +21,10 @@ ROLES = ("source", "target", "actor", "recipe", *(clip for clips in CLIPS.values
 
 FILE_KEYS = {
     "source": (("source_reference", "map", "align"), ("unit", "up", "skeleton", "frames")),
-    "target": (("target_reference", "map", "align", "scale"), ("target_unit", "target_up", "target_skeleton")),
+    "target": (
+        ("target_reference", "map", "align", "scale"),
+        ("target_unit", "target_up", "target_height", "target_skeleton"),
+    ),
 }
 """Keys of the actor and of the reading table that belong to the old file and are removed."""
 

@@ -40,9 +40,9 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     unit = options.unit or (clip.unit if from_usd else 1.0)
     up = options.up or (clip.up if from_usd else "Y")
     notes = []
-    if up == "X":
+    if up not in ("Y", "Z"):
         up = "Y"
-        notes.append("USD cannot have X up: it is written with Y up")
+        notes.append(f"USD cannot have {options.up or clip.up} up: it is written with Y up")
     ending = Path(options.path).suffix.lower() if options.path else ENDINGS[0]
     ending = ending if ending in ENDINGS else ".usdc"
     with tempfile.TemporaryDirectory() as folder:
