@@ -480,7 +480,7 @@ def find_stands(constraints: Iterable[Constraint], result: Motion, actors: Seque
     """
     stands = []
     for constraint in constraints:
-        if not isinstance(constraint, SamePlace | Place) or constraint.instants:
+        if not isinstance(constraint, SamePlace | Place) or constraint.instants or constraint.soft:
             continue
         point, actor = constraint.point_refs()[0].point, constraint.point_refs()[0].actor
         if actor not in actors:

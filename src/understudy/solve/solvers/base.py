@@ -120,7 +120,7 @@ class Outcome:
 
     @property
     def met(self) -> bool:
-        return self.constraint.soft or self.worst <= self.constraint.tolerance
+        return self.worst <= self.constraint.tolerance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,7 +131,7 @@ class Solution:
     motions: tuple[Motion, ...]
     """One for each actor."""
     outcomes: tuple[Outcome, ...]
-    """One for each constraint, over all frames of the motion."""
+    """One for each constraint that is not soft, over all frames of the motion."""
     solver: str
     steps: int
     """Linear steps taken."""
@@ -209,6 +209,8 @@ def make_solution(
     outcomes, unmet = [], []
     constraints = zip(problem.targets, problem.constraint_frames, evaluation.violation, strict=True)
     for number, (target, frames, violation) in enumerate(constraints):
+        if target.constraint.soft:
+            continue
         by_frame = violation[:, 0] if violation.shape[1] == 1 else violation.max(axis=1, initial=0.0)
         worst = int(by_frame.argmax())
         outcomes.append(

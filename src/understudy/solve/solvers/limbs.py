@@ -149,6 +149,11 @@ def _part(body: Body, used: np.ndarray) -> Body:
     return make_rest_body(body.skeleton, tuple(joints), False).with_motion(body.motion)
 
 
+def limb_coordinates(problem: Problem) -> np.ndarray:
+    """(D,) True for the coordinates of a problem that rotate joints of limbs."""
+    return np.concatenate([_limb_coordinates(problem, number) for number in range(len(problem.actors))])
+
+
 def _limb_coordinates(problem: Problem, number: int) -> np.ndarray:
     """(D,) True for the coordinates of an actor that rotate joints of limbs."""
     skeleton, body = problem.actors[number].motion.skeleton, problem.bodies[number]

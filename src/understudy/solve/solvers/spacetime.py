@@ -27,7 +27,7 @@ from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bo
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback, Solution, Solver, make_solution
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.limbs import LimbProblem
+from understudy.solve.solvers.limbs import LimbProblem, limb_coordinates
 from understudy.solve.solvers.newton import (
     EQUALITY_SHARE,
     LAYOUT_MARGINS,
@@ -68,6 +68,8 @@ class Level:
     """The relative gain below which a step is the last."""
     limbs: bool = False
     """Whether only limbs move."""
+    trunk_cost: float = 1.0
+    """The factor on the cost of moving root and trunk."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
@@ -112,17 +114,21 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer.
+    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer. In the end the
+    last level moves root and trunk too, which are dear, so that they make up only for what no limb can.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
         return []
-    last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness)
-    return [(last,), (stiffened(passes[0])[1], *limbs)]
+    last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
+    longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
+    whole = replace(last, limbs=False, trunk_cost=REMEDY_TRUNK_COST)
+    return [(last,), (stiffened(passes[0])[1], *longer), (whole,)]
 
 
-STIFFER_FACTOR = 50.0
-"""The factor on the stiffness of the last level where it leaves a constraint unmet."""
+STIFFER_FACTOR, MAX_REMEDY_STEPS, REMEDY_TRUNK_COST = 50.0, 6, 100.0
+"""Where the last level leaves a constraint unmet: the factor on its stiffness, the largest number of its steps, and the
+factor on the cost of moving root and trunk."""
 
 MAX_THRESHOLD_BYTES = 32 * 2**20 - 2**14
 """About the largest freed block from which glibc raises the threshold at which it returns memory to the system."""
@@ -183,7 +189,7 @@ MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
-MAX_ATTEMPTS = 4
+MAX_ATTEMPTS = 6
 """The largest number of solves, each with the constraints added that the one before violates."""
 
 
@@ -321,6 +327,8 @@ class Spacetime(Solver):
             passes = remedy or tuple(level for level in passes if level.limbs) or passes
             if not remedy or remedy[0].spacing:
                 state.bodies = state.whole_bodies
+            elif not remedy[0].limbs:
+                state.bodies = best[0]
         return best[0], budget.steps, best[1]
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
@@ -488,7 +496,10 @@ class Spacetime(Solver):
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
-        all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric)
+        cost = problem.metric
+        if level.trunk_cost != 1.0:
+            cost = np.where(limb_coordinates(problem), cost, level.trunk_cost * cost)
+        all_curves = Curves(bases=of_groups, groups=groups, cost=cost)
         return all_curves.at(sample.frames), all_curves
 
     def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
