@@ -315,7 +315,7 @@ def test_a_plan_can_be_looked_at_and_changed() -> None:
     assert len(drawn.constraints) > len(scene().contacts)
     few = tuple(c for c in drawn.constraints if "Left" in c.label)
     found = replace(drawn, constraints=few).solve()
-    assert len(found.outcomes) == len(few)
+    assert len(found.outcomes) == sum(not constraint.soft for constraint in few)
     right = walk().skeleton.joint("RightUpLeg")
     np.testing.assert_array_equal(found.motion.rotations[:, right], walk().rotations[:, right])
 

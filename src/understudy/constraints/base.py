@@ -121,7 +121,7 @@ class Constraint(ABC):
     tolerance: float = 1e-3
     """Metres or radians: the largest violation that counts as met."""
     slack: float = 0.0
-    """Metres: fast shaking of a held point up to this distance along each axis stays as it is."""
+    """Metres: fast shaking of a held point up to this distance from its place stays as it is."""
     soft: bool = False
     """A preference: it shapes the motion, but it is never made exact, and no other constraint gives way to it. With a
     priority below zero it moves limbs only."""

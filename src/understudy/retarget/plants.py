@@ -116,8 +116,8 @@ class _PlantSpan(_Span):
     slack: float
 
 
-MAX_PLANT_SLACK_METRES = 5e-4
-"""Largest distance along each axis by which a planted point may shake."""
+MAX_PLANT_SLACK_LEGS = 8e-4
+"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.7 mm for an adult."""
 
 
 def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:
@@ -125,8 +125,8 @@ def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:
 
     A foot that is held more closely than it was captured passes its shaking on to a straight knee, many times as large.
     """
-    strays = 2.0 * (1.0 - contact.confidence) * Detection().radius * leg_length(context.source.skeleton)
-    return {**_span(contact), "slack": min(strays, MAX_PLANT_SLACK_METRES)}
+    strays = 2.0 * (1.0 - contact.confidence) * Detection().radius
+    return {**_span(contact), "slack": min(strays, MAX_PLANT_SLACK_LEGS) * leg_length(context.target)}
 
 
 def contact_name(contact: Contact) -> str:

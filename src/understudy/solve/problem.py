@@ -99,6 +99,19 @@ class Problem:
             _resolved=(*self._resolved, *resolved),
         )
 
+    def without_soft(self) -> Problem:
+        """The problem without its soft constraints."""
+        hard = [number for number, constraint in enumerate(self.constraints) if not constraint.soft]
+        if len(hard) == len(self.constraints):
+            return self
+        return unchecked(
+            self,
+            ("actors",),
+            constraints=tuple(self.constraints[number] for number in hard),
+            constraint_frames=tuple(self.constraint_frames[number] for number in hard),
+            _resolved=tuple(self._resolved[number] for number in hard),
+        )
+
     def resolve(self, constraint: Constraint, ref: PointRef) -> tuple[int, Point]:
         """The index of the actor and the point that a point reference names; errors name the constraint."""
         names = [actor.name for actor in self.actors]

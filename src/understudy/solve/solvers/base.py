@@ -188,8 +188,9 @@ class Solver(ABC):
         """The bodies of the problem with the solved motion, and the number of steps."""
 
     def solve(self, problem: Problem, watch: ProgressCallback | None = None) -> Solution:
-        """Solve a problem and return the best motion found."""
+        """Solve a problem without its soft constraints and return the best motion found."""
         start = time.perf_counter()
+        problem = problem.without_soft()
         bodies, steps = self.move(problem, watch or (lambda _text, _share: None))
         return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - start)
 

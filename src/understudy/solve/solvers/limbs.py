@@ -197,7 +197,9 @@ def _limb_constraints(
         elif constraint.soft:
             held.add_slow(number)
         else:
-            shaking = np.nan_to_num(np.clip(view.points[:, 0] - goal, -constraint.slack, constraint.slack))
+            shaking = np.nan_to_num(view.points[:, 0] - goal)
+            length = np.linalg.norm(shaking, axis=-1, keepdims=True)
+            shaking *= constraint.slack / np.maximum(length, max(constraint.slack, 1e-12))
             held.add(number, goal + shaking)
             made.append(constraint.drifted(shaking, view) if constraint.slack else constraint)
     return [*tracks.constraints(), *made, *held.fading()]

@@ -38,9 +38,9 @@ from understudy.solve.solvers.newton import (
     worst_violation,
 )
 
-BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 2e4
+BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e5
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
-limbs by dense keys, and that of the last level, which leaves a few hundredths of the violation."""
+limbs by dense keys, and that of the last level, which leaves about a hundredth of the violation."""
 
 LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 """Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
@@ -304,14 +304,18 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
+        if not limb_coordinates(problem).any():
+            # A body without limbs, such as a can, is moved as a whole at every frame.
+            last = replace(passes[-1], stiffness=STIFFER_FACTOR * passes[-1].stiffness, steps=4, limbs=False)
+            passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
         state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
         remedies = iter(remedies_of(passes))
         best: tuple[tuple[Body, ...], Evaluation | None] = (bodies, None)
         best_excess = np.inf
-        for _ in range(MAX_ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
                 keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
-                watch(f"keys {keys_are}", number / len(passes))
+                watch(f"keys {keys_are}", number / len(passes) if attempt == 0 else 1.0 - 0.1 / attempt)
                 self._solve_one(state, level, budget)
             evaluation = state.evaluated()
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
