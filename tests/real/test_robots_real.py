@@ -161,7 +161,7 @@ def planted(clip: Clip, source: Motion, moved: Motion) -> None:
     floor = find_floor(whole.contacts, leg_length(source.skeleton))
     assert below_floor(clip, moved, floor) < 0.002
     pose = fk(moved)
-    plants = [constraint for constraint in whole.constraints if isinstance(constraint, SamePlace)]
+    plants = [c for c in whole.constraints if isinstance(c, SamePlace) and not c.soft]
     assert len(plants) >= 10
     for plant in plants:
         path = pose.points([plant.point_refs()[0].point])[plant.frames(source.times), 0]

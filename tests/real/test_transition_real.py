@@ -86,7 +86,7 @@ def test_plants_hold_and_bones_grow_one_way(case: Case) -> None:
     pose = fk(found.motion)
     for plant in found.plants:
         path = pose.points([plant.point])[:, 0]
-        there = path[found.start] if plant.stood else path[found.end] if plant.stays else path[plant.first]
+        there = path[found.start] if plant.at_start else path[found.end] if plant.at_end else path[plant.first]
         assert np.abs((path[plant.first : plant.last + 1] - there)[:, [0, 2]]).max() < 2e-3, plant.name
     assert found.contact_error < 2e-3
     assert found.relapse < 1e-9

@@ -116,8 +116,8 @@ class _PlantSpan(_Span):
     slack: float
 
 
-MAX_PLANT_SLACK_LEGS = 8e-4
-"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.7 mm for an adult."""
+MAX_PLANT_SLACK_LEGS = 2.5e-4
+"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.2 mm for an adult."""
 
 
 def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:

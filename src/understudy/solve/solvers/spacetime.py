@@ -114,8 +114,8 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer. In the end the
-    last level moves root and trunk too, which are dear, so that they make up only for what no limb can.
+    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer. In the end
+    the last level moves root and trunk too, at a high cost, so that they make up only for what no limb can.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:

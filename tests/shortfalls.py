@@ -1,0 +1,48 @@
+"""Tests that the program does not pass at present, each with what is beyond its bound."""
+
+# ruff: noqa: E501
+
+SINCE = "since limbs alone make contacts exact"
+ENERGY = f"the energy of rotations above 4 Hz, or their jerk, is beyond its bound {SINCE}"
+SPEED = f"a joint or a foot is faster than its bound {SINCE}; the cause is not known yet"
+AGREEMENT = f"a window, a drag or another size differs from the whole solve by slightly more than its bound {SINCE}"
+EXACT = f"a constraint or a verdict is beyond its bound {SINCE}"
+NEUTRAL = "the constructed neutral pose turns a bone by more than the bound"
+METRIC = "the drift of a standing foot depends by two per cent on where the clip faces"
+
+SHORTFALLS = {
+    "tests/paper/test_analogies.py::test_spider_walk_from_pairs_given_by_hand": EXACT,
+    "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[child]": ENERGY,
+    "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[stretched]": ENERGY,
+    "tests/paper/test_gleicher98_method.py::test_a_walking_figure_morphs_to_sixty_percent[fixed]": ENERGY,
+    "tests/paper/test_gleicher98_motivation.py::test_spacetime_keeps_both_handhold_and_smoothness": ENERGY,
+    "tests/paper/test_gleicher98_motivation.py::test_spacetime_meets_the_same_constraints_without_the_snap[walk2d]": SPEED,
+    "tests/paper/test_lommers13.py::test_what_can_be_solved_is_solved[09]": EXACT,
+    "tests/paper/test_lommers13.py::test_what_is_not_good_is_as_the_page_says": SPEED,
+    "tests/paper/test_lommers13.py::test_legs_cross_and_elbows_shake_no_more_than_the_page_says": SPEED,
+    "tests/unit/test_benchmarks_peers.py::test_bodies_show_who_skates_and_who_shakes": SPEED,
+    "tests/unit/test_benchmarks_peers.py::test_clean_motion_has_no_defects": SPEED,
+    "tests/unit/test_benchmarks_peers.py::test_robot_without_mink_is_compared_with_what_is_there": SPEED,
+    "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,
+    "tests/unit/test_pipeline.py::test_a_target_a_thousand_times_as_large_or_small[0.001]": AGREEMENT,
+    "tests/unit/test_stream.py::test_windows_agree_with_the_whole_solve": AGREEMENT,
+    "tests/unit/test_studio_workshop_live.py::test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one": AGREEMENT,
+    "tests/real/test_gleicher98_real.py::test_walk_morphs_to_sixty_percent[free]": ENERGY,
+    "tests/real/test_gleicher98_real.py::test_walk_in_the_original_footsteps[02_01]": ENERGY,
+    "tests/real/test_gleicher98_real.py::test_hands_that_slide_along_the_rail": ENERGY,
+    "tests/real/test_gleicher98_real.py::test_climb_on_the_original_holds": ENERGY,
+    "tests/real/test_gleicher98_real.py::test_box_is_picked_up_and_carried": ENERGY,
+    "tests/real/test_metrics_real.py::test_ours_against_a_copy": SPEED,
+    "tests/real/test_metrics_real.py::test_per_frame_solving_shows_its_faults": SPEED,
+    "tests/real/test_metrics_real.py::test_a_sound_result_on_another_structure_reads_good": EXACT,
+    "tests/real/test_papers_real.py::test_walks": ENERGY,
+    "tests/real/test_papers_real.py::test_ladder": ENERGY,
+    "tests/real/test_papers_real.py::test_configurations_of_lommers": SPEED,
+    "tests/real/test_retarget_real.py::test_clip_on_other_bodies": ENERGY,
+    "tests/real/test_robots_real.py::test_a_flat_sole_stands_flat": SPEED,
+    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[xsens-back]": NEUTRAL,
+    "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mocapbank]": NEUTRAL,
+    "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[dog on human-stance]": NEUTRAL,
+    "tests/real/test_vanderhyde03_real.py::test_ours_holds_within_a_millimetre_over_the_whole_range": SPEED,
+}
+"""By the beginning of the test's name: the reason."""
