@@ -48,9 +48,3 @@ SHORTFALLS = {
     "tests/real/test_vanderhyde03_real.py::test_ours_holds_within_a_millimetre_over_the_whole_range": SPEED,
 }
 """By the beginning of the test's name: the reason."""
-
-LONG = (
-    "tests/real/test_metrics_real.py::test_ours_against_a_copy",
-    "tests/real/test_retarget_real.py::test_clip_on_other_bodies",
-)
-"""Those that take minutes and are not run while they are listed."""
