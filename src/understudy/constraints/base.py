@@ -193,8 +193,8 @@ class Constraint(ABC):
 
     def drifted(self, drift: Array, view: ConstraintInput) -> Constraint:
         """The constraint with its point displaced from its `goal` by a drift (N, 3) metres at the frames of an input.
-        Kinds that may have slack must have it."""
-        raise NotImplementedError
+        A kind that cannot express a drift stays as it is."""
+        return self
 
     @classmethod
     @abstractmethod
