@@ -92,8 +92,10 @@ class BodyShape:
 
     @property
     def size(self) -> float:
-        """Metres, the largest extent of the body."""
-        return max(float(np.ptp(self.pose.positions, axis=0).max()), 1e-9)
+        """Metres, the largest extent of the body: upwards, across or along, whichever way it is turned."""
+        across = self.sides.across / max(float(np.linalg.norm(self.sides.across)), 1e-9)
+        axes = np.array([UP, across, cross(across, UP)])
+        return max(float(np.ptp(self.pose.positions @ axes.T, axis=0).max()), 1e-9)
 
 
 def find_shape(skeleton: Skeleton, pose: StandingPose) -> BodyShape:
@@ -299,10 +301,13 @@ def _middle_vote(shape: BodyShape, forward: Array) -> float:
         if offset[1] > 0.1 * shape.size and abs(float(offset @ forward)) > 0.05 * shape.size:
             return float(np.sign(offset @ forward))
     longest = max(rows, key=lambda row: reach[row[0]] + skeleton.lengths[row[0]], default=None)
-    if longest is None or reach[longest[0]] + skeleton.lengths[longest[0]] < 0.5 * shape.size:
+    if longest is None or reach[longest[0]] + skeleton.lengths[longest[0]] < MIN_MIDDLE_REACH_SHARE * shape.size:
         return 0.0
     return -float(np.sign((positions[longest[-1]] - positions[shape.root]) @ forward))
 
+
+MIN_MIDDLE_REACH_SHARE = 0.3
+"""Share of a body's size from which its longest middle part, a tail or an abdomen, shows where its back is."""
 
 MAX_FIN_REACH_SHARE = 0.4
 """Share of a body's length below which a limb of one or two bones is a fin."""

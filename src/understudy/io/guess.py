@@ -216,7 +216,7 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
         rise, reasons = _rise(body, positions)
         standing = _rest_rise(body) if motion is not None else None
         if motion is not None and standing is not None and _axis(standing) != _axis(rise):
-            evidence = _floor_evidence(body, positions, motion, UP_AXES.index(_axis(rise)), size)
+            evidence = _floor_evidence(body, positions, motion, rise, size)
             rise = evidence * rise + 1.5 * (1.0 - evidence) * standing
             reasons.append(f"the rest pose stands along {_axis(standing)}")
             if evidence < 1.0:
@@ -273,10 +273,15 @@ def _rest_rise(body: _Body) -> Array | None:
     return along if float((directions @ along).min()) > MIN_UPRIGHT_COSINE else None
 
 
-def _floor_evidence(body: _Body, positions: Array, motion: Motion, up: int, size: float) -> float:
-    """How clearly a motion shows a floor below an up axis, 0 to 1: by a steady lowest point or a foot that stands."""
+def _floor_evidence(body: _Body, positions: Array, motion: Motion, rise: Array, size: float) -> float:
+    """How clearly a motion shows a floor, 0 to 1: by a steady lowest point or a foot that stands.
+
+    A few frames show neither; there, the body counts as far as it stays upright.
+    """
     if motion.num_frames < MIN_FLOOR_FRAMES:
-        return 1.0
+        upright = float(np.linalg.norm(rise)) / (1.0 if body.head is None else 1.5)
+        return min(max(2.0 * upright - 1.0, 0.0), 1.0)
+    up = UP_AXES.index(_axis(rise))
     lowest = positions[:, :, up].min(axis=1) if up < 3 else positions[:, :, up - 3].max(axis=1)
     if float(lowest.std()) < MAX_FLOOR_SWAY * size:
         return 1.0

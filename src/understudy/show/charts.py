@@ -361,7 +361,7 @@ class ErrorCurve:
 
 def constraint_errors(solution: Solution) -> tuple[ErrorCurve, ...]:
     """The largest violation at each frame among the constraints of each kind: metres, or degrees for angles."""
-    original = solution.problem
+    original = solution.problem.without_soft()
     actors = tuple(
         replace(actor, motion=motion) for actor, motion in zip(original.actors, solution.motions, strict=True)
     )
