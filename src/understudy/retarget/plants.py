@@ -19,7 +19,7 @@ from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Creep, Detection, find_creeps, scaled_places
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length
-from understudy.figure.motion import Motion
+from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.retarget.start import start_motion
@@ -38,6 +38,7 @@ def contact_constraints(
     the point that it touches. `contexts` are those of all actors; `fixed` pins footplants at the source's places.
     """
     anchors = _anchors(contacts) if fixed or context.share is not None else set()
+    rises = _footplant_rises(context, contacts)
     constraints: list[Constraint] = []
     carrying: list[Contact] = []
     for index, contact in enumerate(contacts):
@@ -46,7 +47,7 @@ def contact_constraints(
         elif contact.place is None:
             carrying.append(contact)
         elif contact.on == "floor":
-            constraints.append(_footplant(context, contact, anchor=index in anchors, fixed=fixed))
+            constraints.append(_footplant(context, contact, rises[index], anchor=index in anchors, fixed=fixed))
         elif contact.on == "hold":
             constraints.append(SamePlace(point=_point_ref(context, contact), **_span(contact)))
         else:
@@ -143,12 +144,59 @@ def _point_ref(context: ContactContext, contact: Contact) -> PointRef:
     return PointRef(point=replace(contact.point, offset=ratio * contact.point.offset), actor=context.actor)
 
 
-def _footplant(context: ContactContext, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
-    """A footplant: pinned at the source's place, still wherever it lands, or, on a foot that changes size, only at the
-    height of the floor."""
+def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> dict[int, float]:
+    """By index, metres above the floor of the target's point of each footplant.
+
+    Two points of one foot that are held at the same time have distances from the floor that the foot can have: a
+    tilted foot keeps the source's tilt, whatever its length against the leg's.
+    """
+    rises = {
+        i: context.rise(contact)
+        for i, contact in enumerate(contacts)
+        if contact.on == "floor" and contact.place is not None and contact.other is None
+    }
+    if context.landing is None or context.share is not None:
+        return rises
+    source, target = context.source.skeleton, context.target
+    usual = {i: context.landing.rises.get(contacts[i].point.name, (np.nan, np.nan)) for i in rises}
+    for i in sorted(rises, key=lambda i: rises[i]):
+        contact, (source_rise, target_rise) = contacts[i], usual[i]
+        joint = source.joint(contact.point.joint)
+        for j in sorted(rises, key=lambda j: rises[j]):
+            other = contacts[j]
+            foot = source.joint(other.point.joint)
+            is_same_foot = foot in source.chain(joint) or joint in source.chain(foot)
+            overlaps = contact.start <= other.end and other.start <= contact.end
+            if j == i or rises[j] > rises[i] or not (is_same_foot and overlaps) or np.isnan(source_rise + usual[j][0]):
+                continue
+            assert contact.place is not None and other.place is not None
+            lengths = _rest_distance(source, contact.point, other.point), _rest_distance(
+                target, context.point(contact.point), context.point(other.point)
+            )
+            now = contact.place[1] - other.place[1]
+            angles = [
+                np.arcsin(np.clip(rise / max(length, 1e-9), -1.0, 1.0))
+                for rise, length in ((now, lengths[0]), (source_rise - usual[j][0], lengths[0]), (target_rise - usual[j][1], lengths[1]))
+            ]
+            rises[i] = rises[j] + lengths[1] * float(np.sin(angles[2] + angles[0] - angles[1]))
+            break
+    return rises
+
+
+def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:
+    """Metres between two points in the rest pose."""
+    places = fk(rest_motion(skeleton)).points([first, second])[0]
+    return float(np.linalg.norm(places[0] - places[1]))
+
+
+def _footplant(
+    context: ContactContext, contact: Contact, rise: float, *, anchor: bool, fixed: bool
+) -> Constraint:
+    """A footplant at a rise above the floor, metres: pinned at the source's place, still wherever it lands, or, on a
+    foot that changes size, only at the height of the floor."""
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
-    height = float(context.floor.heights(place)) + context.rise(contact)
+    height = float(context.floor.heights(place)) + rise
     point_ref, span = _point_ref(context, contact), _plant_span(context, contact)
     if context.share is not None and not anchor:
         return Place(point=point_ref, target=np.array([0.0, height, 0.0]), axes="y", **span)

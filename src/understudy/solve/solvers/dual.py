@@ -7,7 +7,7 @@ the distance in time, so that the cost does not grow with the length of the moti
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -30,13 +30,16 @@ class Curves:
     """The coordinates (d,) of each group."""
     cost: Array
     """(D,) the cost of a unit of each coordinate's keys."""
+    roughness: float = 0.0
+    """The cost of a unit of the second difference of neighbouring keys, in units of `cost`. Above zero, no residual may
+    be linked."""
 
     def at(self, times: np.ndarray) -> Curves:
         """The curves at some of their times, given by rising indices (n,)."""
         if len(times) == len(self.bases[0].first):
             return self
         bases = {id(basis): basis.at(times) for basis in self.bases}
-        return Curves(bases=tuple(bases[id(basis)] for basis in self.bases), groups=self.groups, cost=self.cost)
+        return replace(self, bases=tuple(bases[id(basis)] for basis in self.bases))
 
     def values(self, keys: tuple[Array, ...]) -> Array:
         """(N, D) the coordinates at each time, from keys (K, d) for each group."""
@@ -54,8 +57,27 @@ class Curves:
         return tuple(basis.gather(values[:, group]) for basis, group in zip(self.bases, self.groups, strict=True))
 
     def change_cost(self, keys: tuple[Array, ...]) -> float:
-        """The cost of keys: twice the objective [Gleicher98, eq. 3]."""
-        return sum(float((part**2 @ self.cost[group]).sum()) for part, group in zip(keys, self.groups, strict=True))
+        """The cost of keys: twice the objective [Gleicher98, eq. 3], and the roughness."""
+        total = sum(float((part**2 @ self.cost[group]).sum()) for part, group in zip(keys, self.groups, strict=True))
+        if self.roughness:
+            for part, group in zip(keys, self.groups, strict=True):
+                total += self.roughness * float((np.diff(part, 2, axis=0) ** 2 @ self.cost[group]).sum())
+        return total
+
+    def smooth(self, keys: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Keys (K, d) of each group with the least cost for forces that would make these without roughness."""
+        if not self.roughness:
+            return keys
+        factors = {count: cholesky_factor(self.key_costs(count)) for count in {len(part) for part in keys}}
+        return tuple(solve_factored(factors[len(part)], part) for part in keys)
+
+    def key_costs(self, count: int) -> Array:
+        """(count, 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+        band = np.zeros((count, 3))
+        band[:, 0] = 1.0
+        for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
+            band[a : max(count - 2 + a, 0), b - a] += self.roughness * factor
+        return band
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,6 +145,8 @@ class Pattern:
     def prefers_keys(self) -> bool:
         """Whether the normal equations of the keys are cheaper than the matrix of the forces."""
         bases = self.curves.bases
+        if self.curves.roughness:
+            return True
         if not len(self.times) or self._linked.any() or any(basis.weights.shape[1] == 1 for basis in bases):
             return False
         widths = [basis.weights.shape[1] * len(group) for basis, group in zip(bases, self.curves.groups, strict=True)]
@@ -304,7 +328,7 @@ def keys_of_forces(pattern: Pattern, jacobian: Array, forces: Array) -> tuple[Ar
         sums = np.add.reduceat(row_forces[rows, None] * jacobian[rows], bounds[:-1] - bounds[0], axis=0)
         gradient[pattern.times[bounds[:-1]]] = sums
     gradient /= -pattern.curves.cost
-    return pattern.curves.gather(gradient)
+    return pattern.curves.smooth(pattern.curves.gather(gradient))
 
 
 INITIAL_RADIUS_ROWS, RADIUS_GROWTH = 512, 2
@@ -434,9 +458,12 @@ class FactoredKeys:
         for basis, group in zip(pattern.curves.bases, pattern.curves.groups, strict=True):
             columns = jacobian[:, group]
             rows = np.flatnonzero(columns.any(axis=1))
+            if len(rows) == 0:
+                parts.append((rows, np.zeros((0, 0))))
+                continue
+            band = _normal_band(basis, pattern.times[rows], columns[rows], stiffness[rows])
             cost = (1.0 + damping) * pattern.curves.cost[group]
-            band = _normal_band(basis, pattern.times[rows], columns[rows], stiffness[rows], cost)
-            parts.append((rows, cholesky_factor(band)))
+            parts.append((rows, cholesky_factor(_with_cost(band, cost, pattern.curves))))
         return FactoredKeys(
             damping=damping, excluded=excluded, pattern=pattern, jacobian=jacobian, stiffness=stiffness, parts=parts
         )
@@ -460,12 +487,24 @@ class FactoredKeys:
         return forces
 
 
-def _normal_band(basis: Basis, times: np.ndarray, jacobian: Array, stiffness: Array, cost: Array) -> Array:
-    """(K d, width) the band of M + J' W J over keys, key by key, for rows (A, d) at times (A,) and costs (d,)."""
+def _with_cost(band: Array, cost: Array, curves: Curves) -> Array:
+    """(K d, width) a band over keys with the costs (d,) of a group's coordinates and their roughness added."""
+    size = len(cost)
+    if not curves.roughness:
+        band.reshape(-1, size, band.shape[1])[:, :, 0] += cost
+        return band
+    count = len(band) // size
+    # Entry (k c, o size) couples a coordinate with itself at the key k + o.
+    wide = np.zeros((count, size, max(band.shape[1], 2 * size + 1)))
+    wide[:, :, : band.shape[1]] = band.reshape(count, size, -1)
+    wide[:, :, : 2 * size + 1 : size] += cost[:, None] * curves.key_costs(count)[:, None, :]
+    return wide.reshape(count * size, -1)
+
+
+def _normal_band(basis: Basis, times: np.ndarray, jacobian: Array, stiffness: Array) -> Array:
+    """(K d, width) the band of J' W J over keys, key by key, for rows (A, d) at times (A,)."""
     width, size = basis.weights.shape[1], jacobian.shape[1]
     at = np.unique(times)
-    if len(at) == 0:
-        at, times, jacobian, stiffness = np.zeros(1, np.intp), np.zeros(1, np.intp), np.zeros((1, size)), np.zeros(1)
     rows = _padded(np.sqrt(stiffness)[:, None] * jacobian, np.searchsorted(at, times), len(at))
     squares = (rows.swapaxes(1, 2) @ rows).reshape(len(at), -1)
     pairs = [(a, b) for a in range(width) for b in range(a, width)]
@@ -481,7 +520,6 @@ def _normal_band(basis: Basis, times: np.ndarray, jacobian: Array, stiffness: Ar
     band = np.zeros_like(columns)
     for c in range(size):
         band[:, c, : width * size - c] = columns[:, c, c:]
-    band[:, :, 0] += cost
     return band.reshape(-1, width * size)
 
 

@@ -28,6 +28,8 @@ TRUNK_COST = 1e4
 """The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
 so that only they move root and trunk."""
 
+SOFT_FINAL = 1e-3
+
 FADE_SECONDS = 0.1
 """The time over which a contact takes hold before it begins, and lets go after it ends."""
 
@@ -192,17 +194,17 @@ def _limb_constraints(
         goal = constraint.goal(view) if view is not None and constraint.relation is Relation.EQUAL else None
         if goal is None or view is None:
             made.append(constraint)
-        elif not final:
-            tracks.add(number, tracks.joined(number, goal) if constraint.soft else goal)
         elif constraint.soft:
-            held.add_slow(number)
+            wanted = view.points[:, 0] if final else goal
+            tracks.add(number, tracks.joined(number, wanted), SOFT_FINAL if final else 1.0)
+        elif not final:
+            tracks.add(number, goal)
         else:
             shaking = np.nan_to_num(view.points[:, 0] - goal)
             length = np.linalg.norm(shaking, axis=-1, keepdims=True)
             shaking *= constraint.slack / np.maximum(length, max(constraint.slack, 1e-12))
-            held.add(number, goal + shaking)
-            made.append(constraint.drifted(shaking, view) if constraint.slack else constraint)
-    return [*tracks.constraints(), *made, *held.fading()]
+            tracks.add(number, goal + shaking)
+    return [*tracks.constraints(), *made]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,13 +215,14 @@ class TrackTable:
     places: dict[tuple[Any, ...], Array] = field(default_factory=dict)
     """(F, 3) metres, world, nan where there is none; by point, axes and weight."""
 
-    def add(self, number: int, goal: Array) -> None:
-        """Add where the point of a constraint should be, (n, 3) metres, nan along free axes."""
+    def add(self, number: int, goal: Array, factor: float = 1.0) -> None:
+        """Add where the point of a constraint should be, (n, 3) metres, nan along free axes, with a factor on its
+        weight."""
         constraint, frames = self.problem.constraints[number], self.problem.constraint_frames[number]
         axes = tuple(np.flatnonzero(np.isfinite(goal[0])).tolist())
         for copy in itertools.count():
             # A point with several constraints at a frame gets several tracks.
-            key = int(self.problem.targets[number].points[0]), axes, constraint.weight, constraint.priority, copy
+            key = int(self.problem.targets[number].points[0]), axes, factor * constraint.weight, constraint.priority, copy
             places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
             free = np.isnan(places[frames, 0])
             if free.all() or constraint.soft:

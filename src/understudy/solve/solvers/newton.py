@@ -303,6 +303,9 @@ class GaussNewton:
         else:
             displacement = self.curves.values(keys)
         evaluation = self.sample.measure(displacement)
+        if self.curves.roughness and evaluation.residual_index.same_as_previous.any():
+            # The normal equations of the keys have no unknown places.
+            return replace(self, curves=replace(self.curves, roughness=0.0)).run(steps)
         if within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE):
             return keys, evaluation, 0
         merit, damping, pushing, pattern, linear = self.merit(evaluation, keys), 0.0, None, None, None
@@ -462,13 +465,21 @@ class LinearizedStep:
             dropped |= negative
             # The last changes only drop residuals, so that the exchange ends.
             added = one_sided & excluded & ~dropped & (margin < np.inf and number < MAX_ADDING_CHANGES)
-            if added.any() and self.band is not None:
-                added &= residuals - band_product(self.band, forces) / (1.0 + damping) > margin
+            if added.any():
+                added &= self._after(residuals, forces / (1.0 + damping)) > margin
             if not negative.any() and not added.any():
                 break
             excluded = (excluded | negative) & ~added
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
         return forces, tuple(old_share * old + new for old, new in zip(keys, change, strict=True))
+
+    def _after(self, residuals: Array, forces: Array) -> Array:
+        """(A,) residuals (A,) after the change of the keys under forces (A,), if they were linear."""
+        if self.band is not None:
+            return residuals - band_product(self.band, forces)
+        pattern = self.step_pattern.pattern
+        displacement = pattern.curves.values(keys_of_forces(pattern, self.jacobian, forces))
+        return residuals + self.step_pattern.linear_part(self.jacobian, displacement)
 
     def _forces(self, residuals: Array, damping: float, excluded: np.ndarray) -> Array:
         """(A,) the forces, with some residuals (A,) excluded."""

@@ -38,9 +38,12 @@ from understudy.solve.solvers.newton import (
     worst_violation,
 )
 
-BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e5
+BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e8
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
 limbs by dense keys, and that of the last level, which leaves about a hundredth of the violation."""
+
+SMOOTHING_SECONDS = 0.06
+"""Seconds."""
 
 LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 """Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
@@ -68,8 +71,8 @@ class Level:
     """The relative gain below which a step is the last."""
     limbs: bool = False
     """Whether only limbs move."""
-    trunk_cost: float = 1.0
-    """The factor on the cost of moving root and trunk."""
+    smoothing: float = 0.0
+    """Seconds over which a change at one frame spreads to its neighbours, with a key at every frame."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
@@ -92,7 +95,9 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
             gain=0.15,
             limbs=True,
         ),
-        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=2, limbs=True),
+        Level(
+            spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=2, limbs=True, smoothing=SMOOTHING_SECONDS
+        ),
     )
 
 
@@ -114,21 +119,23 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then a stiffer level of the whole body brings the limbs nearer. In the end
-    the last level moves root and trunk too, at a high cost, so that they make up only for what no limb can.
+    First the last level alone is stiffer. Then stiffer levels of the whole body, in the end with denser keys, bring the
+    limbs nearer. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
-    whole = replace(last, limbs=False, trunk_cost=REMEDY_TRUNK_COST)
-    return [(last,), (stiffened(passes[0])[1], *longer), (whole,)]
+    whole = with_doubled_rate(passes[0])
+    return [(last,), (whole, *longer), (whole, *longer)]
 
 
-STIFFER_FACTOR, MAX_REMEDY_STEPS, REMEDY_TRUNK_COST = 50.0, 6, 100.0
-"""Where the last level leaves a constraint unmet: the factor on its stiffness, the largest number of its steps, and the
-factor on the cost of moving root and trunk."""
+STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 6
+"""Where the last level leaves a constraint unmet: the factor on its stiffness, and the largest number of its steps."""
+
+URGENT_FACTOR = 10.0
+"""The factor on the weight of a constraint that is still unmet, in the next stiffer level of the whole body."""
 
 MAX_THRESHOLD_BYTES = 32 * 2**20 - 2**14
 """About the largest freed block from which glibc raises the threshold at which it returns memory to the system."""
@@ -220,10 +227,13 @@ class State:
     """(C,) zero for broken constraints, one for others; None before the band-limited level."""
     soft: WorkingSet = ()
     """The soft constraints. Those of a priority below zero shape only the levels that move limbs."""
+    urgency: Array = field(default_factory=lambda: np.ones(0))
+    """(C,) the factor on the weight of each constraint in stiffer levels of the whole body: limbs cannot meet some."""
     evaluation: Evaluation | None = None
     """The evaluation of the last level if it had a key at every frame."""
 
     def __post_init__(self) -> None:
+        self.urgency = np.ones(len(self.problem.constraints))
         self.bodies = self.whole_bodies = self.problem.bodies
         constraints = self.problem.constraints
         self.soft = tuple(i for i in self.working_set if constraints[i].soft)
@@ -309,7 +319,7 @@ class Spacetime(Solver):
             last = replace(passes[-1], stiffness=STIFFER_FACTOR * passes[-1].stiffness, steps=4, limbs=False)
             passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
         state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
-        remedies = iter(remedies_of(passes))
+        remedies, limbs = iter(remedies_of(passes)), tuple(level for level in passes if level.limbs)
         best: tuple[tuple[Body, ...], Evaluation | None] = (bodies, None)
         best_excess = np.inf
         for attempt in range(MAX_ATTEMPTS):
@@ -324,15 +334,15 @@ class Spacetime(Solver):
             excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
             if excess < best_excess:
                 best, best_excess = (state.bodies, evaluation), excess
-            remedy = next(remedies, None) if any(worst[i] > tolerance[i] for i in state.holding) else None
+            unmet = [i for i in state.holding if worst[i] > tolerance[i]]
+            remedy = next(remedies, None) if unmet else None
+            state.urgency[unmet] *= URGENT_FACTOR
             if budget.spent or not (violated or remedy):
                 break
             state.working_set = tuple(sorted({*state.working_set, *violated}))
-            passes = remedy or tuple(level for level in passes if level.limbs) or passes
+            passes = remedy or limbs or passes
             if not remedy or remedy[0].spacing:
                 state.bodies = state.whole_bodies
-            elif not remedy[0].limbs:
-                state.bodies = best[0]
         return best[0], budget.steps, best[1]
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
@@ -350,8 +360,7 @@ class Spacetime(Solver):
             state.whole_bodies = state.bodies
         else:
             # Broken constraints are left out: they stay as the band-limited level left them.
-            ones = np.ones(len(problem.constraints))
-            result = self._solve_level(problem, state.bodies, state.holding, level, ones, budget)
+            result = self._solve_level(problem, state.bodies, state.holding, level, state.urgency, budget)
             state.bodies, state.whole_bodies, state.evaluation = result.bodies, result.bodies, result.evaluation
 
     def _solve_limbs(
@@ -491,7 +500,8 @@ class Spacetime(Solver):
         self, problem: Problem, sample: ProblemAtFrames, level: Level, groups: tuple[np.ndarray, ...] | None
     ) -> tuple[Curves, Curves]:
         """The unknown curves at the evaluated frames, and at all frames."""
-        groups = groups if groups and level.spacing else (np.arange(len(problem.metric)),)
+        roughness = (level.smoothing * problem.actors[0].motion.fps) ** 4
+        groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
         if self.slower and not level.limbs:
             self._check_slower(problem)
@@ -500,10 +510,7 @@ class Spacetime(Solver):
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
-        cost = problem.metric
-        if level.trunk_cost != 1.0:
-            cost = np.where(limb_coordinates(problem), cost, level.trunk_cost * cost)
-        all_curves = Curves(bases=of_groups, groups=groups, cost=cost)
+        all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
         return all_curves.at(sample.frames), all_curves
 
     def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
