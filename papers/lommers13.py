@@ -31,8 +31,7 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.metrics.balance import BALANCE_WORDS, MAX_UNBALANCED_SHARES
-from understudy.metrics.base import Grade, Measurement, Verdict
-from understudy.metrics.report import Report, evaluate, metrics
+from understudy.metrics.base import Grade, Measurement, Report, Verdict, evaluate, metrics
 from understudy.metrics.surface import capsules, resting_depths
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.show.picture import draw

@@ -25,8 +25,9 @@ from understudy.batch.model import StopError
 from understudy.batch.run import BatchStoppedError
 from understudy.figure.motion import Motion
 from understudy.io import read, write
+from understudy.retarget.actor import ActorSpec
 from understudy.retarget.driver import Prepared, Retargeted
-from understudy.retarget.spec import ActorSpec, Recipe
+from understudy.retarget.spec import Recipe
 
 Run = Callable[..., list[dict[str, Any]]]
 

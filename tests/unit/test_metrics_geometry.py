@@ -13,8 +13,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.metrics.balance import inside
-from understudy.metrics.base import Verdict
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import Verdict, evaluate
 from understudy.metrics.surface import SLENDERNESS, capsules, resting_depths
 
 
