@@ -227,7 +227,7 @@ def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
 def test_the_skin_option_measures_with_the_target_s_skin(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from understudy.metrics import report as metrics
+    from understudy.metrics import base as metrics
 
     write(samples.character("child"), tmp_path / "child.glb")
     num_meshes = []
