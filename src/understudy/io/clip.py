@@ -28,7 +28,7 @@ from understudy.base.files import open_to_read, open_to_write
 from understudy.base.quaternion import Array
 from understudy.figure.measures import height as body_height
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 
 UNITS = {
@@ -188,6 +188,24 @@ class Format:
     """Whether bones may change their length from frame to frame."""
     besides: tuple[str, ...] = ()
     """Endings of files that a file of this format may refer to."""
+
+
+def describe_lost_joints(skeleton: Skeleton, title: str) -> list[str]:
+    """Notes on the kinds and limits of joints, which files of a format cannot hold.
+
+    Args:
+        skeleton: The body to write.
+        title: What holds neither, in the plural or singular: `BVH has`, `USD skeletons have`.
+    """
+    notes = []
+    special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
+    if special:
+        kinds = ", ".join(sorted(set(special)))
+        notes.append(f"{title} no kinds of joints: {len(special)} of {kinds} kind turn freely")
+    limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
+    if limited:
+        notes.append(f"{title} no limits: those of {limited} joints are left out")
+    return notes
 
 
 def lazy_function(module: str, function: str) -> Callable[..., Any]:
