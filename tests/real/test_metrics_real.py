@@ -15,8 +15,8 @@ from understudy import read, samples
 from understudy.app.cli import cli
 from understudy.base.quaternion import unrotate
 from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.surface import surface
 from understudy.metrics.base import Report, Verdict, evaluate
-from understudy.metrics.surface import surface
 from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.driver import naive, prepare, retarget
 from understudy.retarget.quality import measure

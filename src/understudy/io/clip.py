@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -123,6 +122,8 @@ class Clip:
         return f"<Clip ({self.format or 'made here'}) with {what}>"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         return escape(repr(self)) if self.motion is None else self.motion._repr_html_()
 
     def __post_init__(self) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -291,6 +290,8 @@ class Report:
         return DataFrame(rows, columns=["metric", "figure", "value", "unit", "verdict"])
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         rows = "".join(
             f"<tr><td>{escape(m.metric)}</td><td>{m.verdict}</td>"
             f"<td>{escape(', '.join(map(str, m.figures[:2])))}</td></tr>"

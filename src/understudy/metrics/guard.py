@@ -16,7 +16,7 @@ from understudy.constraints.base import Constraint
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.alignment import HORIZONTAL
+from understudy.correspondence.neutral_pose import HORIZONTAL
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +32,9 @@ from understudy.io.clip import check_fps, split_clip
 from understudy.io.guess import find_reference_frame
 from understudy.retarget.plan import Assignment
 from understudy.retarget.scale import Scale, scale_skeleton
-from understudy.samples import Prop, Scene, character, characters, motion, motions
+
+if TYPE_CHECKING:
+    from understudy.samples import Prop, Scene
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,6 +302,8 @@ def _read_source(
 
 def sample_scene(name: str) -> tuple[Scene, str]:
     """The scene of `sample:NAME` or `sample:NAME/ACTOR`, and the name of the actor: the first if not given."""
+    from understudy.samples import characters, motion, motions
+
     title, _, actor = name.removeprefix(SAMPLE).partition("/")
     if title in characters() and title not in motions():
         raise MotionError(f"{name}: is a character without motion; there is nothing to perform")
@@ -322,6 +327,8 @@ def _pose(motion: Motion | None, pose: Array | int | None, name: str) -> Array |
 def _read_target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | None]:
     """The target's file without its motion, and that motion."""
     if name.startswith(SAMPLE):
+        from understudy.samples import character, characters, motions
+
         title = name.removeprefix(SAMPLE).partition("/")[0]
         if title in motions():
             scene, actor = sample_scene(name)
