@@ -7,12 +7,12 @@ from collections.abc import Callable
 from peers_measures import COLUMNS, EXPLAINED, Figures, Yardstick, row, shaken
 from retarget_cases import CAPTURES, Case, Table, best, captures, case, clock, made
 
+from understudy.correspondence.pairs import start_motion
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import naive
-from understudy.retarget.start import start_motion
 from understudy.solve.solvers.base import Solver
 from understudy.solve.solvers.ik import Ik
 from understudy.solve.solvers.ik_lowpass import IkLowpass

@@ -21,8 +21,8 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
+from understudy.metrics.constraint import measure_breach
 from understudy.metrics.foot_skate import measure_slides
-from understudy.metrics.joint_limit import measure_breach
 from understudy.metrics.smoothness import Derivatives, summary
 from understudy.retarget.plan import Plan
 

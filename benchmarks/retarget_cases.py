@@ -20,8 +20,8 @@ from understudy import samples
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import read
-from understudy.retarget.actor import parse_scale, scale_skeleton
 from understudy.retarget.plan import Assignment, Options, Plan, plan
+from understudy.retarget.scale import parse_scale, scale_skeleton
 from understudy.solve.solvers.base import Solution
 
 FPS = 120.0

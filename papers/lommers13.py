@@ -30,10 +30,9 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
+from understudy.figure.surface import capsules, resting_depths
 from understudy.metrics.balance import BALANCE_WORDS, MAX_UNBALANCED_SHARES
-from understudy.metrics.base import Grade, Measurement, Verdict
-from understudy.metrics.report import Report, evaluate, metrics
-from understudy.metrics.surface import capsules, resting_depths
+from understudy.metrics.base import Grade, Measurement, Report, Verdict, evaluate, metrics
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.show.picture import draw
 from understudy.solve.solvers.base import ProgressCallback, Solution

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from understudy.figure.contacts import detect_contacts as detect_contacts
     from understudy.figure.kinematics import Pose as Pose
     from understudy.figure.kinematics import fk as fk
+    from understudy.figure.measures import mirror as mirror
     from understudy.figure.motion import Motion as Motion
     from understudy.figure.motion import join as join
     from understudy.figure.skeleton import JointKind as JointKind
     from understudy.figure.skeleton import Point as Point
     from understudy.figure.skeleton import Skeleton as Skeleton
-    from understudy.figure.symmetry import mirror as mirror
     from understudy.io import Clip as Clip
     from understudy.io import read as read
     from understudy.io import write as write
-    from understudy.metrics.report import Report as Report
-    from understudy.metrics.report import evaluate as evaluate
+    from understudy.metrics.base import Report as Report
+    from understudy.metrics.base import evaluate as evaluate
+    from understudy.retarget.actor import Reading as Reading
     from understudy.retarget.driver import Retargeted as Retargeted
     from understudy.retarget.driver import morph as morph
     from understudy.retarget.driver import retarget as retarget
     from understudy.retarget.plan import Options as Options
-    from understudy.retarget.spec import Reading as Reading
     from understudy.retarget.stream import Stream as Stream
     from understudy.show.picture import draw as picture
     from understudy.show.video import write_video as video
@@ -51,8 +51,8 @@ _EXPORTS = {
     "Options": "understudy.retarget.plan",
     "Point": "understudy.figure.skeleton",
     "Pose": "understudy.figure.kinematics",
-    "Reading": "understudy.retarget.spec",
-    "Report": "understudy.metrics.report",
+    "Reading": "understudy.retarget.actor",
+    "Report": "understudy.metrics.base",
     "Retargeted": "understudy.retarget.driver",
     "Skeleton": "understudy.figure.skeleton",
     "Solution": "understudy.solve.solvers.base",
@@ -62,10 +62,10 @@ _EXPORTS = {
     "batch": "understudy.batch",
     "constraints": "",
     "detect_contacts": "understudy.figure.contacts",
-    "evaluate": "understudy.metrics.report",
+    "evaluate": "understudy.metrics.base",
     "fk": "understudy.figure.kinematics",
     "join": "understudy.figure.motion",
-    "mirror": "understudy.figure.symmetry",
+    "mirror": "understudy.figure.measures",
     "morph": "understudy.retarget.driver",
     "picture": "understudy.show.picture:draw",
     "read": "understudy.io",

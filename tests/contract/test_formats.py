@@ -15,8 +15,7 @@ from understudy.base.quaternion import angle_between, exp
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.io.clip import Clip, Format, WriteOptions
-from understudy.io.files import formats, read, write
+from understudy.io.clip import Clip, Format, WriteOptions, formats, read, write
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head", "LeftArm", "LeftForeArm", "LeftHand",

@@ -15,7 +15,7 @@ child = u.samples.character("child")
 reveal_type(u.retarget(motion, child, options=u.Options(plants="fixed")).clip)  # R: understudy.io.clip.Clip
 reveal_type(u.fk(motion)["Head"])  # R: numpy.ndarray
 reveal_type(u.detect_contacts(motion))  # R: tuple[understudy.figure.contacts.Contact
-reveal_type(u.evaluate(result.motion, motion))  # R: understudy.metrics.report.Report
+reveal_type(u.evaluate(result.motion, motion))  # R: understudy.metrics.base.Report
 reveal_type(u.transition(motion, motion))  # R: understudy.transition.make.Transition
 reveal_type(u.batch("clips", "hero.glb", "out"))  # R: list[
 reveal_type(u.write(motion, "out.bvh"))  # R: tuple[

@@ -13,8 +13,9 @@ from understudy.app.cli import cli
 from understudy.batch import batch
 from understudy.batch.run import RunStep
 from understudy.io import read
+from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
+from understudy.retarget.spec import Recipe
 
 
 def run(*arguments: str | Path | float, code: int = 0) -> Result:

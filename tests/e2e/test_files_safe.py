@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import understudy.io.files as files
+import understudy.io.clip as files
 from understudy.base.errors import FileError, OptionError
 from understudy.base.quaternion import identity
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import read, write
-from understudy.io.clip import Clip, Format, WriteOptions
-from understudy.io.files import formats
+from understudy.io.clip import Clip, Format, WriteOptions, formats
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -20,10 +20,10 @@ from understudy.analogy import make as analogies
 from understudy.app.cli import cli
 from understudy.base.files import open_to_write
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import mirror
 from understudy.figure.motion import Motion
-from understudy.figure.symmetry import mirror
 from understudy.io import Clip, read, write
-from understudy.io.files import formats
+from understudy.io.clip import formats
 from understudy.retarget.driver import Prepared, Retargeted
 
 HELD = 1e-5

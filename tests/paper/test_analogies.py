@@ -24,10 +24,9 @@ from understudy.analogy.study import likeness, make_study, period, spread_marker
 from understudy.base.errors import MotionError, OptionError, UnknownNameError
 from understudy.base.quaternion import angle_between
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import facing
+from understudy.figure.measures import facing, mirror
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.symmetry import mirror
 from understudy.solve.coordinates import Body
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"

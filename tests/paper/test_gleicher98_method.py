@@ -11,6 +11,7 @@ import pytest
 from understudy import samples
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
+from understudy.correspondence.pairs import start_motion
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import find_floor
 from understudy.figure.kinematics import fk
@@ -18,7 +19,6 @@ from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.retarget.driver import morph, retarget
 from understudy.retarget.plan import Assignment, Options, Plan, plan
-from understudy.retarget.start import start_motion
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.least_squares import LeastSquares

@@ -15,9 +15,9 @@ from understudy import samples
 from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate
 from understudy.figure.contacts import Contact, leg_ratio
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import mirror
 from understudy.figure.motion import Motion, join
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.symmetry import mirror
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Options
 from understudy.samples import Scene

@@ -15,12 +15,12 @@ from understudy import read, samples
 from understudy.app.cli import cli
 from understudy.base.quaternion import unrotate
 from understudy.figure.motion import Motion, rest_motion
-from understudy.metrics.base import Verdict
-from understudy.metrics.report import Report, evaluate
-from understudy.metrics.surface import surface
+from understudy.figure.surface import surface
+from understudy.metrics.base import Report, Verdict, evaluate
+from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.driver import naive, prepare, retarget
 from understudy.retarget.quality import measure
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
+from understudy.retarget.spec import Recipe
 from understudy.solve.solvers.ik import Ik
 
 CLIPS = ("02_01", "09_01", "13_11", "16_15", "49_06", "69_70", "120_08")

@@ -21,7 +21,7 @@ from understudy.figure.contacts import Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import evaluate
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Options
 from understudy.solve.solvers.base import Solution

@@ -20,10 +20,9 @@ from understudy.correspondence.alignment import PairTree
 from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import facing, is_humanoid
+from understudy.figure.measures import facing, is_humanoid, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
-from understudy.figure.symmetry import partners
 from understudy.io import Clip
 from understudy.retarget.actor import match_actor
 from understudy.retarget.driver import retarget

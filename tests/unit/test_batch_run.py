@@ -25,8 +25,9 @@ from understudy.batch.model import StopError
 from understudy.batch.run import BatchStoppedError
 from understudy.figure.motion import Motion
 from understudy.io import read, write
+from understudy.retarget.actor import ActorSpec
 from understudy.retarget.driver import Prepared, Retargeted
-from understudy.retarget.spec import ActorSpec, Recipe
+from understudy.retarget.spec import Recipe
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -226,7 +227,7 @@ def test_a_folder_in_memory_works_in_this_process(source: Path) -> None:
 def test_the_skin_option_measures_with_the_target_s_skin(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from understudy.metrics import report as metrics
+    from understudy.metrics import base as metrics
 
     write(samples.character("child"), tmp_path / "child.glb")
     num_meshes = []

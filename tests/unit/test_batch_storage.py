@@ -25,7 +25,8 @@ from understudy.batch.journal import Index, Journal, compact, read_entries
 from understudy.batch.location import Folder, Location, Store, parse_location, split_file
 from understudy.batch.lock import LOCK_FILE, Lock, LockedError
 from understudy.io import write
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
+from understudy.retarget.actor import ActorSpec, Reading
+from understudy.retarget.spec import Recipe
 
 
 @pytest.fixture(params=["folder", "store"])

@@ -23,7 +23,8 @@ from understudy.batch.worker import WorkerError, WorkerProcess, pack, resident_b
 from understudy.constraints import kinds
 from understudy.io import write
 from understudy.recipe import read_recipe
-from understudy.retarget.spec import ActorSpec, Recipe
+from understudy.retarget.actor import ActorSpec
+from understudy.retarget.spec import Recipe
 
 RECIPE = Recipe(actors=(ActorSpec(source="", scale=0.8),))
 

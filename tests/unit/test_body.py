@@ -21,13 +21,14 @@ from understudy.figure.measures import (
     height,
     is_humanoid,
     leg_length,
+    mirror,
+    partners,
     reach,
     rest_pose_kind,
 )
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import mirrored, roles, side, words
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.symmetry import mirror, partners
 
 
 @pytest.mark.parametrize(

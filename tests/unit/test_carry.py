@@ -32,10 +32,9 @@ from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.angles import joint_angles, joint_rotations
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import facing
+from understudy.figure.measures import facing, mirror
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.figure.symmetry import mirror
 
 LEVEL = Floor(slope=np.zeros(2))
 X, Y, Z = np.eye(3)

@@ -10,8 +10,7 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import Array, angle_between, conjugate, exp, multiply
 from understudy.correspondence.alignment import PairTree, align
-from understudy.correspondence.carry import anchors, transfer_motion
-from understudy.correspondence.chords import find_chords
+from understudy.correspondence.carry import anchors, find_chords, transfer_motion
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import fk

@@ -7,8 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from understudy.figure.compound_joints import compound_joints
-from understudy.figure.roles import roles
+from understudy.figure.roles import compound_joints, roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 X, Y, Z = np.eye(3)

@@ -11,7 +11,7 @@ import pytest
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, exp, from_axis_angle, from_euler, identity, multiply, normalize
 from understudy.constraints import Constraint, ConstraintInput, PointRef, Relation
-from understudy.constraints.apart import Apart, closest_points
+from understudy.constraints.apart import Apart
 from understudy.constraints.attach import Attach
 from understudy.constraints.balance import Balance
 from understudy.constraints.direction import Direction
@@ -27,6 +27,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.surface import closest_points
 from understudy.samples import character, motion
 
 X, Y, Z = np.eye(3)

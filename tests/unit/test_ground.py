@@ -18,7 +18,7 @@ from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk, pose_of
 from understudy.figure.motion import Motion
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import evaluate
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import COMPLIANT_STIFFNESS, compliant_joints, floor_constraints

@@ -21,9 +21,8 @@ from understudy.correspondence.limits import human_limits, skeleton_limits
 from understudy.correspondence.pairs import Correspondence
 from understudy.correspondence.suggest import suggest
 from understudy.figure.contacts import contact_points, detect_contacts
-from understudy.figure.measures import leg_length
+from understudy.figure.measures import leg_length, mirror
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.symmetry import mirror
 from understudy.metrics import guard
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import (
@@ -34,11 +33,11 @@ from understudy.metrics.guard import (
     is_frozen,
 )
 from understudy.recipe.guards import analogy_failures, transition_failures
-from understudy.retarget.actor import match_actor
+from understudy.retarget.actor import ActorSpec, Reading, match_actor
 from understudy.retarget.driver import Prepared, Retargeted, prepare, retarget
 from understudy.retarget.plan import Options, plan
 from understudy.retarget.quality import measure
-from understudy.retarget.spec import ActorSpec, Reading, Recipe
+from understudy.retarget.spec import Recipe
 from understudy.solve.problem import Problem
 from understudy.transition import transition
 

@@ -11,8 +11,8 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, multiply, rotate
 from understudy.correspondence.alignment import Alignment, PairTree, align
-from understudy.correspondence.carry import hinge_groups, transfer_motion
-from understudy.correspondence.hinge_plane import find_bends, split_bends
+from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.hinge import find_bends, hinge_groups, split_bends
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.angles import joint_angles, joint_rotations, pointing_angles
 from understudy.figure.contacts import Floor

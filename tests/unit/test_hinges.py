@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, identity, multiply, rotate
-from understudy.correspondence.carry import hinge_groups, turn_hinges
+from understudy.correspondence.hinge import hinge_groups, turn_hinges
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.skeleton import JointKind, Skeleton
 

@@ -17,11 +17,9 @@ from understudy.constraints.pose import FixedPose as PoseConstraint
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
-from understudy.figure.measures import height
+from understudy.figure.measures import height, mirror
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.symmetry import mirror
-from understudy.metrics.base import Verdict
-from understudy.metrics.report import Report, evaluate
+from understudy.metrics.base import Report, Verdict, evaluate
 from understudy.retarget.driver import retarget
 from understudy.samples import Scene
 from understudy.solve.solvers.base import Outcome

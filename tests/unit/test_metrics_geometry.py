@@ -12,10 +12,9 @@ from understudy.base.quaternion import between, conjugate, multiply, rotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.surface import SLENDERNESS, capsules, resting_depths
 from understudy.metrics.balance import inside
-from understudy.metrics.base import Verdict
-from understudy.metrics.report import evaluate
-from understudy.metrics.surface import SLENDERNESS, capsules, resting_depths
+from understudy.metrics.base import Verdict, evaluate
 
 
 def fork(gap: float) -> Skeleton:

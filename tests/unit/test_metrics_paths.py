@@ -17,12 +17,16 @@ from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.kinematics import fk, paths_of
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.metrics.base import ADULT_LEG_METRES, Measurement, Verdict
-from understudy.metrics.comparison import Comparison
-from understudy.metrics.main_path import Reference, crosses_sides, leg_lengths, match_main_joints, same_proportions
-from understudy.metrics.pop import count_events, largest_nearby
-from understudy.metrics.report import Report, evaluate, quick_metrics
-from understudy.metrics.standing import StandFrames, find_stands
+from understudy.metrics.base import ADULT_LEG_METRES, Measurement, Report, Verdict, evaluate, quick_metrics
+from understudy.metrics.comparison import (
+    Comparison,
+    Reference,
+    crosses_sides,
+    leg_lengths,
+    match_main_joints,
+    same_proportions,
+)
+from understudy.metrics.world_path import StandFrames, count_events, find_stands, largest_nearby
 from understudy.recipe.guards import analogy_report, transition_report
 from understudy.retarget.driver import naive
 from understudy.transition import transition

@@ -13,11 +13,10 @@ from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
 from understudy.base.quaternion import from_axis_angle, multiply
 from understudy.correspondence.suggest import suggest
+from understudy.figure.measures import mirror
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.symmetry import mirror
-from understudy.metrics.base import Figure, Grade, Measurement, Verdict
+from understudy.metrics.base import Figure, Grade, Measurement, Verdict, evaluate, metrics
 from understudy.metrics.guard import find_failures
-from understudy.metrics.report import evaluate, metrics
 from understudy.retarget.driver import naive, retarget
 
 NAMES = tuple(samples.motions())

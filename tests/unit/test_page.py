@@ -26,7 +26,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import evaluate
 from understudy.retarget.driver import retarget
 from understudy.show.charts import (
     BOTTOM,

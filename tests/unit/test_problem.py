@@ -21,9 +21,8 @@ from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
-from understudy.retarget.start import requested_shifts
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
-from understudy.solve.evaluation import ProblemAtFrames
+from understudy.solve.evaluation import ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
 
 ORIGIN = np.zeros(3)

@@ -25,10 +25,11 @@ from understudy.recipe import read_recipe, recipe_text, write_recipe
 from understudy.recipe import reading as reading_module
 from understudy.recipe import writing as writing_module
 from understudy.recipe.writing import constraint_lines
-from understudy.retarget.actor import parse_scale, part_bones, scale_skeleton
+from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.driver import prepare
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe, parse_spacing
+from understudy.retarget.scale import parse_scale, part_bones, scale_skeleton
+from understudy.retarget.spec import PropEntry, Recipe, parse_spacing
 from understudy.solve.solvers import make_solver, solvers
 
 WALK = '[[actor]]\nsource = "sample:walk"\ntarget = "sample:child"\n'

@@ -11,7 +11,8 @@ import pytest
 from understudy.base.fields import FieldError
 from understudy.recipe import read_recipe, recipe_from, recipe_text
 from understudy.recipe.writing import name_from, relative_to_folder
-from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe
+from understudy.retarget.actor import ActorSpec, Reading
+from understudy.retarget.spec import PropEntry, Recipe
 
 
 def test_tables_give_the_same_recipe_as_their_file(tmp_path) -> None:

@@ -15,7 +15,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import evaluate
 from understudy.samples import Scene
 from understudy.samples.dance import dance
 from understudy.samples.gait import march, run, sneak, walk

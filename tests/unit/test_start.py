@@ -11,6 +11,7 @@ import pytest
 from understudy import samples
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.correspondence.pairs import check_structure, morph_motion, start_motion
 from understudy.figure.contacts import (
     Contact,
     Floor,
@@ -24,7 +25,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.start import check_structure, morph_motion, start_motion, translation_signal
+from understudy.solve.evaluation import translation_signal
 
 FLAT = Floor(slope=np.zeros(2))
 

@@ -9,7 +9,7 @@ import pytest
 
 import understudy
 from understudy import samples
-from understudy.correspondence.floor_root import floor_carriers, settle_floor_root
+from understudy.correspondence.carry import floor_carriers, settle_floor_root
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, from_names
 from understudy.correspondence.suggest import check_trial, match, split_body, suggest, suggest_and_try
 from understudy.correspondence.trial import Failure, try_map

@@ -172,8 +172,7 @@ def _perform(arguments: dict[str, Any], progress: Progress) -> tuple[Analogy, Cl
     from understudy.analogy.make import analogy
     from understudy.analogy.matching import MarkerFile, read_markers
     from understudy.analogy.preparation import Settings
-    from understudy.retarget.actor import load
-    from understudy.retarget.spec import ActorSpec, Reading
+    from understudy.retarget.actor import ActorSpec, Reading, load
 
     markers = MarkerFile() if arguments["markers"] is None else read_markers(arguments["markers"])
     reading = Reading(
@@ -229,8 +228,7 @@ def _split_frame(text: str) -> tuple[str, int]:
 def _read_pose(file: str, number: int, body: Skeleton, unit: str | None) -> Array:
     """(J, 4) local rotations at a frame of a file with B's joints, or of a sample."""
     from understudy.base.errors import MotionError, SkeletonError
-    from understudy.retarget.actor import load
-    from understudy.retarget.spec import ActorSpec, Reading
+    from understudy.retarget.actor import ActorSpec, Reading, load
 
     motion = load(ActorSpec(source=file), Reading(unit=unit, keep_reference=True)).motion
     if motion.skeleton.names != body.names:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
     from understudy.figure.motion import Motion
     from understudy.figure.skin import Mesh
-    from understudy.metrics.report import Report
+    from understudy.metrics.base import Report
 
 
 MAX_EQUAL_SIZE_DIFFERENCE = 0.01
@@ -54,7 +54,7 @@ def evaluate(
     Limbs that pass through the body are measured with the skin if RESULT has one.
     """
     from understudy.correspondence.map_file import read_map
-    from understudy.metrics.report import evaluate as measure
+    from understudy.metrics.base import evaluate as measure
 
     if source is None and (map_file or any(reading[f"source_{key}"] for key in ("unit", "up", "skeleton"))):
         raise click.UsageError("--map and the options of the source need --source.")

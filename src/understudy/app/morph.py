@@ -46,7 +46,7 @@ def morph(**arguments: Any) -> None:
     TARGET is a character or motion file with the same joints, or a --scale of SOURCE. Frames and seconds count from
     the first kept frame.
     """
-    from understudy.io.files import format_of
+    from understudy.io.clip import format_of
     from understudy.retarget.actor import load
 
     if not format_of(arguments["output"]).changing_bones:

@@ -109,8 +109,9 @@ def retarget_options(command: Command) -> Command:
 
 def make_recipe(arguments: dict[str, Any]) -> Recipe:
     """The recipe of a command line: from the recipe file if one is given, changed by the other options."""
-    from understudy.retarget.actor import parse_scale
-    from understudy.retarget.spec import ActorSpec, Recipe
+    from understudy.retarget.actor import ActorSpec
+    from understudy.retarget.scale import parse_scale
+    from understudy.retarget.spec import Recipe
 
     source, target = arguments.get("source"), arguments.get("target")
     scale = None if arguments.get("scale") is None else parse_scale(arguments["scale"])

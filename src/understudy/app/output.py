@@ -77,7 +77,7 @@ def check_output(path: str | None, *, motion: bool = True) -> None:
         motion: Whether it is a motion file, whose suffix must be that of a writable format.
     """
     from understudy.base.errors import FileError
-    from understudy.io.files import format_of
+    from understudy.io.clip import format_of
 
     if path is None:
         return

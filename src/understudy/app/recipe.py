@@ -90,8 +90,8 @@ def gather(arguments: dict[str, Any]) -> Recipe:
 
 def _make_actor(name: str, source: str, target: str) -> Any:
     from understudy.base.errors import OptionError
-    from understudy.retarget.actor import parse_scale
-    from understudy.retarget.spec import ActorSpec
+    from understudy.retarget.actor import ActorSpec
+    from understudy.retarget.scale import parse_scale
 
     if target == "same":
         return ActorSpec(name=name, source=source, scale=1.0, moves=False)

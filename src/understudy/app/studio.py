@@ -113,7 +113,7 @@ def make_session(files: tuple[str, ...], folders: tuple[str, ...], session: str 
 
 def folders_of(files: tuple[str, ...], folders: tuple[str, ...]) -> tuple[Path, ...]:
     """The folders to open: those named, else the current one; and those of the files."""
-    from understudy.io.files import split_clip
+    from understudy.io.clip import split_clip
 
     file_folders = [split_clip(file)[0].parent for file in files if not file.startswith(SAMPLE)]
     chosen = [Path(folder) for folder in folders or (".",)]
@@ -122,7 +122,7 @@ def folders_of(files: tuple[str, ...], folders: tuple[str, ...]) -> tuple[Path, 
 
 
 def _changed_at(name: str) -> int:
-    from understudy.io.files import split_clip
+    from understudy.io.clip import split_clip
 
     path = split_clip(name)[0]
     return path.stat().st_mtime_ns if path.exists() else 0

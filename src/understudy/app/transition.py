@@ -99,8 +99,7 @@ def _check_moment(option: str, moment: float | None, loaded: ActorData) -> None:
 
 
 def _load(name: str, arguments: dict[str, Any], prefix: str) -> ActorData:
-    from understudy.retarget.actor import load
-    from understudy.retarget.spec import ActorSpec, Reading
+    from understudy.retarget.actor import ActorSpec, Reading, load
 
     reading = Reading(
         unit=arguments[f"{prefix}unit"],
@@ -136,7 +135,7 @@ def _read_map(path: str | None, first: Motion, second: Motion) -> tuple[Correspo
 def _clip(first: ActorData, result: Transition, output: str) -> Any:
     """The result as a clip: in the conventions of the first file if it has that file's skeleton, else in our own."""
     from understudy.io import Clip
-    from understudy.io.files import format_of
+    from understudy.io.clip import format_of
 
     if result.motion.offsets is not None and not format_of(output).changing_bones:
         raise click.UsageError(f"A body that changes is written as BVH, not as `{output}`.")

@@ -5,7 +5,6 @@ Every message says what was found and what was expected; a hint, where there is 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -77,6 +76,8 @@ class MissingPackageError(UnderstudyError):
 
 def nearest_names(wanted: str, names: Iterable[str], count: int = 3) -> str:
     """The names most like the wanted one, as a phrase for an error message."""
+    import difflib
+
     choices = list(names)
     folded = {name.casefold(): name for name in reversed(choices)}
     close = difflib.get_close_matches(wanted.casefold(), list(folded), n=count, cutoff=0.4)

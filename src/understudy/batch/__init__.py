@@ -15,7 +15,8 @@ from understudy.base.errors import refuse_unknown_keywords
 from understudy.batch.model import DEFAULT_TIMEOUT_SECONDS, Row
 
 if TYPE_CHECKING:
-    from understudy.retarget.spec import Recipe, Scale
+    from understudy.retarget.scale import Scale
+    from understudy.retarget.spec import Recipe
 
 
 __all__ = ["Row", "batch"]
@@ -106,7 +107,8 @@ def _make_recipe(
     """The recipe for all clips: the given one or a default, changed by the other arguments."""
     from understudy.base.errors import OptionError
     from understudy.recipe import read_recipe
-    from understudy.retarget.spec import ActorSpec, Recipe
+    from understudy.retarget.actor import ActorSpec
+    from understudy.retarget.spec import Recipe
 
     if recipe is None:
         if target is None and scale is None:

@@ -22,7 +22,7 @@ from understudy.batch.model import DONE, FAILED, TEMPORARY_FOLDER, Answer, Job, 
 from understudy.batch.target import fetched_folders, local_recipe, spec_key
 from understudy.figure.sketch import thumbnail
 from understudy.io import Clip, read, write
-from understudy.metrics.report import Report
+from understudy.metrics.base import Report
 from understudy.retarget.driver import Prepared, prepare
 
 FATAL_WRITE_ERRORS = {

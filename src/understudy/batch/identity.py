@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import understudy
 from understudy.base.errors import FileError
+from understudy.base.files import open_to_read
 from understudy.batch.location import Folder, Location
 from understudy.recipe import recipe_text
 from understudy.retarget.actor import SAMPLE
@@ -39,13 +40,9 @@ def file_digest(path: str | Path) -> str:
     """The SHA-256 of a file."""
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as stream:
+        with open_to_read(path) as stream:
             while block := stream.read(BLOCK_BYTES):
                 digest.update(block)
-    except FileNotFoundError:
-        raise FileError(str(path), None, "there is no such file") from None
-    except IsADirectoryError:
-        raise FileError(str(path), None, "is a folder, not a file") from None
     except OSError as error:
         raise FileError(str(path), None, f"cannot be read: {error.strerror}") from None
     return digest.hexdigest()

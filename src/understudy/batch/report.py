@@ -22,8 +22,7 @@ from understudy.base.files import open_to_write
 from understudy.batch.journal import Index
 from understudy.batch.location import Folder, Location
 from understudy.batch.model import DONE, FAILED, Row
-from understudy.metrics.base import VERDICT_ORDER, Verdict
-from understudy.metrics.report import metrics
+from understudy.metrics.base import VERDICT_ORDER, Verdict, metrics
 
 MAX_WORST_CLIPS = 10
 """Clips that the summary lists for each metric."""

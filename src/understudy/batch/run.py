@@ -32,7 +32,7 @@ from understudy.batch.model import (
 from understudy.batch.report import TABLE_FORMATS, Summary, load_parquet, write_page, write_table
 from understudy.batch.target import check_target, fetch_target
 from understudy.batch.worker import memory_share
-from understudy.io.files import format_of
+from understudy.io.clip import format_of
 from understudy.retarget.spec import ALL, Recipe
 
 ROWS_FILE, PICTURES_FILE, PAGE_FILE = "rows.jsonl", f"{STATE_FOLDER}/pictures.jsonl", "index.html"

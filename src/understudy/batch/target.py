@@ -13,7 +13,7 @@ from understudy.batch.identity import companions, make_spec_key
 from understudy.batch.location import protocol_of, split_file
 from understudy.batch.model import JobSpec
 from understudy.io import read
-from understudy.io.files import split_clip
+from understudy.io.clip import split_clip
 from understudy.retarget.actor import SAMPLE
 from understudy.retarget.spec import Recipe
 from understudy.samples import characters, motions

@@ -27,11 +27,10 @@ from understudy.base.records import cached
 from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.kinematics import Pose
-from understudy.figure.measures import UP, is_humanoid
+from understudy.figure.measures import UP, is_humanoid, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.figure.symmetry import partners
 
 
 def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:

@@ -25,9 +25,8 @@ from understudy.correspondence.parts import (
     path,
     split_limb,
 )
-from understudy.figure.compound_joints import compound_joints
 from understudy.figure.measures import UP
-from understudy.figure.roles import label, meet, roles, side, words
+from understudy.figure.roles import compound_joints, label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 MIN_LIMB_SHARE = 0.3

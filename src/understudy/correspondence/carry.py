@@ -2,22 +2,32 @@
 
 The rotation of every bone away from the reference pose is taken in the world, so that joint frames do not matter, and
 given to the partner: bone by bone, distributed along chains of different length, or as the mean of several bones.
+
+**Chords** keep the paths of head and shoulders as smooth as the source's. The rotations of a captured trunk jitter from
+bone to bone, and compensate: the neck moves smoothly although the bones below it do not. On a body whose bones have
+other proportions they no longer compensate, and its head and hands shake. A chord leads from one end of a run of bones
+to the other. Each run of the target is rotated as a whole so that its chord makes the fast movements of the source's
+chord. The slow ones, the posture, stay those of the bones.
+
+**Roots on the floor**: rigs of games carry the pelvis by a joint between the feet. Such a joint is no part of the body.
+If it took part in the solve, it would swing the pelvis on a lever as long as the legs. So it only shifts with the body
+during the solve. Afterwards it is put back on the floor: below the body with the body's heading, or where it is at
+rest. The pelvis gets its own position, frame by frame, so that nothing else changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import (
     Array,
-    angle_between,
+    between,
     conjugate,
     continuous,
-    cross,
     from_axis_angle,
     identity,
     mean,
@@ -25,242 +35,28 @@ from understudy.base.quaternion import (
     rotate,
     slerp,
     split,
-    swing_angle,
     unrotate,
 )
-from understudy.correspondence.alignment import Alignment, PairTree
-from understudy.correspondence.chords import follow_chords
-from understudy.correspondence.hinge_plane import (
+from understudy.base.records import gaussian_smoothed
+from understudy.correspondence.alignment import MIN_BONE_METRES, Alignment, PairTree, pose_skeleton
+from understudy.correspondence.hinge import (
     bend_angles,
     find_bends,
     goal_direction,
+    hinge_groups,
     limb_bones,
+    remove_full_turns,
     split_bends,
+    turn_hinges,
     turn_planes,
 )
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
-from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves
 from understudy.figure.contacts import Floor, scaled_places
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import Pose, fk
+from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles, stem
-from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
-
-MIN_PARALLEL_COSINE = 0.9
-"""Cosine above which two axes are parallel."""
-
-MAX_GROUP_AXES = 3
-"""Axes over which one rotation can be distributed."""
-
-TWIST_WEIGHT = 0.3
-"""Weight of the twist about a bone against the bone's direction, where joints cannot reach both.
-
-With less, a bone at its limits jumps between two ways to point.
-"""
-
-MAX_SWEEPS = 200
-"""Sweeps of the coordinate descent."""
-
-MAX_SETTLED_RADIANS = 1e-7
-"""Change in a sweep below which the angles have converged."""
-
-MIN_FLIP_RADIANS = np.radians(110.0)
-"""Distance between wanted and reachable rotation above which the source is taken to flip."""
-
-FLIP_MARGIN_FRAMES = 2
-"""Frames on either side of a flip that are replaced with it."""
-
-_KINDS = {1: JointKind.HINGE, 2: JointKind.UNIVERSAL, 3: JointKind.BALL}
-
-
-def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
-    """Groups of target joints that are solved together, by the first joint of each, from the body outwards.
-
-    Consecutive hinges of one pair, or of one part by name (`waist_yaw`, `waist_roll`), form a group of three axes at
-    most. Hinges with parallel axes are in different groups: a leg with several knees bends at each. Any other hinge is
-    a group by itself. Ball joints are in no group.
-    """
-    target = correspondence.target
-    chains = {
-        target.index[bone]: pair if is_chain(target, pair.target) else bone
-        for pair in correspondence.pairs
-        for bone in pair.target
-    }
-    first: dict[int, int] = {}
-    groups: dict[int, tuple[int, ...]] = {}
-    for joint in sorted(chains):
-        axes, parent = NUM_AXES[target.kinds[joint]], int(target.parents[joint])
-        if axes in (0, MAX_GROUP_AXES):
-            continue
-        group = groups.get(first.get(parent, -1), ())
-        part = stem(target.names[joint])
-        related = bool(group) and (
-            all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
-        )
-        crossing = not any(
-            abs(float(a @ b)) > MIN_PARALLEL_COSINE
-            for j in group
-            for a in _world_axes(target, j)
-            for b in _world_axes(target, joint)
-        )
-        if not (related and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
-            group = ()
-        first[joint] = group[0] if group else joint
-        groups[first[joint]] = (*group, joint)
-    return groups
-
-
-def _world_axes(skeleton: Skeleton, joint: int) -> Array:
-    """(A, 3) world axes of a joint in the rest pose."""
-    return rotate(skeleton.rest_world[1][joint], skeleton.axes[joint, : NUM_AXES[skeleton.kinds[joint]]])
-
-
-def turn_hinges(
-    skeleton: Skeleton,
-    joints: Sequence[int],
-    goals: Array,
-    *,
-    margin: float = 0.0,
-    limited: bool = True,
-    bone: Array | None = None,
-) -> Array:
-    """Local rotations (F, N, 4) of a chain of joints that together come nearest to rotations (F, 4), within limits.
-
-    Args:
-        skeleton: The body.
-        joints: A chain of hinges and universal joints with three axes at most in total.
-        goals: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
-        margin: Radians to the limits; a tenth of a range at most.
-        limited: Whether the limits apply.
-        bone: (3,) direction in the last joint's frame. Where the joints cannot reach a rotation, this direction comes
-            near its goal first, and the twist about it follows as far as it can.
-    """
-    base, axes, limits = _merge_chain(skeleton, joints)
-    if not limited:
-        limits = np.tile([-np.inf, np.inf], (len(axes), 1))
-    margins = np.minimum(margin, 0.1 * (limits[:, 1] - limits[:, 0]))
-    limits = limits + margins[:, None] * np.array([1.0, -1.0])
-    angles = _solve_unlimited(base, axes, limits, goals)
-    if angles is None:
-        angles = np.tile(np.clip(0.0, *limits.T), (len(goals), 1))
-        _descend_axes(angles, base, axes, limits, goals, bone)
-    angles = _remove_full_turns(angles, limits)
-    outside = np.any((angles < limits[:, 0]) | (angles > limits[:, 1]), axis=1)
-    if bone is not None and len(axes) < MAX_GROUP_AXES:
-        outside[:] = True
-    if outside.any():
-        clipped = np.clip(angles[outside], *limits.T)
-        _descend_axes(clipped, base, axes, limits, goals[outside], bone)
-        angles[outside] = clipped
-    if len(axes) > 1:
-        _bridge_flips(angles, base, axes, goals, bone)
-    result = np.empty((len(goals), len(joints), 4))
-    column = 0
-    for number, joint in enumerate(joints):
-        rotation = np.broadcast_to(skeleton.rest[joint], (len(goals), 4))
-        for axis in range(NUM_AXES[skeleton.kinds[joint]]):
-            rotation = multiply(rotation, from_axis_angle(skeleton.axes[joint, axis], angles[:, column]))
-            column += 1
-        result[:, number] = rotation
-    return result
-
-
-def _merge_chain(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Array, Array]:
-    """The rest rotation (4,) of a chain, its axes (N, 3) in the last joint's frame, and its limits (N, 2)."""
-    base = identity()
-    axes: list[Array] = []
-    limits: list[Array] = []
-    for joint in reversed(joints):
-        count = NUM_AXES[skeleton.kinds[joint]]
-        axes = [unrotate(base, skeleton.axes[joint, k]) for k in range(count)] + axes
-        limits = [skeleton.limits[joint, k] for k in range(count)] + limits
-        base = multiply(skeleton.rest[joint], base)
-    return base, np.array(axes), np.array(limits)
-
-
-def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> Array | None:
-    """Angles (F, N) without limits, continuous in time, starting near zero; None if the axes are not orthogonal."""
-    count = len(axes)
-    if (
-        count == MAX_GROUP_AXES
-        and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > MAX_SQUARE_COSINE
-    ):
-        return None
-    rows = np.zeros((1, MAX_GROUP_AXES, 3))
-    rows[0, :count] = axes
-    chain = Skeleton(
-        names=("chain",), parents=np.array([-1]), offsets=np.zeros((1, 3)), rest=base[None], axes=rows,
-        kinds=(_KINDS[count],),
-    )  # fmt: skip
-    start = np.zeros((1, MAX_GROUP_AXES))
-    start[0, :count] = np.clip(0.0, *limits.T)
-    return joint_angle_curves(chain, goals[:, None], start)[:, 0, :count]
-
-
-def _descend_axes(
-    angles: Array, base: Array, axes: Array, limits: Array, goals: Array, bone: Array | None = None
-) -> None:
-    """Improve angles (F, N), in place, by coordinate descent towards the goals (F, 4) within the limits.
-
-    The best angle about one axis with the others fixed has a closed form: it maximises the weighted sum of the cosines
-    between three directions at right angles and their goals. The three have the same weight, or a bone (3,) has the
-    most.
-    """
-    sides, weights = np.eye(3), np.ones(3)
-    if bone is not None:
-        sides, weights = np.linalg.svd(bone[None])[2], np.array([1.0, TWIST_WEIGHT, TWIST_WEIGHT])
-    wanted = rotate(goals[:, None], sides)
-    for _ in range(MAX_SWEEPS):
-        before = angles.copy()
-        for axis in range(len(axes)):
-            inner, outer = np.broadcast_to(base, goals.shape), identity(len(goals))
-            for k in range(axis):
-                inner = multiply(inner, from_axis_angle(axes[k], angles[:, k]))
-            for k in range(axis + 1, len(axes)):
-                outer = multiply(outer, from_axis_angle(axes[k], angles[:, k]))
-            here, goal = rotate(outer[:, None], sides), unrotate(inner[:, None], wanted)
-            level = (here @ axes[axis]) * (goal @ axes[axis])
-            sine = np.einsum("fki,fki,k->f", cross(axes[axis], here), goal, weights)
-            cosine = (np.einsum("fki,fki->fk", here, goal) - level) @ weights
-            best = np.arctan2(sine, cosine)
-            now = angles[:, axis]
-            angles[:, axis] = np.clip(now + np.remainder(best - now + np.pi, 2.0 * np.pi) - np.pi, *limits[axis])
-        if np.abs(angles - before).max() < MAX_SETTLED_RADIANS:
-            return
-
-
-def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array, bone: Array | None = None) -> None:
-    """Replace, in place, angles (F, N) far from the goals (F, 4) by interpolation over time.
-
-    No limb turns half round against the next: where a capture does, the capture flips.
-    """
-    reached = np.broadcast_to(base, goals.shape)
-    for axis, angle in zip(axes, angles.T, strict=True):
-        reached = multiply(reached, from_axis_angle(axis, angle))
-    if bone is None:
-        flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
-    else:
-        flipped = swing_angle(multiply(conjugate(reached), goals), bone) > MIN_FLIP_RADIANS
-    # Frames next to a flip are often interpolated between its two sides.
-    if len(flipped) > 2 * FLIP_MARGIN_FRAMES:
-        flipped = np.convolve(flipped, np.ones(2 * FLIP_MARGIN_FRAMES + 1), "same") > 0.0
-    trusted = np.flatnonzero(~flipped)
-    if 0 < len(trusted) < len(goals):
-        frames = np.arange(len(goals))
-        for column in angles.T:
-            column[:] = np.interp(frames, trusted, column[trusted])
-
-
-def _remove_full_turns(angles: Array, limits: Array) -> Array:
-    """Angles (F, N) without full turns, so that their medians lie nearest to the centres of the limits.
-
-    All frames lose the same turns, so that the curves stay continuous.
-    """
-    bounded = np.all(np.isfinite(limits), axis=1)
-    middle = np.where(bounded[:, None], limits, 0.0).mean(axis=1)
-    turns = np.round((np.median(angles, axis=0) - middle) / (2.0 * np.pi))
-    return angles - np.where(bounded, 2.0 * np.pi * turns, 0.0)
-
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import NUM_AXES, Skeleton
 
 LIMIT_MARGIN_RADIANS = np.radians(2.0)
 """Margin to the limits at the start, so that the solver can move hinges both ways."""
@@ -304,7 +100,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
         elif joint in bends:
             goal = goal_direction(rotations, alignment, bends[joint])
             angles = bend_angles(bends[joint], target.axes[joint, 0], target.rest[joint], above, goal)
-            turns = _remove_full_turns(angles[:, None], target.limits[joint, :1])[:, 0]
+            turns = remove_full_turns(angles[:, None], target.limits[joint, :1])[:, 0]
             local[:, joint] = multiply(target.rest[joint], from_axis_angle(target.axes[joint, 0], turns))
         elif group[-1] in rotations and (joint in groups or joint not in grouped):
             wanted = multiply(conjugate(above), multiply(rotations[group[-1]], alignment.target_world[group[-1]]))
@@ -394,3 +190,261 @@ def _distribute(start: Array, steps: list[Array], count: int, axis: Array | None
         before = min(int(np.ceil(position - 1e-9)) - 1, len(steps) - 1)
         rotations.append(slerp(knots[before], knots[before + 1], position - before))
     return rotations
+
+
+POSTURE_SECONDS = 0.06
+"""Standard deviation of the Gaussian low-pass filter that separates posture from fast movement."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chord:
+    """A line from one place of the body to another, on source and target, and the pairs that turn it."""
+
+    pairs: tuple[Pair, ...]
+    """The pairs that are rotated, from the body outwards."""
+    start: tuple[Sequence[int], Sequence[int]]
+    """Joints of the source and of the target whose centre is the start."""
+    end: tuple[Sequence[int], Sequence[int]]
+    """Joints of the source and of the target whose centre is the end."""
+
+
+def find_chords(tree: PairTree, anchors: tuple[Sequence[int], Sequence[int]]) -> list[Chord]:
+    """The chords of the trunk, the neck and the collars, from the body outwards.
+
+    Args:
+        tree: The pairs of two bodies.
+        anchors: Joints of source and target whose centres follow the same path.
+    """
+    correspondence = tree.correspondence
+    trunk = next((run for run in tree.limbs[1:] if _is_trunk(tree, run)), None)
+    if trunk is None:
+        return []
+    top = _starts(tree, tree.children[trunk[-1]])
+    chords = [Chord(pairs=tuple(trunk), start=anchors, end=top)]
+    upper_arms = {roles(correspondence.target).get(f"{side}_upper_arm") for side in ("left", "right")}
+    for run in tree.limbs[1:]:
+        if tree.parents[run[0]] is not trunk[-1]:
+            continue
+        arm = next((n for n, p in enumerate(run) if correspondence.target.index[p.target[0]] in upper_arms), None)
+        # A neck ends at the head, a collar at the upper arm. What follows is a limb, whose bones point as the source's.
+        count = arm if tree.is_sided(run[0]) else len(run) - 1
+        if count:
+            chords.append(Chord(pairs=tuple(run[:count]), start=top, end=_starts(tree, [run[count]])))
+    return chords
+
+
+def _is_trunk(tree: PairTree, run: Sequence[Pair]) -> bool:
+    return (
+        tree.parents[run[0]] is tree.root
+        and not tree.is_sided(run[0])
+        and len(tree.children[run[-1]]) > 1
+        and all(is_chain(tree.correspondence.target, pair.target) for pair in run)
+    )
+
+
+def _starts(tree: PairTree, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
+    """Joints of the source and of the target with which pairs begin."""
+    source, target = tree.correspondence.source.index, tree.correspondence.target.index
+    return [source[p.source[0]] for p in pairs], [target[p.target[0]] for p in pairs]
+
+
+def follow_chords(
+    rotations: dict[int, Array],
+    pose: Pose,
+    alignment: Alignment,
+    tree: PairTree,
+    anchors: tuple[Sequence[int], Sequence[int]],
+    fps: float,
+    ratio: float,
+) -> dict[int, Array]:
+    """World rotations away from the reference pose with which the chords of the target move as the source's do.
+
+    Args:
+        rotations: (F, 4) for each paired joint of the target.
+        pose: The source's motion.
+        alignment: How the two bodies correspond.
+        tree: Its pairs.
+        anchors: Joints of source and target whose centres follow the same path.
+        fps: Frames a second.
+        ratio: How much larger the target's steps are.
+    """
+    correspondence = alignment.correspondence
+    source, target = correspondence.source, correspondence.target
+    movement = multiply(pose.rotations, conjugate(alignment.source_world))
+    references = [pose_skeleton(source, alignment.source).positions, pose_skeleton(target, alignment.target).positions]
+    result = dict(rotations)
+    for chord in find_chords(tree, anchors):
+        before = tree.parents[chord.pairs[0]]
+        assert before is not None
+        turning = [source.index[bone] for pair in (before, *chord.pairs) for bone in pair.source[-1:]]
+        usual = mean(movement[:, turning].transpose(1, 0, 2))
+        at_rest = [
+            places[0, list(end)].mean(0) - places[0, list(start)].mean(0)
+            for places, start, end in zip(references, chord.start, chord.end, strict=True)
+        ]
+        line = pose.positions[:, list(chord.end[0])].mean(1) - pose.positions[:, list(chord.start[0])].mean(1)
+        if min(*(np.linalg.norm(v) for v in at_rest), np.linalg.norm(line, axis=1).min()) < MIN_BONE_METRES:
+            continue
+        goal = rotate(multiply(between(rotate(usual, at_rest[0]), line), usual), at_rest[1])
+        joints = [target.index[bone] for pair in chord.pairs for bone in pair.target]
+        places = _places(target, alignment, result, [*chord.start[1], *chord.end[1], joints[0]])
+        start = np.mean([places[j] for j in chord.start[1]], axis=0)
+        end = np.mean([places[j] for j in chord.end[1]], axis=0)
+        size = np.linalg.norm(end - start, axis=-1, keepdims=True) / np.linalg.norm(goal, axis=-1, keepdims=True)
+        pivot = places[joints[0]]
+        wanted = size * goal
+        share = min(1.0, ratio * np.linalg.norm(at_rest[0]) / np.linalg.norm(at_rest[1]))
+        carried = end - start
+        wanted = _slow(carried, fps) + share * (wanted - _slow(wanted, fps))
+        turn = between(end - pivot, start + wanted - pivot)
+        for joint in joints:
+            result[joint] = multiply(turn, result[joint])
+    return result
+
+
+def _slow(curve: Array, fps: float) -> Array:
+    """A curve (F, C) without its fast movements."""
+    return np.stack([gaussian_smoothed(column, POSTURE_SECONDS * fps) for column in curve.T], -1)
+
+
+def _places(
+    skeleton: Skeleton, alignment: Alignment, rotations: dict[int, Array], joints: Sequence[int]
+) -> dict[int, Array]:
+    """(F, 3) metres from the root: places of joints whose ancestors have world rotations away from the reference."""
+    frames = len(next(iter(rotations.values())))
+    world: dict[int, Array] = {}
+    places: dict[int, Array] = {}
+    for joint in sorted({j for last in joints for j in skeleton.chain(last)}):
+        parent = int(skeleton.parents[joint])
+        if joint in rotations:
+            world[joint] = multiply(rotations[joint], alignment.target_world[joint])
+        elif parent < 0:
+            world[joint] = np.broadcast_to(alignment.target[joint], (frames, 4))
+        else:
+            world[joint] = multiply(world[parent], alignment.target[joint])
+        offset = np.zeros((frames, 3)) if parent < 0 else rotate(world[parent], skeleton.offsets[joint])
+        places[joint] = offset if parent < 0 else places[parent] + offset
+    return places
+
+
+MIN_LEVER_SHARE = 0.2
+"""Distance between a root on the floor and the body's own root, as a share of the body's size."""
+
+MIN_HEADING_WEIGHT = 0.4
+"""Length of the part of a rotation about the vertical below which its heading is unclear, as in a handstand."""
+
+MAX_STILL_TURN = 1e-10
+"""One minus the dot product of two rotations of a root that does not turn."""
+
+FLOOR_PERCENTILE = 5.0
+"""Percentile of the lowest points of all frames that is the floor."""
+
+
+def floor_carriers(correspondence: Correspondence) -> tuple[str, ...]:
+    """Joints of the target from a root on the floor down to the bone that plays the hips, that one not included.
+
+    Empty if the target's root does not lie far below the hips, or if it plays a bone of the source.
+    """
+    target, body = correspondence.target, _body_root(correspondence)
+    above = target.chain(body)[:-1]
+    return tuple(target.names[joint] for joint in above) if above and _has_lever(target, body) else ()
+
+
+def _body_root(correspondence: Correspondence) -> int:
+    assert correspondence.root is not None
+    return correspondence.target.index[correspondence.root.target[0]]
+
+
+def put_on_floor(motion: Motion, how: str) -> Motion:
+    """A result with the root of its rig put on the floor; unchanged if the rig has no such root, or if it is driven."""
+    # The division of bodies imports this module, to try out what it finds.
+    from understudy.correspondence.suggest import split_body
+
+    skeleton = motion.skeleton
+    body = split_body(skeleton).root
+    if body == 0 or not _has_lever(skeleton, body) or not _only_shifts(motion):
+        return motion
+    return settle_floor_root(motion, body, how)
+
+
+def _has_lever(skeleton: Skeleton, body: int) -> bool:
+    positions = skeleton.rest_world[0]
+    size = float(np.ptp(positions, axis=0).max())
+    lever = float(np.linalg.norm(positions[body] - positions[0]))
+    low = positions[0, 1] < positions[body, 1] - 0.5 * lever
+    return bool(low and lever > MIN_LEVER_SHARE * size)
+
+
+def describe_floor_root(correspondence: Correspondence, how: str) -> str:
+    """A note on what the target's root on the floor does; empty if it has none."""
+    above = floor_carriers(correspondence)
+    if not above:
+        return ""
+    root = above[0]
+    hips = correspondence.target.names[_body_root(correspondence)]
+    if how == "stay":
+        return f"`{root}` lies on the floor and stays there; `{hips}` plays the hips and moves by itself"
+    return (
+        f"`{root}` lies on the floor: `{hips}` plays the hips, and `{root}` follows below it, by place and heading "
+        "(--floor-root stay keeps it where it is)"
+    )
+
+
+def settle_floor_root(motion: Motion, body: int, how: str) -> Motion:
+    """The same movement of the body with the root of its rig put on the floor.
+
+    Args:
+        motion: A motion whose root only shifts.
+        body: The joint that plays the hips, below the root.
+        how: `follow` for the body's place and heading, or `stay` for the root's rest pose.
+    """
+    skeleton, pose = motion.skeleton, fk(motion)
+    rest_positions, rest_rotations = skeleton.rest_world
+    rotations, root = motion.rotations.copy(), np.empty_like(motion.root)
+    if how == "stay":
+        rotations[:, 0], root[:] = skeleton.rest[0], skeleton.offsets[0]
+    else:
+        yaw = _headings(multiply(pose.rotations[:, body], conjugate(rest_rotations[body])))
+        rotations[:, 0] = multiply(yaw, skeleton.rest[0])
+        root[:] = pose.positions[:, body] - rotate(yaw, rest_positions[body] - rest_positions[0])
+        root[:, 1] = _floor_height(motion, body) + rest_positions[0, 1]
+    offsets = np.broadcast_to(skeleton.offsets, (motion.num_frames, *skeleton.offsets.shape)).copy()
+    if motion.offsets is not None:
+        offsets[:] = motion.offsets
+    settled = replace(motion, root=root, rotations=rotations, offsets=offsets)
+    parent = int(skeleton.parents[body])
+    parents = fk(settled)
+    offsets[:, body] = unrotate(parents.rotations[:, parent], pose.positions[:, body] - parents.positions[:, parent])
+    rotations[:, body] = multiply(conjugate(parents.rotations[:, parent]), pose.rotations[:, body])
+    return replace(settled, rotations=continuous(rotations), offsets=offsets)
+
+
+def _only_shifts(motion: Motion) -> bool:
+    """Whether the root of a motion keeps its rotation."""
+    dots = np.abs(np.einsum("fi,i->f", motion.rotations[:, 0], motion.rotations[0, 0]))
+    return bool(1.0 - dots.min() < MAX_STILL_TURN)
+
+
+def _headings(turns: Array) -> Array:
+    """(F, 4) the parts of rotations (F, 4) about the vertical, continuous; bridged in time where they are unclear."""
+    weights = np.hypot(turns[:, 0], turns[:, 2])
+    clear = np.flatnonzero(weights > MIN_HEADING_WEIGHT)
+    angles = 2.0 * np.arctan2(turns[:, 2], turns[:, 0])
+    if len(clear) == 0:
+        return from_axis_angle(UP, np.zeros(len(turns)))
+    smooth = np.unwrap(angles[clear])
+    return from_axis_angle(UP, np.interp(np.arange(len(turns)), clear, smooth))
+
+
+def _floor_height(motion: Motion, body: int) -> float:
+    """Metres by which the floor under a motion is higher than in the rest pose."""
+    skeleton = motion.skeleton
+    below = skeleton.below(body)
+    ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
+    pose = fk(motion)
+    lowest = pose.positions[:, below, 1].min(axis=1)
+    rest = float(skeleton.rest_world[0][below, 1].min())
+    if ends:
+        lowest = np.minimum(lowest, pose.points(ends)[..., 1].min(axis=1))
+        rest = min(rest, float(skeleton.rest_ends[[below[skeleton.index[e.joint]] for e in skeleton.ends], 1].min()))
+    return float(np.percentile(lowest, FLOOR_PERCENTILE)) - rest

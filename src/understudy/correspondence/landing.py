@@ -15,11 +15,10 @@ from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import facing, feet, is_humanoid, leg_length
+from understudy.figure.measures import facing, feet, is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import side, words
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.symmetry import partners
 
 MAX_BESIDE_SHARE = 0.1
 """Share of a sole's length within which points lie side by side."""

@@ -29,14 +29,7 @@ WIDENED = "the motion itself goes there"
 def joint_limits(
     motion: Motion, *, actor: str = "", only: Collection[str] | None = None, widen: bool = True
 ) -> tuple[list[JointRange], list[str]]:
-    """The skeleton's limits, or human ranges for a human body without limits; and notes about them.
-
-    Args:
-        motion: A motion of the body.
-        actor: The name of the actor.
-        only: Names of the wanted joints; all if not given.
-        widen: Whether human ranges are widened where the motion goes farther.
-    """
+    """The skeleton's limits, or human ranges for a human body without limits (`human_limits`); and notes about them."""
     ranges = skeleton_limits(motion.skeleton, actor=actor)
     if ranges:
         return [limit for limit in ranges if only is None or limit.joints()[0].point in only], []

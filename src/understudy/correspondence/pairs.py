@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.base.errors import UnderstudyError, UnknownNameError, nearest_names
+from understudy.base.errors import SkeletonError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
-from understudy.figure.contacts import Contact, Floor, leg_ratio
+from understudy.figure.contacts import Contact, Floor, leg_ratio, scaled_places
 from understudy.figure.kinematics import Pose
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
@@ -219,6 +219,54 @@ def _is_above(correspondence: Correspondence, pair: Pair, other: Pair) -> bool:
 def same_structure(source: Skeleton, target: Skeleton) -> bool:
     """Whether two skeletons have the same joints with the same parents."""
     return source.names == target.names and np.array_equal(source.parents, target.parents)
+
+
+def start_motion(motion: Motion, target: Skeleton, floor: Floor) -> Motion:
+    """The source's motion on a target of the same structure. Its path is scaled by the ratio of the leg lengths."""
+    check_structure(motion.skeleton, target)
+    ratio = leg_ratio(motion.skeleton, target)
+    offsets = None
+    if motion.offsets is not None:
+        lengths = motion.skeleton.lengths
+        ratios = target.lengths / np.maximum(lengths, 1e-12)
+        offsets = np.where(lengths[:, None] > 1e-9, motion.offsets * ratios[:, None], target.offsets)
+    return motion.derived(
+        skeleton=target, root=scaled_places(motion.root, ratio, floor), offsets=offsets, name=target.name
+    )
+
+
+def morph_motion(motion: Motion, target: Skeleton, share: Array, floor: Floor) -> Motion:
+    """The source's motion on a body that changes from the source into the target.
+
+    Args:
+        motion: The source's motion.
+        target: A character of the same structure.
+        share: (F,) blend from source (0) to target (1) body at each frame.
+        floor: The ground.
+
+    Returns:
+        A motion on the target's skeleton with offsets per frame. Each step of the path is scaled by the leg length at
+        its frames, and the steps are summed [Gleicher98, sec. 5].
+    """
+    check_structure(motion.skeleton, target)
+    weights = share[:, None, None]
+    offsets = (1.0 - weights) * motion.skeleton.offsets + weights * target.offsets
+    ratio = 1.0 + share * (leg_ratio(motion.skeleton, target) - 1.0)
+    steps = np.diff(motion.root, axis=0) * (0.5 * (ratio[1:] + ratio[:-1]))[:, None]
+    root = motion.root[0] * [ratio[0], 1.0, ratio[0]] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    root[:, 1] = floor.height + ratio * (motion.root[:, 1] - floor.height)
+    return replace(motion, skeleton=target, root=root, offsets=offsets, name=target.name)
+
+
+def check_structure(source: Skeleton, target: Skeleton) -> None:
+    """Refuse a target whose joints or hierarchy differ from the source's."""
+    if not same_structure(source, target):
+        missing = [name for name in source.names if name not in target.index]
+        extra = [name for name in target.names if name not in source.index]
+        raise SkeletonError(
+            f"The target is built differently: it lacks {missing[:4] or 'nothing'}, has {extra[:4] or 'nothing'} "
+            "besides, or its joints hang together in another way"
+        )
 
 
 def pair_same_names(source: Skeleton, target: Skeleton) -> Correspondence:

@@ -9,13 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
-from understudy.figure.compound_joints import CompoundJoint, compound_joints
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import UP
+from understudy.figure.measures import UP, partners
 from understudy.figure.motion import Motion
-from understudy.figure.roles import is_motor, side, words
+from understudy.figure.roles import CompoundJoint, compound_joints, is_motor, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.figure.symmetry import partners
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
 """Parts of a limb, outwards: collar bone, upper arm, forearm, hand, fingers; hip, thigh, shin, foot, toes."""

@@ -12,11 +12,10 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import facing, feet, hands
+from understudy.figure.measures import facing, feet, hands, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.symmetry import partners
 
 VIEWS = ("side", "front", "top")
 """Every view: from the character's right, so that it walks from left to right; from its front; from above."""

@@ -5,7 +5,6 @@ Imports `base` and `figure`. The rooms from `retarget` up import it.
 
 from __future__ import annotations
 
-from understudy.io.clip import Clip
-from understudy.io.files import formats, read, write
+from understudy.io.clip import Clip, formats, read, write
 
 __all__ = ["Clip", "formats", "read", "write"]

@@ -15,12 +15,13 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from understudy.base.errors import FileError, MissingPackageError
+from understudy.base.errors import FileError, MissingPackageError, MotionError, SkeletonError
 
 MAX_SECONDS = 120.0
 """Time limit of a child."""
@@ -77,6 +78,18 @@ def ask(
     problem = _describe_failure(process.returncode, process.stderr.decode(errors="replace"))
     line = re.match(r"line (\d+): ", problem)
     raise FileError(name, int(line[1]) if line else None, problem[line.end() if line else 0 :])
+
+
+@contextmanager
+def refuse_bodies_of_bad_numbers(name: str) -> Iterator[None]:
+    """Raise a `FileError` on the file `name` if the numbers that a child read make no body."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (SkeletonError, MotionError) as error:
+        raise FileError(name, None, f"the numbers make no body: {error.message}") from None
+    except np.linalg.LinAlgError:
+        raise FileError(name, None, "the numbers make no body: a transform cannot be worked out") from None
 
 
 def answer(read: Callable[[dict[str, Any], bytes], tuple[dict[str, Any], Arrays]]) -> None:

@@ -56,17 +56,10 @@ class Rig:
     def motion(self, skeleton: Skeleton, worlds: Array, fps: float, name: str) -> tuple[Motion, list[str]]:
         """The motion of world matrices (F, J, 4, 4), and notes on what a motion cannot hold."""
         world_rotations, positions = _rotations(worlds, self.stretches), worlds[..., :3, 3]
-        rotations, offsets = world_rotations.copy(), positions.copy()
-        parents = skeleton.parents[1:]
-        rotations[:, 1:] = multiply(conjugate(world_rotations[:, parents]), world_rotations[:, 1:])
-        offsets[:, 1:] = unrotate(world_rotations[:, parents], positions[:, 1:] - positions[:, parents])
-        size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
-        moving = np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) > MAX_ROUNDING_PER_BODY_SIZE * size
-        moving[0] = False
-        offsets[:, ~moving] = skeleton.offsets[~moving]
+        rotations, offsets = local_from_world(skeleton, positions, world_rotations)
         motion = Motion(
-            skeleton=skeleton, fps=fps, root=positions[:, 0], rotations=continuous(rotations),
-            offsets=offsets if moving.any() else None, name=name,
+            skeleton=skeleton, fps=fps, root=positions[:, 0], rotations=continuous(rotations), offsets=offsets,
+            name=name,
         )  # fmt: skip
         return motion, self._scale_notes(worlds)
 
@@ -81,6 +74,22 @@ class Rig:
     def joint_from_local(self) -> Array:
         """(J, 4, 4) matrices from the file's coordinates of each joint to our joint frame in metres."""
         return make_affine(self.stretches, np.zeros(3))
+
+
+def local_from_world(skeleton: Skeleton, positions: Array, world_rotations: Array) -> tuple[Array, Array | None]:
+    """(F, J, 4) local rotations and (F, J, 3) offsets of joints from their world positions and rotations.
+
+    The offsets are None if no joint moves away from its place on the parent.
+    """
+    parents = skeleton.parents[1:]
+    rotations, offsets = world_rotations.copy(), positions.copy()
+    rotations[:, 1:] = multiply(conjugate(world_rotations[:, parents]), world_rotations[:, 1:])
+    offsets[:, 1:] = unrotate(world_rotations[:, parents], positions[:, 1:] - positions[:, parents])
+    size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
+    moving = np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) > MAX_ROUNDING_PER_BODY_SIZE * size
+    moving[0] = False
+    offsets[:, ~moving] = skeleton.offsets[~moving]
+    return rotations, offsets if moving.any() else None
 
 
 def make_rig(names: Sequence[str], parents: np.ndarray, current: Array, bound: Array) -> Rig:

@@ -16,18 +16,17 @@ from understudy.constraints.base import Constraint
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.alignment import HORIZONTAL
+from understudy.correspondence.neutral_pose import HORIZONTAL
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose
-from understudy.figure.measures import UP, is_humanoid, leg_length
+from understudy.figure.measures import UP, is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point
-from understudy.figure.symmetry import partners
 from understudy.metrics.base import ADULT_LEG_METRES, percent
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.joint_limit import measure_breach, ranges_of
+from understudy.metrics.constraint import measure_breach, ranges_of
 
 MIN_SIDE_WIDTH_LEGS = 0.02
 """Distance between two sides above which the line between them shows left and right."""

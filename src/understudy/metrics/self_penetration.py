@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.surface import Surface, capsules, resting_depths, surface
+
+# Every metric is loaded to be listed; surfaces only when they are measured.
+if TYPE_CHECKING:
+    from understudy.figure.surface import Surface
 
 MAX_CONTACT_DEPTH_METRES = 0.01
 """Depth on an adult body up to which parts only touch: skin is soft."""
@@ -36,6 +39,8 @@ class SelfPenetration(Metric):
     )
 
     def measure(self, case: Comparison) -> Measurement:
+        from understudy.figure.surface import capsules
+
         skin = skin_of(case.result.skeleton, case.meshes)
         if skin is None and len(capsules(case.result.skeleton).ends) < 2:
             return self.not_measured("the body has no parts that could meet")
@@ -96,6 +101,8 @@ def skin_of(skeleton: Skeleton, meshes: tuple[Mesh, ...]) -> Surface | None:
     """The skin of a body split into parts; None if it has no skin or only one part."""
     if not sum(len(mesh.triangles) for mesh in meshes):
         return None
+    from understudy.figure.surface import surface
+
     skin = surface(skeleton, meshes)
     return skin if len(skin.parts) > 1 else None
 
@@ -112,6 +119,8 @@ def both_human(case: Comparison) -> bool:
 
 def _depths(pose: Pose, meshes: tuple[Mesh, ...], frames: np.ndarray) -> dict[tuple[str, str], Array]:
     """(N,) metres for each two parts beyond their depth in the rest pose: by the skin, else by capsules."""
+    from understudy.figure.surface import capsules, resting_depths
+
     skin = skin_of(pose.skeleton, meshes)
     if skin is not None:
         return skin.depths(pose, frames)

@@ -10,8 +10,7 @@ import numpy as np
 from understudy.base.quaternion import Array, angle_between, conjugate, cross, from_axis_angle, multiply, rotate
 from understudy.correspondence.pairs import is_ancestor, is_chain
 from understudy.figure.kinematics import forward
-from understudy.figure.measures import UP, height
-from understudy.figure.symmetry import partners
+from understudy.figure.measures import UP, height, partners
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import compare_sides

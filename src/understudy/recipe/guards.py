@@ -13,13 +13,12 @@ from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.contacts import contact_points, detect_contacts
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import facing, leg_length
+from understudy.figure.measures import facing, leg_length, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.symmetry import partners
-from understudy.metrics.base import ADULT_LEG_METRES, percent
-from understudy.metrics.comparison import Comparison
+from understudy.metrics.base import ADULT_LEG_METRES, Report, evaluate_quickly, percent
+from understudy.metrics.comparison import Comparison, MainPaths, Reference, main_joints, main_path, match_main_joints
 from understudy.metrics.guard import (
     MAX_PLANT_DISTANCE_METRES,
     MIN_KEPT_CONTACT_SHARE,
@@ -34,8 +33,6 @@ from understudy.metrics.guard import (
     side_differences,
     wrong_way_degrees,
 )
-from understudy.metrics.main_path import MainPaths, Reference, main_joints, main_path, match_main_joints
-from understudy.metrics.report import Report, evaluate_quickly
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy

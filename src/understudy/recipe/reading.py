@@ -15,8 +15,9 @@ from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.figure.skeleton import Point
 from understudy.recipe.props import PropPath, load_prop_path
+from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import AUTO, ActorSpec, PropEntry, Reading, Recipe, find_solver, parse_spacing, solvers
+from understudy.retarget.spec import AUTO, PropEntry, Recipe, find_solver, parse_spacing, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 

@@ -13,9 +13,9 @@ from understudy.base.files import open_to_write
 from understudy.base.toml import changed, comment, entry, example_entry, value_text
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
-from understudy.retarget.actor import SAMPLE
+from understudy.retarget.actor import SAMPLE, ActorSpec, Reading
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, PropEntry, Reading, Recipe, find_solver, make_solver, solvers
+from understudy.retarget.spec import PropEntry, Recipe, find_solver, make_solver, solvers
 
 HEADER = (
     "A recipe of understudy: who performs whose motion, and how. Run it with `understudy retarget --recipe FILE -o "

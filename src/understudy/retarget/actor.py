@@ -1,4 +1,4 @@
-"""Actors: the loading of a source and its target, and their matching.
+"""Actors: what is asked of a source and its target, their loading and their matching.
 
 A target of the same structure gets the source's joint angles. Any other target is mapped and aligned.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,99 +26,106 @@ from understudy.correspondence.pairs import (
 )
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read
-from understudy.io.files import split_clip
+from understudy.io.clip import check_fps, split_clip
 from understudy.io.guess import find_reference_frame
 from understudy.retarget.plan import Assignment
-from understudy.retarget.spec import ActorSpec, Reading, Scale
-from understudy.samples import Prop, Scene, character, characters, motion, motions
+from understudy.retarget.scale import Scale, scale_skeleton
 
-PARTS = ("legs", "arms", "trunk", "head", "feet", "hands")
-"""Parts of the body that can be scaled by name. Legs include feet and arms include hands, unless those are given."""
-
-
-def parse_scale(text: str) -> Scale:
-    """A scale from its form on the command line: `0.6`, `legs=1.3`, `arms=0.8,legs=1.2,Head=1.1`, `0.8,legs=1`."""
-    factors: dict[str, float] = {}
-    for part in re.split(r"\s*,\s*", text.strip()):
-        name, _, number = part.rpartition("=")
-        name = name.strip() or ("" if "=" in part else "all")
-        try:
-            if not name or name in factors:
-                raise ValueError
-            factors[name] = float(number)
-        except ValueError:
-            raise OptionError(
-                f"Expected a scale such as 0.6, legs=1.3 or arms=0.8,legs=1.2; got `{text}`",
-                hint=f"parts are {', '.join(PARTS)}, or any joint by name",
-            ) from None
-    return factors["all"] if list(factors) == ["all"] else factors
+if TYPE_CHECKING:
+    from understudy.samples import Prop, Scene
 
 
-def scale_skeleton(skeleton: Skeleton, scale: Scale) -> Skeleton:
-    """The character with its bones scaled. A joint's factor overrides its part's, and a part's overrides `all`."""
-    factors = {"all": scale} if isinstance(scale, int | float) else dict(scale)
-    for name, factor in factors.items():
-        if not (np.isfinite(factor) and factor > 0.0):
-            raise OptionError(f"Expected a scale above zero, got {name} = {factor:g}")
-        if name != "all" and name not in PARTS and name not in skeleton.index:
-            known = [*PARTS, *skeleton.names]
-            raise UnknownNameError(
-                f"Scale `{name}` names neither a part of the body nor a joint; {nearest_names(name, known)}",
-                hint=f"parts are {', '.join(PARTS)}",
-            )
-    ratios = np.full(skeleton.num_joints, float(factors.get("all", 1.0)))
-    for part in PARTS:
-        if part in factors and part not in skeleton.index:
-            ratios[part_bones(skeleton, part)] = factors[part]
-    for name, factor in factors.items():
-        if name in skeleton.index:
-            ratios[skeleton.index[name]] = factor
-    return skeleton.scaled(ratios)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the files are read."""
+
+    unit: str | None = None
+    """Unit of the sources: m, dm, cm, mm, inch, foot, cmu, or metres as a number. Guessed if not given."""
+    up: str | None = None
+    """Up axis of the sources: X, Y or Z. Guessed if not given."""
+    height: float | None = None
+    """Height of the sources' bodies, metres from sole to crown, instead of a unit."""
+    skeleton: str | None = None
+    """The file with the sources' skeleton, if the format stores it in a separate file (AMC)."""
+    target_unit: str | None = None
+    """Unit of the targets."""
+    target_up: str | None = None
+    """Up axis of the targets."""
+    target_height: float | None = None
+    """Height of the targets, instead of a unit."""
+    target_skeleton: str | None = None
+    """The file with the targets' skeleton."""
+    lenient: bool = False
+    """Read a damaged motion up to the damage."""
+    keep_reference: bool = False
+    """Keep a first frame that only shows a reference pose; it is removed otherwise."""
+    frames: str | None = None
+    """The frames of the sources to read, as A:B, counted from 0 in the file, without frame B."""
+    fps: float | None = None
+    """Frames a second of the solve and of the result; the source's if not given."""
+
+    def __post_init__(self) -> None:
+        if self.fps is not None:
+            check_fps(self.fps)
+        self.chosen()
+
+    def chosen(self) -> slice | None:
+        """The frames as a slice."""
+        if self.frames is None:
+            return None
+        match = re.fullmatch(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*", self.frames)
+        if not match:
+            raise OptionError(f"Expected frames as A:B, such as 10:50, 10: or :50; got `{self.frames}`")
+        start, stop = (int(text) if text else None for text in match.groups())
+        return slice(start, stop)
 
 
-def part_bones(skeleton: Skeleton, part: str) -> np.ndarray:
-    """(N,) the joints at which the bones of a part of the body end."""
-    joints = roles(skeleton)
-    if part in ("head", "trunk"):
-        mask = _head_mask(skeleton, joints) if part == "head" else _trunk_mask(skeleton, joints)
-    else:
-        role = {"legs": "upper_leg", "arms": "upper_arm", "feet": "foot", "hands": "hand"}[part]
-        mask = np.zeros(skeleton.num_joints, bool)
-        for joint in [joints[f"{side}_{role}"] for side in ("left", "right") if f"{side}_{role}" in joints]:
-            mask |= skeleton.below(joint)
-            # The bone to a hip or shoulder belongs to the trunk, and the bone to an ankle or wrist to the limb.
-            mask[joint] = False
-    if not mask.any():
-        raise UnknownNameError(
-            f"The body has no {part} that can be told by the names of its joints",
-            hint="name joints instead: --scale JOINT=FACTOR; `understudy info` lists them",
-        )
-    return np.flatnonzero(mask)
+FLOOR_ROOTS = ("follow", "stay")
+"""What a root on the floor does."""
 
 
-def _head_mask(skeleton: Skeleton, joints: dict[str, int]) -> np.ndarray:
-    mask = np.zeros(skeleton.num_joints, bool)
-    base = joints.get("neck", joints.get("head"))
-    if base is not None:
-        mask |= skeleton.below(base)
-        # The bone to the neck belongs to the trunk; without a neck, the bone to the head belongs to the head.
-        mask[base] = "neck" not in joints
-    return mask
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ActorSpec:
+    """A source and the target that performs its motion."""
 
+    source: str
+    """The file with the motion, relative to the recipe; or a sample as sample:NAME."""
+    target: str | None = None
+    """The file with the character that performs it, of any structure. Give a scale instead, or both."""
+    scale: Scale | None = None
+    """Size of the target, or of the source's character if there is no target: one factor (0.6) or factors of parts
+    ({ legs = 1.3, head = 1.1 }; a joint's name scales the bone that ends at it)."""
+    name: str = ""
+    """What contacts and constraints call this actor; required for several actors."""
+    moves: bool = True
+    """False for an actor that keeps its motion while others react to it."""
+    joints: tuple[str, ...] | None = None
+    """The joints that the solver may turn; all if not given."""
+    root_moves: bool = True
+    """Whether the solver may shift the whole body."""
+    morph: tuple[float, float] | None = None
+    """The seconds at which the source's body begins to change into the target's and at which it has changed; the
+    target's body throughout if not given."""
+    map: str | None = None
+    """The file with the corresponding bones, as written by `understudy map`; they are matched if not given."""
+    align: str | None = None
+    """How source and target are aligned: `direction` (bones point in the source's directions) or `stance` (each moves
+    relative to its own neutral pose); chosen by the similarity of their poses if not given."""
+    source_reference: int | None = None
+    """The frame of the source's file that is its reference pose; made from its whole motion if not given."""
+    target_reference: int | None = None
+    """The frame of the target's file that is its reference pose."""
+    floor_root: str = "follow"
+    """What the target's root does if it lies on the floor, as in rigs for games: `follow` the body by place and
+    heading, or `stay` where it is at rest. The pelvis plays the hips in both cases."""
 
-def _trunk_mask(skeleton: Skeleton, joints: dict[str, int]) -> np.ndarray:
-    """From the hips up to the neck, and out to the hip joints and the shoulders."""
-    mask = np.zeros(skeleton.num_joints, bool)
-    limbs = [f"{side}_{role}" for side in ("left", "right") for role in ("upper_leg", "upper_arm")]
-    ends = [joints[role] for role in ("neck", "head", "chest") if role in joints][:1]
-    hips = joints.get("hips")
-    for joint in ends + [joints[role] for role in limbs if role in joints]:
-        chain = skeleton.chain(joint)
-        mask[chain[chain.index(hips) + 1 :] if hips in chain else chain[1:]] = True
-    return mask
+    def __post_init__(self) -> None:
+        if self.floor_root not in FLOOR_ROOTS:
+            raise OptionError(f"Expected floor_root, one of {', '.join(FLOOR_ROOTS)}; got `{self.floor_root}`")
+        if self.morph is not None and not self.morph[0] <= self.morph[1]:
+            raise OptionError(f"A morph must end after it starts; got {self.morph[0]:g} to {self.morph[1]:g} s")
 
 
 SAMPLE = "sample:"
@@ -162,7 +170,7 @@ class ActorData:
         """A result on the target's skeleton as given: detached feet as in its file, a root on the floor put there."""
         skeleton = self.clip.skeleton
         if self.spec.target is not None and not same_structure(self.motion.skeleton, self.target):
-            from understudy.correspondence.floor_root import put_on_floor
+            from understudy.correspondence.carry import put_on_floor
 
             motion = put_on_floor(motion, self.spec.floor_root)
         return motion if attach(skeleton) is skeleton else change_parents(motion, skeleton)
@@ -294,6 +302,8 @@ def _read_source(
 
 def sample_scene(name: str) -> tuple[Scene, str]:
     """The scene of `sample:NAME` or `sample:NAME/ACTOR`, and the name of the actor: the first if not given."""
+    from understudy.samples import characters, motion, motions
+
     title, _, actor = name.removeprefix(SAMPLE).partition("/")
     if title in characters() and title not in motions():
         raise MotionError(f"{name}: is a character without motion; there is nothing to perform")
@@ -317,6 +327,8 @@ def _pose(motion: Motion | None, pose: Array | int | None, name: str) -> Array |
 def _read_target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motion | None]:
     """The target's file without its motion, and that motion."""
     if name.startswith(SAMPLE):
+        from understudy.samples import character, characters, motions
+
         title = name.removeprefix(SAMPLE).partition("/")[0]
         if title in motions():
             scene, actor = sample_scene(name)
@@ -473,7 +485,7 @@ def match_actor(
         correspondence = pair_same_names(motion.skeleton, target)
     # A target of the same structure does not load these modules.
     from understudy.correspondence.alignment import align
-    from understudy.correspondence.floor_root import floor_carriers
+    from understudy.correspondence.carry import floor_carriers
     from understudy.correspondence.suggest import check_trial, suggest_and_try
 
     if correspondence is None:
@@ -544,7 +556,7 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     """Notes on how the bones of two characters were matched."""
     if assignment.alignment is None or is_driven(assignment):
         return []
-    from understudy.correspondence.floor_root import describe_floor_root
+    from understudy.correspondence.carry import describe_floor_root
 
     correspondence = assignment.alignment.correspondence
     pairs = correspondence.pairs

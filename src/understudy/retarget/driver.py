@@ -17,16 +17,17 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names,
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
 from understudy.constraints.base import Constraint
-from understudy.correspondence.pairs import PointPair
+from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip
-from understudy.io.files import write
+from understudy.io.clip import Clip, write
 from understudy.retarget.actor import (
     ActorData,
+    ActorSpec,
     CorrespondenceLike,
+    Reading,
     Source,
     Target,
     assign,
@@ -37,26 +38,14 @@ from understudy.retarget.actor import (
     load,
 )
 from understudy.retarget.plan import Assignment, Options, Plan, plan
-from understudy.retarget.spec import (
-    ALL,
-    AUTO,
-    KEY_RATE_HZ,
-    SPACINGS_FRAMES,
-    ActorSpec,
-    PropEntry,
-    Reading,
-    Recipe,
-    Scale,
-    Spacing,
-)
-from understudy.retarget.start import check_structure
+from understudy.retarget.scale import Scale
+from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, Recipe, Spacing
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver, make_solution
 
 if TYPE_CHECKING:
-    from understudy.metrics.base import Verdict
-    from understudy.metrics.report import Report
+    from understudy.metrics.base import Report, Verdict
 
 MAX_LIKELY_LEG_RATIO = 4.0
 """Ratio of leg lengths, either way, above which the unit of a file was probably guessed wrong."""
@@ -401,7 +390,7 @@ class Retargeted:
         Args:
             skin: Whether limbs inside the body are detected by the target's skin, if it has one.
         """
-        from understudy.metrics.report import evaluate
+        from understudy.metrics.base import evaluate
 
         data = self.prepared.actors[0]
         alignment = None if self.prepared.plan is None else self.prepared.plan.assignments[0].alignment

@@ -12,7 +12,7 @@ from understudy.base.errors import OptionError, SkeletonError, UnknownNameError,
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
 from understudy.correspondence.limits import joint_limits
-from understudy.correspondence.pairs import ContactContext
+from understudy.correspondence.pairs import ContactContext, check_structure, morph_motion, start_motion
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, Detection, Floor, detect_contacts, find_floor, stood_on
 from understudy.figure.kinematics import Pose
@@ -26,7 +26,7 @@ from understudy.retarget.plants import (
     creep_constraints,
     floor_constraints,
 )
-from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
+from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.spacetime import Spacetime

@@ -15,14 +15,13 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.pairs import ContactContext
+from understudy.correspondence.pairs import ContactContext, start_motion
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Creep, Detection, find_creeps, scaled_places
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.start import start_motion
 
 PLANTS = ("free", "fixed", "none")
 """Footplants stay where the solver places them, stay at the source's places, or make no constraints."""

@@ -11,10 +11,9 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint
 from understudy.figure.motion import Motion
-from understudy.metrics.base import worst
+from understudy.metrics.base import Report, evaluate_quickly, quick_metrics, worst
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import find_failures
-from understudy.metrics.report import Report, evaluate_quickly, quick_metrics
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem

@@ -18,9 +18,8 @@ from understudy.base.quaternion import Array, conjugate, exp, log, multiply
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
-from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.carry import floor_carriers, put_on_floor, transfer_motion
 from understudy.correspondence.detached import attach, change_parents
-from understudy.correspondence.floor_root import floor_carriers, put_on_floor
 from understudy.correspondence.landing import Landing, find_landing, step_ratio
 from understudy.correspondence.pairs import ContactContext
 from understudy.figure.bands import choose_spacing
@@ -29,11 +28,19 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion, join, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.actor import CorrespondenceLike, Source, Target, assign, in_memory, label_of
+from understudy.retarget.actor import (
+    ActorSpec,
+    CorrespondenceLike,
+    Reading,
+    Source,
+    Target,
+    assign,
+    in_memory,
+    label_of,
+)
 from understudy.retarget.driver import find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.plants import contact_name, floor_constraints
-from understudy.retarget.spec import ActorSpec, Reading
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 

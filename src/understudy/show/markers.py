@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import Array
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.stick import check_views, stick, view_of
+from understudy.show.picture import check_picture
 
 if TYPE_CHECKING:
     from understudy.analogy.matching import MarkerMatch
     from understudy.figure.motion import Motion
     from understudy.figure.skeleton import Point
 
-
-SUFFIXES = (".png", ".svg")
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31")
 """Colours that colour-blind readers can distinguish."""
@@ -58,14 +56,10 @@ def draw_markers(
     has the colour of its partners' group. It is hollow if it moves in the opposite direction. Unmatched markers are
     grey dots.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise OptionError(f"Pictures are written as {' or '.join(SUFFIXES)}; got `{path}`")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError("matplotlib", "picture", "Drawing pictures") from None
+    suffix = check_picture(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     from understudy.base.files import open_to_write
 
     chosen = check_views(views)

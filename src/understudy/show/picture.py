@@ -19,6 +19,18 @@ STYLES = ("filmstrip", "overlay", "both")
 SUFFIXES = (".png", ".svg")
 
 
+def check_picture(path: str | Path) -> str:
+    """The ending of a picture's file; refuses other endings, and to draw without matplotlib."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise OptionError(f"Pictures are written as {' or '.join(SUFFIXES)}; got `{path}`")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingPackageError("matplotlib", "picture", "Drawing pictures") from None
+    return suffix
+
+
 @refuse_unknown_keywords
 def draw(
     things: Motion | Scene | Sequence[Motion | Scene],
@@ -52,13 +64,9 @@ def draw(
     """
     if style not in STYLES:
         raise OptionError(f"Expected a style, one of {', '.join(STYLES)}; got `{style}`")
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise OptionError(f"Pictures are written as {' or '.join(SUFFIXES)}; got `{path}`")
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise MissingPackageError("matplotlib", "picture", "Drawing pictures") from None
+    suffix = check_picture(path)
+    from matplotlib import rc_context
+
     from understudy.base.files import open_to_write
     from understudy.figure.stick import check_views
     from understudy.show.filmstrip import acts_of

@@ -1,7 +1,8 @@
 """Evaluation of a problem: residuals of all constraints at some frames, and their derivatives.
 
 A solver never sees a skeleton: it reads residuals and their derivatives by the coordinates of `coordinates.Bodies`.
-This module applies the chain rule from constraints over points and rotations to coordinates, for all kinds.
+This module applies the chain rule from constraints over points and rotations to coordinates, for all kinds. It also
+shifts start motions to where constraints fix the body in the world [Gleicher98, sec. 3.8].
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, gaussian_smoothed, widened
 from understudy.constraints.base import Constraint, ConstraintInput, Relation, Residuals
 from understudy.figure.kinematics import move_points
+from understudy.figure.measures import leg_length
 from understudy.solve.coordinates import Bodies, Body, BodyPoints, Posture
 from understudy.solve.problem import Problem, Target
 
@@ -351,3 +353,71 @@ def displace_bodies(bodies: Sequence[Body], sample: ProblemAtFrames, displacemen
     """The bodies at all frames, displaced by (F, D)."""
     columns = [sample.bodies_at_frames.columns(number) for number in range(len(bodies))]
     return tuple(body.displaced(displacement[:, part]).as_body() for body, part in zip(bodies, columns, strict=True))
+
+
+MAX_SHIFT_SPEED_LEGS_PER_S = 1.0
+"""Leg lengths a second: a larger shift is spread over more time."""
+
+
+def translation_signal(
+    shifts: Array, fps: float, smoothing_seconds: float = 0.25, fade_seconds: float = np.inf
+) -> Array:
+    """(F, 3) metres by which to shift a body at each frame, interpolated from the shifts that constraints request.
+
+    Args:
+        shifts: (F, 3) metres; nan where no constraint requests a shift along an axis.
+        fps: Frames a second.
+        smoothing_seconds: Standard deviation of the Gaussian low-pass filter.
+        fade_seconds: The shift is zero at frames that are further than this from every request.
+    """
+    frames = np.arange(len(shifts))
+    signal = np.zeros_like(shifts)
+    for axis in range(3):
+        known = np.isfinite(shifts[:, axis])
+        if known.any():
+            values = np.where(known, shifts[:, axis], 0.0)
+            if np.isfinite(fade_seconds):
+                # A fade longer than the motion is cut to its length.
+                known |= ~widened(known, max(round(min(fade_seconds * fps, len(shifts))), 1))
+            interpolated = np.interp(frames, frames[known], values[known])
+            signal[:, axis] = gaussian_smoothed(interpolated, smoothing_seconds * fps)
+    return signal
+
+
+def shift_starts(problem: Problem, indices: tuple[int, ...], fade_seconds: float = np.inf) -> Problem:
+    """The problem with its start motions shifted towards what some of its constraints request [Gleicher98, sec. 3.8].
+
+    Args:
+        problem: The problem.
+        indices: The indices of these constraints.
+        fade_seconds: The shift fades to zero over this time before and after the constraints; over more if it is large.
+    """
+    if not indices:
+        return problem
+    signals: list[Array | None] = []
+    for actor, shifts in zip(problem.actors, requested_shifts(problem, indices), strict=True):
+        signals.append(None)
+        if actor.moves and actor.root_moves:
+            largest = float(np.nanmax(np.abs(shifts), initial=0.0))
+            fade = max(fade_seconds, largest / (MAX_SHIFT_SPEED_LEGS_PER_S * leg_length(actor.motion.skeleton)))
+            signals[-1] = translation_signal(shifts, actor.motion.fps, fade_seconds=fade)
+    return problem.shifted(signals)
+
+
+def requested_shifts(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
+    """For each actor (F, 3) metres: the mean shift that satisfies the constraints that fix it in the world, all or
+    `only` those of some indices; nan where there is none."""
+    frames = np.arange(len(problem.times))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=only)
+    inputs = sample.inputs(tuple(body.posture for body in problem.bodies))
+    total = np.zeros((len(problem.actors), len(problem.times), 3))
+    count = np.zeros(total.shape, dtype=int)
+    for (target, held, _, _), constraint_input in zip(sample.windows, inputs, strict=True):
+        constraint = target.constraint
+        shifts = constraint.pull(constraint_input)
+        if shifts is not None:
+            actor = problem.resolve(constraint, (*constraint.point_refs(), *constraint.joints())[0])[0]
+            known = np.isfinite(shifts)
+            total[actor, held] += np.where(known, shifts, 0.0)
+            count[actor, held] += known
+    return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))

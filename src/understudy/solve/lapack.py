@@ -11,12 +11,14 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import scipy
-
 
 def _extension(name: str) -> ModuleType:
     """An extension module of `scipy.linalg`, loaded without the package around it."""
-    folder = Path(scipy.__file__).parent / "linalg"
+    # The package is not imported for its place alone.
+    package = find_spec("scipy")
+    if package is None or package.origin is None:
+        raise ImportError("scipy is not installed")
+    folder = Path(package.origin).parent / "linalg"
     for suffix in EXTENSION_SUFFIXES:
         file = folder / f"{name}{suffix}"
         if file.is_file():

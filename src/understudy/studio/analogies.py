@@ -28,11 +28,10 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.io import Clip
 from understudy.recipe import recipe_from
 from understudy.recipe.guards import analogy_failures, analogy_report
-from understudy.retarget.actor import ActorData
+from understudy.retarget.actor import ActorData, ActorSpec
 from understudy.retarget.driver import ProgressCallback, find_contacts
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.retarget.quality import measure_violations
-from understudy.retarget.spec import ActorSpec
 from understudy.studio.bones import correspondence_table, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import CLIPS

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from understudy.correspondence.pairs import Correspondence
-from understudy.io.files import split_clip
-from understudy.retarget.actor import SAMPLE, ActorData, assign, load, scale_skeleton
+from understudy.io.clip import split_clip
+from understudy.retarget.actor import SAMPLE, ActorData, ActorSpec, Reading, assign, load
 from understudy.retarget.plan import Assignment
-from understudy.retarget.spec import ActorSpec, Reading
+from understudy.retarget.scale import scale_skeleton
 
 Value = TypeVar("Value")
 

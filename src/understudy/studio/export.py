@@ -15,7 +15,7 @@ from understudy.base.files import open_to_write
 from understudy.base.toml import comment, entry
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import formats, write
-from understudy.io.files import format_of
+from understudy.io.clip import format_of
 from understudy.recipe import recipe_from, write_recipe
 from understudy.recipe.writing import relative_to_folder
 from understudy.studio.document import Document

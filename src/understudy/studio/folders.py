@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.io import formats
-from understudy.io.files import split_clip
+from understudy.io.clip import split_clip
 from understudy.retarget.actor import SAMPLE
 from understudy.studio.document import CLIPS, Document
 from understudy.studio.messages import DocumentPath, RequestError

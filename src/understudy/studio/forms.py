@@ -18,8 +18,9 @@ from understudy.constraints import kinds
 from understudy.constraints.base import Constraint, PointLike, PointRef
 from understudy.figure.contacts import Detection
 from understudy.io import formats as file_formats
+from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import ActorSpec, Reading, solvers
+from understudy.retarget.spec import solvers
 
 QUOTED_WORD = re.compile(r"`([a-z_]+)`")
 

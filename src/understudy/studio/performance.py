@@ -19,8 +19,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
-from understudy.metrics.base import Curve, Measurement
-from understudy.metrics.report import evaluate
+from understudy.metrics.base import Curve, Measurement, evaluate
 from understudy.recipe.props import load_prop_path
 from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
 from understudy.retarget.driver import Outcome, Prepared, Problem, ProgressCallback, Solution

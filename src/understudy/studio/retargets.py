@@ -13,13 +13,13 @@ from understudy.correspondence.pairs import CorrespondenceError, pair_same_names
 from understudy.figure.contacts import Contact, find_floor
 from understudy.figure.measures import leg_length
 from understudy.io import Clip
-from understudy.io.files import format_of
+from understudy.io.clip import format_of
 from understudy.recipe import recipe_from
-from understudy.retarget.actor import SAMPLE, ActorData
+from understudy.retarget.actor import SAMPLE, ActorData, ActorSpec, Reading
 from understudy.retarget.driver import Assign, Load, Prepared, ProgressCallback, find_contacts, prepare
 from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
-from understudy.retarget.spec import ALL, AUTO, ActorSpec, Reading, Recipe
+from understudy.retarget.spec import ALL, AUTO, Recipe
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables

@@ -14,9 +14,9 @@ from understudy.base.records import cached
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, is_chain
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import partners
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
-from understudy.figure.symmetry import partners
 
 Node = tuple[int, int]
 """The source joint and the target joint that a joint of the union represents; -1 for none."""

@@ -15,10 +15,9 @@ from understudy.base.quaternion import Array, from_axis_angle, rotate
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import facing, leg_length
+from understudy.figure.measures import facing, leg_length, partners
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.symmetry import partners
 
 
 def standing_points(motion: Motion) -> tuple[Point, ...]:

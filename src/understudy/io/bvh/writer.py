@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.base.quaternion import IDENTITY, Array, conjugate, multiply, rotate, to_euler, to_euler_curve
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skeleton import Skeleton
 from understudy.io.bvh.reader import (
     CHANNELS,
     MAX_OFFSET_ROUNDING_PER_BODY_SIZE,
@@ -23,7 +23,7 @@ from understudy.io.bvh.reader import (
     columns_of,
     decide_adds,
 )
-from understudy.io.clip import UNITS, Clip, WriteOptions, world_from_file
+from understudy.io.clip import UNITS, Clip, WriteOptions, describe_lost_joints, world_from_file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -245,14 +245,7 @@ def losses(clip: Clip, written: Skeleton) -> list[str]:
         written: Its skeleton, with the joints in the order of the file.
     """
     skeleton = clip.skeleton
-    notes = []
-    special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
-    if special:
-        kinds = ", ".join(sorted(set(special)))
-        notes.append(f"BVH has no kinds of joints: {len(special)} of {kinds} kind turn freely")
-    limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
-    if limited:
-        notes.append(f"BVH has no limits: those of {limited} joints are left out")
+    notes = describe_lost_joints(skeleton, "BVH has")
     if written.names != skeleton.names:
         notes.append("BVH lists joints in tree order: read back, they come in another order")
     renamed = [end.name for end in skeleton.ends if not end.name.startswith(f"{end.joint}_end")]

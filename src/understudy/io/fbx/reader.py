@@ -13,13 +13,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from understudy.base.errors import FileError, MotionError, SkeletonError
+from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.motion import Motion
 from understudy.figure.roles import words
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.io.child import Arrays, ask, need
+from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig, make_unique
 
@@ -334,13 +334,8 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     if len(data) > MAX_FILE_BYTES:
         raise FileError(name, None, f"is larger than {MAX_FILE_BYTES >> 20} MiB, the most that is read")
     info, arrays = ask("understudy.io.fbx.child", {"clip": options.clip}, data, name)
-    try:
-        with np.errstate(all="ignore"):
-            return _clip(info, arrays, name, options)
-    except (SkeletonError, MotionError) as error:
-        raise FileError(name, None, f"the numbers make no body: {error.message}") from None
-    except np.linalg.LinAlgError:
-        raise FileError(name, None, "the numbers make no body: a transform cannot be worked out") from None
+    with refuse_bodies_of_bad_numbers(name):
+        return _clip(info, arrays, name, options)
 
 
 def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:

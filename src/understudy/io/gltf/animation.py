@@ -7,13 +7,13 @@ from itertools import count
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, multiply, normalize, rotate, slerp, unrotate
+from understudy.base.quaternion import Array, multiply, normalize, rotate, slerp
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import world_from_file
 from understudy.io.gltf.character import NO_NODE, Character, world_rotation
 from understudy.io.gltf.document import Accessors, Document, GltfNodes, Json
-from understudy.io.matrices import MAX_ROUNDING_PER_BODY_SIZE, compose, make_unique
+from understudy.io.matrices import compose, local_from_world, make_unique
 
 VALUE_TYPES = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 """The animated properties that move a node, and the accessor type of their values."""
@@ -232,21 +232,8 @@ def make_motion(
     if up != "Y":
         positions, world_rotations = rotate(world, positions), multiply(world, world_rotations)
     positions *= unit
-    parents = skeleton.parents[1:]
-    rotations, offsets = world_rotations.copy(), positions.copy()
-    rotations[:, 1:] = multiply(conjugate(world_rotations[:, parents]), world_rotations[:, 1:])
-    offsets[:, 1:] = unrotate(world_rotations[:, parents], positions[:, 1:] - positions[:, parents])
-    size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
-    moving = np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) > MAX_ROUNDING_PER_BODY_SIZE * size
-    moving[0] = False
-    offsets[:, ~moving] = skeleton.offsets[~moving]
-    return Motion(
-        skeleton=skeleton,
-        fps=timing.fps,
-        root=positions[:, 0],
-        rotations=rotations,
-        offsets=offsets if moving.any() else None,
-    )
+    rotations, offsets = local_from_world(skeleton, positions, world_rotations)
+    return Motion(skeleton=skeleton, fps=timing.fps, root=positions[:, 0], rotations=rotations, offsets=offsets)
 
 
 def _sample(nodes: GltfNodes, character: Character, curves: list[AnimationCurve], times: Array) -> tuple[Array, Array]:

@@ -16,9 +16,9 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, between, conjugate, continuous, multiply, rotate, to_matrix
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.io.clip import Clip, WriteOptions, name_unit, world_from_file
+from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, name_unit, world_from_file
 from understudy.io.gltf.animation import frames_per_block, names_of_animations
 from understudy.io.gltf.character import NO_NODE, Character
 from understudy.io.gltf.document import (
@@ -338,15 +338,7 @@ def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
 
 def _losses(clip: Clip, num_meshes: int) -> list[str]:
     """Notes on what glTF cannot hold."""
-    skeleton = clip.skeleton
-    notes = []
-    special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
-    if special:
-        kinds = ", ".join(sorted(set(special)))
-        notes.append(f"glTF has no kinds of joints: {len(special)} of {kinds} kind turn freely")
-    limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
-    if limited:
-        notes.append(f"glTF has no limits: those of {limited} joints are left out")
+    notes = describe_lost_joints(clip.skeleton, "glTF has")
     if num_meshes < len(clip.meshes):
         notes.append(f"{len(clip.meshes) - num_meshes} meshes are for other joints or have no faces, and are left out")
     if num_meshes:

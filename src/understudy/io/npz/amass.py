@@ -240,7 +240,7 @@ def _measure_skeleton(
     names: tuple[str, ...], tree: Any, file: str, offsets: Array, ends: dict[str, Array], notes: list[str]
 ) -> tuple[Array, dict[str, Array]]:
     """Offsets and end points from a skeleton file in a T-pose. Joints that the file lacks keep their values."""
-    from understudy.io.files import read as read_any
+    from understudy.io.clip import read as read_any
 
     body = read_any(file).skeleton
     positions = body.rest_world[0]

@@ -157,7 +157,7 @@ def _read_robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip
     path = Path(options.skeleton) if options.skeleton else _find_robot_file(trajectory, Path(name))
     if path is None:
         raise FileError(name, None, "the robot that it moves was not found beside it", hint=HINT)
-    from understudy.io.files import read
+    from understudy.io.clip import read
 
     robot = read(path, up=options.up)
     if not isinstance(robot.layout, RobotLayout):

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from understudy.base.errors import FileError, MotionError, SkeletonError
+from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.io.child import Arrays, ask, need
+from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
 from understudy.io.fbx.reader import pack_influences, triangulate
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
@@ -131,13 +131,8 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
             copy = Path(folder) / f"given{PurePath(name).suffix.lower() or '.usd'}"
             copy.write_bytes(stream.read())
             info, arrays = _ask(str(copy), name, options)
-    try:
-        with np.errstate(all="ignore"):
-            return _clip(info, arrays, name, options)
-    except (SkeletonError, MotionError) as error:
-        raise FileError(name, None, f"the numbers make no body: {error.message}") from None
-    except np.linalg.LinAlgError:
-        raise FileError(name, None, "the numbers make no body: a transform cannot be worked out") from None
+    with refuse_bodies_of_bad_numbers(name):
+        return _clip(info, arrays, name, options)
 
 
 def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Arrays]:

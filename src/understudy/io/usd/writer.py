@@ -11,10 +11,10 @@ import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, continuous, multiply, rotate, to_matrix
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest, skinned
 from understudy.io.child import need
-from understudy.io.clip import Clip, WriteOptions, world_from_file
+from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, world_from_file
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.matrices import make_affine
 
@@ -194,14 +194,7 @@ def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, 
 
 
 def _losses(clip: Clip) -> list[str]:
-    skeleton, notes = clip.skeleton, []
-    special = [kind for kind in skeleton.kinds[1:] if kind is not JointKind.BALL]
-    if special:
-        kinds = ", ".join(sorted(set(special)))
-        notes.append(f"USD skeletons have no kinds of joints: {len(special)} of {kinds} kind turn freely")
-    limited = int(np.count_nonzero(np.isfinite(skeleton.limits).any(axis=(1, 2))))
-    if limited:
-        notes.append(f"USD skeletons have no limits: those of {limited} joints are left out")
+    notes = describe_lost_joints(clip.skeleton, "USD skeletons have")
     if clip.meshes:
         notes.append("of the meshes only the shape and the skin weights are written, no materials")
     return notes

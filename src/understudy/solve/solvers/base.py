@@ -1,21 +1,27 @@
-"""The base class of solvers, their solutions, and explanations of constraints that are not met."""
+"""The base class of solvers, solvers by name, their solutions, and explanations of constraints that are not met."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
+from understudy.base.errors import UnknownNameError, nearest_names
+from understudy.base.plugins import find_module, scan
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, Relation
 from understudy.figure.motion import Motion
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
+
+PACKAGE = "understudy.solve.solvers"
+"""The package whose modules are solvers."""
 
 KEY_SPACING_SECONDS = 4.0 / 30.0
 """The default key spacing of solvers on splines: 4 frames at 30 Hz."""
@@ -193,6 +199,40 @@ class Solver(ABC):
         problem = problem.without_soft()
         bodies, steps = self.move(problem, watch or (lambda _text, _share: None))
         return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=time.perf_counter() - start)
+
+
+@cache
+def solvers() -> dict[str, type[Solver]]:
+    """Every solver by its name in recipes."""
+    return {solver.name: solver for _, solver in scan(PACKAGE, "SOLVER")}
+
+
+@cache
+def find_solver(name: str) -> type[Solver]:
+    """A solver by name, or an error that names the nearest ones."""
+    # The file of a solver has its name, so that the other files need not be loaded.
+    solver: type[Solver] | None = getattr(find_module(PACKAGE, name), "SOLVER", None)
+    if solver is not None and solver.name == name:
+        return solver
+    if name not in solvers():
+        raise UnknownNameError(
+            f"There is no solver `{name}`; {nearest_names(name, solvers())}", hint=f"known: {', '.join(solvers())}"
+        )
+    return solvers()[name]
+
+
+def make_solver(name: str, options: dict[str, object], spacing: float) -> Solver:
+    """A solver with its options; the key spacing in seconds is used if the solver has evenly spaced keys."""
+    values: dict[str, Any] = dict(options)
+    if has_keys(name):
+        values.setdefault("spacing", spacing)
+    return find_solver(name)(**values)
+
+
+@cache
+def has_keys(name: str) -> bool:
+    """Whether a solver's unknowns are evenly spaced keys."""
+    return any(field.name == "spacing" and field.init for field in fields(find_solver(name)))
 
 
 def make_solution(

@@ -12,10 +12,9 @@ from understudy.base.quaternion import Array, unrotate
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
-from understudy.metrics.base import Verdict, millimetres
-from understudy.metrics.report import evaluate
+from understudy.figure.surface import PROBES, depth_inside, solid_angles, surface
+from understudy.metrics.base import Verdict, evaluate, millimetres
 from understudy.metrics.self_penetration import FRAMES, looked_at, skin_of
-from understudy.metrics.surface import PROBES, depth_inside, solid_angles, surface
 
 ONLY = ["self_penetration"]
 TRUNK, ARM = 0.15, 0.04

@@ -1,4 +1,6 @@
-"""Turns a bone about its length so that the hinge at its end bends in the plane of the source's joint.
+"""Hinges of a target: the angles that turn a chain of them as a bone turns, and the plane in which a limb bends.
+
+Hinges in a row that belong to one joint of the body are solved together.
 
 An elbow that is a hinge bends in a plane that the upper arm carries. The source's forearm leaves that plane if its
 elbow is a ball, or if the two upper arms are twisted differently. A shoulder that turns freely brings the plane to the
@@ -13,13 +15,240 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
+from understudy.base.quaternion import (
+    Array,
+    angle_between,
+    conjugate,
+    cross,
+    from_axis_angle,
+    identity,
+    multiply,
+    rotate,
+    swing_angle,
+    unrotate,
+)
 from understudy.base.records import gaussian_smoothed
 from understudy.correspondence.alignment import Alignment, PairTree
-from understudy.correspondence.pairs import Pair, is_chain
-from understudy.figure.angles import pointing_angles
-from understudy.figure.roles import roles
+from understudy.correspondence.pairs import Correspondence, Pair, is_chain
+from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves, pointing_angles
+from understudy.figure.roles import roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
+
+MIN_PARALLEL_COSINE = 0.9
+"""Cosine above which two axes are parallel."""
+
+MAX_GROUP_AXES = 3
+"""Axes over which one rotation can be distributed."""
+
+TWIST_WEIGHT = 0.3
+"""Weight of the twist about a bone against the bone's direction, where joints cannot reach both.
+
+With less, a bone at its limits jumps between two ways to point.
+"""
+
+MAX_SWEEPS = 200
+"""Sweeps of the coordinate descent."""
+
+MAX_SETTLED_RADIANS = 1e-7
+"""Change in a sweep below which the angles have converged."""
+
+MIN_FLIP_RADIANS = np.radians(110.0)
+"""Distance between wanted and reachable rotation above which the source is taken to flip."""
+
+FLIP_MARGIN_FRAMES = 2
+"""Frames on either side of a flip that are replaced with it."""
+
+_KINDS = {1: JointKind.HINGE, 2: JointKind.UNIVERSAL, 3: JointKind.BALL}
+
+
+def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
+    """Groups of target joints that are solved together, by the first joint of each, from the body outwards.
+
+    Consecutive hinges of one pair, or of one part by name (`waist_yaw`, `waist_roll`), form a group of three axes at
+    most. Hinges with parallel axes are in different groups: a leg with several knees bends at each. Any other hinge is
+    a group by itself. Ball joints are in no group.
+    """
+    target = correspondence.target
+    chains = {
+        target.index[bone]: pair if is_chain(target, pair.target) else bone
+        for pair in correspondence.pairs
+        for bone in pair.target
+    }
+    first: dict[int, int] = {}
+    groups: dict[int, tuple[int, ...]] = {}
+    for joint in sorted(chains):
+        axes, parent = NUM_AXES[target.kinds[joint]], int(target.parents[joint])
+        if axes in (0, MAX_GROUP_AXES):
+            continue
+        group = groups.get(first.get(parent, -1), ())
+        part = stem(target.names[joint])
+        related = bool(group) and (
+            all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
+        )
+        crossing = not any(
+            abs(float(a @ b)) > MIN_PARALLEL_COSINE
+            for j in group
+            for a in _world_axes(target, j)
+            for b in _world_axes(target, joint)
+        )
+        if not (related and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
+            group = ()
+        first[joint] = group[0] if group else joint
+        groups[first[joint]] = (*group, joint)
+    return groups
+
+
+def _world_axes(skeleton: Skeleton, joint: int) -> Array:
+    """(A, 3) world axes of a joint in the rest pose."""
+    return rotate(skeleton.rest_world[1][joint], skeleton.axes[joint, : NUM_AXES[skeleton.kinds[joint]]])
+
+
+def turn_hinges(
+    skeleton: Skeleton,
+    joints: Sequence[int],
+    goals: Array,
+    *,
+    margin: float = 0.0,
+    limited: bool = True,
+    bone: Array | None = None,
+) -> Array:
+    """Local rotations (F, N, 4) of a chain of joints that together come nearest to rotations (F, 4), within limits.
+
+    Args:
+        skeleton: The body.
+        joints: A chain of hinges and universal joints with three axes at most in total.
+        goals: (F, 4) from the last joint's frame to the first joint's parent frame, continuous in time.
+        margin: Radians to the limits; a tenth of a range at most.
+        limited: Whether the limits apply.
+        bone: (3,) direction in the last joint's frame. Where the joints cannot reach a rotation, this direction comes
+            near its goal first, and the twist about it follows as far as it can.
+    """
+    base, axes, limits = _merge_chain(skeleton, joints)
+    if not limited:
+        limits = np.tile([-np.inf, np.inf], (len(axes), 1))
+    margins = np.minimum(margin, 0.1 * (limits[:, 1] - limits[:, 0]))
+    limits = limits + margins[:, None] * np.array([1.0, -1.0])
+    angles = _solve_unlimited(base, axes, limits, goals)
+    if angles is None:
+        angles = np.tile(np.clip(0.0, *limits.T), (len(goals), 1))
+        _descend_axes(angles, base, axes, limits, goals, bone)
+    angles = remove_full_turns(angles, limits)
+    outside = np.any((angles < limits[:, 0]) | (angles > limits[:, 1]), axis=1)
+    if bone is not None and len(axes) < MAX_GROUP_AXES:
+        outside[:] = True
+    if outside.any():
+        clipped = np.clip(angles[outside], *limits.T)
+        _descend_axes(clipped, base, axes, limits, goals[outside], bone)
+        angles[outside] = clipped
+    if len(axes) > 1:
+        _bridge_flips(angles, base, axes, goals, bone)
+    result = np.empty((len(goals), len(joints), 4))
+    column = 0
+    for number, joint in enumerate(joints):
+        rotation = np.broadcast_to(skeleton.rest[joint], (len(goals), 4))
+        for axis in range(NUM_AXES[skeleton.kinds[joint]]):
+            rotation = multiply(rotation, from_axis_angle(skeleton.axes[joint, axis], angles[:, column]))
+            column += 1
+        result[:, number] = rotation
+    return result
+
+
+def _merge_chain(skeleton: Skeleton, joints: Sequence[int]) -> tuple[Array, Array, Array]:
+    """The rest rotation (4,) of a chain, its axes (N, 3) in the last joint's frame, and its limits (N, 2)."""
+    base = identity()
+    axes: list[Array] = []
+    limits: list[Array] = []
+    for joint in reversed(joints):
+        count = NUM_AXES[skeleton.kinds[joint]]
+        axes = [unrotate(base, skeleton.axes[joint, k]) for k in range(count)] + axes
+        limits = [skeleton.limits[joint, k] for k in range(count)] + limits
+        base = multiply(skeleton.rest[joint], base)
+    return base, np.array(axes), np.array(limits)
+
+
+def _solve_unlimited(base: Array, axes: Array, limits: Array, goals: Array) -> Array | None:
+    """Angles (F, N) without limits, continuous in time, starting near zero; None if the axes are not orthogonal."""
+    count = len(axes)
+    if (
+        count == MAX_GROUP_AXES
+        and max(abs(float(axes[1] @ axes[0])), abs(float(axes[1] @ axes[2]))) > MAX_SQUARE_COSINE
+    ):
+        return None
+    rows = np.zeros((1, MAX_GROUP_AXES, 3))
+    rows[0, :count] = axes
+    chain = Skeleton(
+        names=("chain",), parents=np.array([-1]), offsets=np.zeros((1, 3)), rest=base[None], axes=rows,
+        kinds=(_KINDS[count],),
+    )  # fmt: skip
+    start = np.zeros((1, MAX_GROUP_AXES))
+    start[0, :count] = np.clip(0.0, *limits.T)
+    return joint_angle_curves(chain, goals[:, None], start)[:, 0, :count]
+
+
+def _descend_axes(
+    angles: Array, base: Array, axes: Array, limits: Array, goals: Array, bone: Array | None = None
+) -> None:
+    """Improve angles (F, N), in place, by coordinate descent towards the goals (F, 4) within the limits.
+
+    The best angle about one axis with the others fixed has a closed form: it maximises the weighted sum of the cosines
+    between three directions at right angles and their goals. The three have the same weight, or a bone (3,) has the
+    most.
+    """
+    sides, weights = np.eye(3), np.ones(3)
+    if bone is not None:
+        sides, weights = np.linalg.svd(bone[None])[2], np.array([1.0, TWIST_WEIGHT, TWIST_WEIGHT])
+    wanted = rotate(goals[:, None], sides)
+    for _ in range(MAX_SWEEPS):
+        before = angles.copy()
+        for axis in range(len(axes)):
+            inner, outer = np.broadcast_to(base, goals.shape), identity(len(goals))
+            for k in range(axis):
+                inner = multiply(inner, from_axis_angle(axes[k], angles[:, k]))
+            for k in range(axis + 1, len(axes)):
+                outer = multiply(outer, from_axis_angle(axes[k], angles[:, k]))
+            here, goal = rotate(outer[:, None], sides), unrotate(inner[:, None], wanted)
+            level = (here @ axes[axis]) * (goal @ axes[axis])
+            sine = np.einsum("fki,fki,k->f", cross(axes[axis], here), goal, weights)
+            cosine = (np.einsum("fki,fki->fk", here, goal) - level) @ weights
+            best = np.arctan2(sine, cosine)
+            now = angles[:, axis]
+            angles[:, axis] = np.clip(now + np.remainder(best - now + np.pi, 2.0 * np.pi) - np.pi, *limits[axis])
+        if np.abs(angles - before).max() < MAX_SETTLED_RADIANS:
+            return
+
+
+def _bridge_flips(angles: Array, base: Array, axes: Array, goals: Array, bone: Array | None = None) -> None:
+    """Replace, in place, angles (F, N) far from the goals (F, 4) by interpolation over time.
+
+    No limb turns half round against the next: where a capture does, the capture flips.
+    """
+    reached = np.broadcast_to(base, goals.shape)
+    for axis, angle in zip(axes, angles.T, strict=True):
+        reached = multiply(reached, from_axis_angle(axis, angle))
+    if bone is None:
+        flipped = angle_between(reached, goals) > MIN_FLIP_RADIANS
+    else:
+        flipped = swing_angle(multiply(conjugate(reached), goals), bone) > MIN_FLIP_RADIANS
+    # Frames next to a flip are often interpolated between its two sides.
+    if len(flipped) > 2 * FLIP_MARGIN_FRAMES:
+        flipped = np.convolve(flipped, np.ones(2 * FLIP_MARGIN_FRAMES + 1), "same") > 0.0
+    trusted = np.flatnonzero(~flipped)
+    if 0 < len(trusted) < len(goals):
+        frames = np.arange(len(goals))
+        for column in angles.T:
+            column[:] = np.interp(frames, trusted, column[trusted])
+
+
+def remove_full_turns(angles: Array, limits: Array) -> Array:
+    """Angles (F, N) without full turns, so that their medians lie nearest to the centres of the limits.
+
+    All frames lose the same turns, so that the curves stay continuous.
+    """
+    bounded = np.all(np.isfinite(limits), axis=1)
+    middle = np.where(bounded[:, None], limits, 0.0).mean(axis=1)
+    turns = np.round((np.median(angles, axis=0) - middle) / (2.0 * np.pi))
+    return angles - np.where(bounded, 2.0 * np.pi * turns, 0.0)
+
 
 MAX_TWIST_AXIS_COSINE = 0.7
 """Cosine between a hinge's axis and the bone above it, above which the hinge does not bend the limb."""

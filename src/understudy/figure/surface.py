@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.base.quaternion import Array, cross
-from understudy.constraints.apart import closest_points
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import height, is_humanoid, rest_pose_kind
 from understudy.figure.motion import rest_motion
@@ -446,3 +445,40 @@ def _away_from_seam(vertices: Array, part: BodyPart, seam: Array | None, near: f
 
     distance, _ = cKDTree(seam).query(vertices[part.probes].mean(axis=1))
     return np.asarray(distance > near)
+
+
+def closest_points(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
+    """Parameters (N,) in [0, 1] of the closest points on the segments a-b and c-d, each end (N, 3).
+
+    The closest points are inside both segments, or one of them is an end: the best of these five cases is taken.
+    """
+    first, second, gap = b - a, d - c, a - c
+    first_squared, second_squared, product = _dot(first, first), _dot(second, second), _dot(first, second)
+    on_first, on_second = _dot(first, gap), _dot(second, gap)
+    area = first_squared * second_squared - product * product
+    not_parallel = area > 1e-12 * first_squared * second_squared + 1e-300
+    safe = np.where(not_parallel, area, 1.0)
+    first_share = np.where(not_parallel, (product * on_second - second_squared * on_first) / safe, 0.0)
+    second_share = np.where(not_parallel, (first_squared * on_second - product * on_first) / safe, 0.0)
+    zero, one = np.zeros_like(first_squared), np.ones_like(first_squared)
+    pairs = [
+        (np.clip(first_share, 0.0, 1.0), np.clip(second_share, 0.0, 1.0)),
+        (zero, _share(on_second, second_squared)),
+        (one, _share(on_second + product, second_squared)),
+        (_share(-on_first, first_squared), zero),
+        (_share(product - on_first, first_squared), one),
+    ]
+    shares, others = np.stack([p[0] for p in pairs]), np.stack([p[1] for p in pairs])
+    apart = gap + shares[..., None] * first - others[..., None] * second
+    best = np.argmin(np.einsum("kni,kni->kn", apart, apart), axis=0)[None]
+    return np.take_along_axis(shares, best, 0)[0], np.take_along_axis(others, best, 0)[0]
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.einsum("ni,ni->n", a, b)
+
+
+def _share(projection: Array, squared: Array) -> Array:
+    """The parameter of a projection onto a segment, clipped to [0, 1]; zero if the segment has no length."""
+    has_length = squared > 1e-24
+    return np.clip(np.where(has_length, projection / np.where(has_length, squared, 1.0), 0.0), 0.0, 1.0)
