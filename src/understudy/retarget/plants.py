@@ -169,13 +169,18 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
             if j == i or rises[j] > rises[i] or not (is_same_foot and overlaps) or np.isnan(source_rise + usual[j][0]):
                 continue
             assert contact.place is not None and other.place is not None
-            lengths = _rest_distance(source, contact.point, other.point), _rest_distance(
-                target, context.point(contact.point), context.point(other.point)
+            lengths = (
+                _rest_distance(source, contact.point, other.point),
+                _rest_distance(target, context.point(contact.point), context.point(other.point)),
             )
             now = contact.place[1] - other.place[1]
             angles = [
                 np.arcsin(np.clip(rise / max(length, 1e-9), -1.0, 1.0))
-                for rise, length in ((now, lengths[0]), (source_rise - usual[j][0], lengths[0]), (target_rise - usual[j][1], lengths[1]))
+                for rise, length in (
+                    (now, lengths[0]),
+                    (source_rise - usual[j][0], lengths[0]),
+                    (target_rise - usual[j][1], lengths[1]),
+                )
             ]
             rises[i] = rises[j] + lengths[1] * float(np.sin(angles[2] + angles[0] - angles[1]))
             break
@@ -188,9 +193,7 @@ def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:
     return float(np.linalg.norm(places[0] - places[1]))
 
 
-def _footplant(
-    context: ContactContext, contact: Contact, rise: float, *, anchor: bool, fixed: bool
-) -> Constraint:
+def _footplant(context: ContactContext, contact: Contact, rise: float, *, anchor: bool, fixed: bool) -> Constraint:
     """A footplant at a rise above the floor, metres: pinned at the source's place, still wherever it lands, or, on a
     foot that changes size, only at the height of the floor."""
     assert contact.place is not None

@@ -9,7 +9,7 @@ share falls to zero over a tenth of a second, so that a contact takes hold and l
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.base.records import unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
-from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import limb_joints
 from understudy.solve.coordinates import Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
@@ -28,13 +27,12 @@ TRUNK_COST = 1e4
 """The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
 so that only they move root and trunk."""
 
-SOFT_FINAL = 1e-3
 
 FADE_SECONDS = 0.1
-"""The time over which a contact takes hold before it begins, and lets go after it ends."""
+"""The time over which the displacement of a held limb fades beside the frames at which it is held or slow."""
 
-FADE_WEIGHT, FADE_TOLERANCE_METRES = 1e-2, 5e-3
-"""The weight of a point beside the frames at which it is held, and the distance that counts as met there."""
+SLOW_WEIGHT = 3e-4
+"""The factor on the weight of soft constraints in the last level, whose stiffness is high."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -187,23 +185,24 @@ def _limb_constraints(
     single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
     sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
     inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
-    tracks, made = TrackTable(problem=problem), list[Constraint]()
-    held = HeldPoints(problem=problem, bodies=tuple(bodies))
+    tracks, held, made = TrackTable(problem=problem), HeldLimbs(problem=problem), list[Constraint]()
     for number in sorted(constraints, key=lambda number: problem.constraints[number].soft):
         constraint, view = problem.constraints[number], inputs.get(number)
         goal = constraint.goal(view) if view is not None and constraint.relation is Relation.EQUAL else None
         if goal is None or view is None:
             made.append(constraint)
-        elif constraint.soft:
-            wanted = view.points[:, 0] if final else goal
-            tracks.add(number, tracks.joined(number, wanted), SOFT_FINAL if final else 1.0)
         elif not final:
-            tracks.add(number, goal)
+            tracks.add(number, tracks.joined(number, goal) if constraint.soft else goal)
+        elif constraint.soft:
+            held.add_slow(number, view.points[:, 0])
         else:
             shaking = np.nan_to_num(view.points[:, 0] - goal)
             length = np.linalg.norm(shaking, axis=-1, keepdims=True)
             shaking *= constraint.slack / np.maximum(length, max(constraint.slack, 1e-12))
             tracks.add(number, goal + shaking)
+            held.add(number, goal + shaking - view.points[:, 0])
+    for number, path in held.slow_paths():
+        tracks.add(number, path, SLOW_WEIGHT)
     return [*tracks.constraints(), *made]
 
 
@@ -222,7 +221,8 @@ class TrackTable:
         axes = tuple(np.flatnonzero(np.isfinite(goal[0])).tolist())
         for copy in itertools.count():
             # A point with several constraints at a frame gets several tracks.
-            key = int(self.problem.targets[number].points[0]), axes, factor * constraint.weight, constraint.priority, copy
+            point, weight = int(self.problem.targets[number].points[0]), factor * constraint.weight
+            key = point, axes, weight, constraint.priority, copy
             places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
             free = np.isnan(places[frames, 0])
             if free.all() or constraint.soft:
@@ -261,50 +261,54 @@ def make_track(problem: Problem, point: int, places: Array, **fields: Any) -> Tr
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HeldPoints:
-    """The points that contacts hold, and how contacts take hold and let go."""
+class HeldLimbs:
+    """What contacts of the last level ask of each limb, and which of its points move slowly beside them.
+
+    All points of a foot move together: where one of them is held, the others and the frames beside it in which the foot
+    moves slowly get the same displacement. Otherwise a heel that is held would pull against an ankle that only creeps.
+    """
 
     problem: Problem
-    bodies: tuple[Body, ...]
-    needs: dict[int, Array] = field(default_factory=dict)
-    """By point (F, 3) metres: the displacement that it needs where it is held, nan at other frames."""
-    slow: dict[int, np.ndarray] = field(default_factory=dict)
-    """By point (F,): the frames at which it moves slowly, as a soft constraint says."""
+    needs: dict[tuple[int, int], Array] = field(default_factory=dict)
+    """By actor and limb (F, 4): the sum of the displacements (3) that held points need, and their number."""
+    slow: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    """By actor and limb (F,): the frames at which a point moves slowly, as a soft constraint says."""
     paths: dict[int, Array] = field(default_factory=dict)
+    """By soft constraint (n, 3) metres: the path of its point."""
 
-    def add(self, number: int, goal: Array) -> None:
-        """Add where the point of a constraint is held, (n, 3) metres."""
-        constraint, frames = self.problem.constraints[number], self.problem.constraint_frames[number]
-        if constraint.instants or not np.isfinite(goal).all():
-            return
-        point = int(self.problem.targets[number].points[0])
-        if point not in self.paths:
-            actor, where = self.problem.points[point]
-            pose = pose_of(self.bodies[actor].motion, [self.bodies[actor].skeleton.joint(where.joint)])
-            self.paths[point] = pose.points([where])[:, 0]
-        needs = self.needs.setdefault(point, np.full((len(self.problem.times), 3), np.nan))
-        needs[frames] = goal - self.paths[point][frames]
+    def add(self, number: int, need: Array) -> None:
+        """Add the displacement (n, 3) that the held point of a constraint needs."""
+        if np.isfinite(need).all() and not self.problem.constraints[number].instants:
+            needs = self.needs.setdefault(self._limb(number), np.zeros((len(self.problem.times), 4)))
+            needs[self.problem.constraint_frames[number]] += np.append(need, np.ones((len(need), 1)), axis=1)
 
-    def add_slow(self, number: int) -> None:
-        """Add a soft constraint that says how a point moves slowly."""
-        point = int(self.problem.targets[number].points[0])
-        slow = self.slow.setdefault(point, np.zeros(len(self.problem.times), bool))
+    def add_slow(self, number: int, path: Array) -> None:
+        """Add a soft constraint, which says how a point moves slowly, and the path (n, 3) of the point."""
+        slow = self.slow.setdefault(self._limb(number), np.zeros(len(self.problem.times), bool))
         slow[self.problem.constraint_frames[number]] = True
+        self.paths[number] = path
 
-    def fading(self) -> list[Constraint]:
-        """Tracks beside the frames at which points are held, through their own paths with a fading displacement."""
+    def slow_paths(self) -> Iterator[tuple[int, Array]]:
+        """The soft constraints, and where their points (n, 3) should be: on their paths, displaced with the limb."""
         fade = max(round(FADE_SECONDS * self.problem.actors[0].motion.fps), 1)
-        tracks: list[Constraint] = []
-        for point, needs in self.needs.items():
-            held = np.isfinite(needs[:, 0])
-            displacement = faded(needs, held, self.slow.get(point, ~held & False), fade)
-            displacement[held] = np.nan
-            if np.isfinite(displacement).any():
-                places = self.paths[point] + displacement
-                tracks.append(
-                    make_track(self.problem, point, places, weight=FADE_WEIGHT, tolerance=FADE_TOLERANCE_METRES)
-                )
-        return tracks
+        displacements: dict[tuple[int, int], Array] = {}
+        for limb, needs in self.needs.items():
+            held = needs[:, 3] > 0.0
+            mean = np.where(held[:, None], needs[:, :3] / np.maximum(needs[:, 3:], 1.0), np.nan)
+            displacements[limb] = np.nan_to_num(faded(mean, held, self.slow.get(limb, ~held & False), fade))
+        for number, path in self.paths.items():
+            limb = self._limb(number)
+            frames = self.problem.constraint_frames[number]
+            yield number, path + (displacements[limb][frames] if limb in displacements else 0.0)
+
+    def _limb(self, number: int) -> tuple[int, int]:
+        """The actor and the first joint of the limb of a constraint's point; of the trunk, the point's joint."""
+        actor, point = self.problem.points[int(self.problem.targets[number].points[0])]
+        skeleton = self.problem.actors[actor].motion.skeleton
+        joint, is_limb = skeleton.joint(point.joint), limb_joints(skeleton)
+        while is_limb[joint] and is_limb[skeleton.parents[joint]]:
+            joint = int(skeleton.parents[joint])
+        return actor, joint
 
 
 def faded(change: Array, held: np.ndarray, slow: np.ndarray, fade: int) -> Array:
