@@ -28,7 +28,7 @@ LEVEL_RATE_FPS = 30.0
 NUM_LEVELS = 6
 """Levels that count as movement: the slowest holds changes over about a second; slower is posture and travel."""
 
-KEY_SPACING_FRAMES = {1: 2, 2: 4, 3: 8}
+KEY_SPACING_FRAMES = {2: 4, 3: 8}
 """Frames at 30 Hz between keys, by level: the widest spacing that can follow the level."""
 
 MIN_ENERGY_SHARE = 0.1

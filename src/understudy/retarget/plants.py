@@ -168,23 +168,19 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
             overlaps = contact.start <= other.end and other.start <= contact.end
             if j == i or rises[j] > rises[i] or not (is_same_foot and overlaps) or np.isnan(source_rise + usual[j][0]):
                 continue
-            assert contact.place is not None and other.place is not None
-            lengths = (
-                _rest_distance(source, contact.point, other.point),
-                _rest_distance(target, context.point(contact.point), context.point(other.point)),
-            )
-            now = contact.place[1] - other.place[1]
-            angles = [
-                np.arcsin(np.clip(rise / max(length, 1e-9), -1.0, 1.0))
-                for rise, length in (
-                    (now, lengths[0]),
-                    (source_rise - usual[j][0], lengths[0]),
-                    (target_rise - usual[j][1], lengths[1]),
-                )
-            ]
-            rises[i] = rises[j] + lengths[1] * float(np.sin(angles[2] + angles[0] - angles[1]))
+            assert contact.place is not None
+            assert other.place is not None
+            length = _rest_distance(source, contact.point, other.point)
+            tilt = _angle(contact.place[1] - other.place[1], length) - _angle(source_rise - usual[j][0], length)
+            length = _rest_distance(target, context.point(contact.point), context.point(other.point))
+            rises[i] = rises[j] + length * float(np.sin(_angle(target_rise - usual[j][1], length) + tilt))
             break
     return rises
+
+
+def _angle(rise: float, length: float) -> float:
+    """Radians above the level of a line that rises by `rise` over its length."""
+    return float(np.arcsin(np.clip(rise / max(length, 1e-9), -1.0, 1.0)))
 
 
 def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:

@@ -117,8 +117,8 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then stiffer levels of the whole body, in the end with denser keys, bring the
-    limbs nearer. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
+    First the last level alone is stiffer. Then the whole body is solved again with more weight on what is unmet, first
+    with wider keys. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
@@ -126,7 +126,9 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
     whole = with_doubled_rate(passes[0])
-    return [(last,), (whole, *longer), (whole, *longer)]
+    # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
+    wide = replace(whole, spacing=2.0 * whole.spacing)
+    return [(last,), (wide, *longer), (whole, *longer)]
 
 
 STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 6
