@@ -178,8 +178,8 @@ _TABLE: tuple[tuple[frozenset[str], str], ...] = tuple(
 def roles(skeleton: Skeleton) -> dict[str, int]:
     """The joint of each body part that can be recognised; other parts are absent.
 
-    Parts are hips, spine, chest, neck and head; and after `left_` or `right_` upper_leg, lower_leg, foot, toe, shoulder,
-    upper_arm, lower_arm and hand.
+    Parts are hips, spine, chest, neck and head; and after `left_` or `right_` upper_leg, lower_leg, foot, toe,
+    shoulder, upper_arm, lower_arm and hand.
 
     Names give candidates and the tree resolves ambiguities: `LeftShoulder` is the collar bone if a `LeftArm` hangs from
     it and the upper arm if a `LeftElbow` does; the hips are where both legs meet. For a part of several bones in a row,
