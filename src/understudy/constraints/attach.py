@@ -9,6 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, normalize, rotate
+from understudy.base.records import set_fields
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -60,8 +61,7 @@ class Attach(Constraint):
             raise OptionError(f"{where}: a prop with {len(path)} positions cannot have {len(rotations)} rotations")
         grip = check_vector(self.grip, f"{where}: grip")
         times = check_track_times(self.times, count, where)
-        for key, value in {"path": path, "rotations": rotations, "times": times, "grip": grip}.items():
-            object.__setattr__(self, key, value)
+        set_fields(self, path=path, rotations=rotations, times=times, grip=grip)
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return self.refs(self.point) if self.to is None else self.refs(self.point, self.to)
