@@ -67,6 +67,14 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
     return out
 
 
+def perpendicular_pair(direction: Array) -> Array:
+    """(..., 2, 3) two unit vectors perpendicular to unit directions (..., 3) and to each other."""
+    helper = np.where(np.abs(direction[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = cross(direction, helper)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, cross(direction, first)], -2)
+
+
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
     """Rotate vectors (..., 3) by rotations (..., 4)."""
     q, v = np.asarray(q, float), np.asarray(v, float)
