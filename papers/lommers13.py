@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from papers.base import Capture, Cell, Experiment, Findings, Paper, Table, Tell, capture, cmu
+from papers.lommers13_sets import key_moment, key_moment_interpolated, original_position
 from understudy import samples
 from understudy.base.quaternion import Array
 from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef
-from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
 from understudy.constraints.region import Region
 from understudy.figure.bands import choose_spacing, rms_jerk
 from understudy.figure.contacts import Contact, detect_contacts

@@ -23,7 +23,6 @@ from understudy.figure.measures import (
     leg_length,
     mirror,
     partners,
-    reach,
     rest_pose_kind,
 )
 from understudy.figure.motion import Motion, rest_motion
@@ -96,7 +95,6 @@ def test_the_tree_settles_what_a_shoulder_is(arms: str, shoulder: str, collar: s
 def test_measures_of_a_known_body() -> None:
     skeleton = humanoid("Arm", "Shoulder")
     assert leg_length(skeleton) == pytest.approx(0.9)
-    assert reach(skeleton) == pytest.approx(0.53)
     assert height(skeleton) == pytest.approx(1.6)
     np.testing.assert_allclose(extent(skeleton), [1.4, 1.6, 0.15])
     assert chain_length(skeleton, 0, skeleton.joint("Head")) == pytest.approx(0.6)

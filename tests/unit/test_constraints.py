@@ -20,9 +20,7 @@ from understudy.constraints.follow import Follow
 from understudy.constraints.function import Function
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.on_line import OnLine
-from understudy.constraints.place import Place
 from understudy.constraints.pose import FixedPose
-from understudy.constraints.presets import key_moment, key_moment_interpolated, original_position
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.motion import Motion
@@ -310,44 +308,6 @@ class TestApart:
         assert np.all(values >= searched - 0.1)
 
 
-class TestPresets:
-    def test_sets_hold_on_the_original_itself(self) -> None:
-        walk = motion("walk", seconds=3.0).motion
-        points = ("LeftFoot", "RightHand")
-        for made in (
-            original_position(walk, points),
-            key_moment(walk, points, [1.0, 2.5]),
-            key_moment_interpolated(walk, points, [1.0, 2.5]),
-        ):
-            for constraint in made:
-                frames = constraint.frames(walk.times)
-                places = fk(walk).points([s.point for s in constraint.point_refs()])[frames]
-                rows = constraint.rows(
-                    ConstraintInput(
-                        times=walk.times[frames], points=places, local_rotations=np.empty((len(frames), 0, 4))
-                    )
-                )
-                values = np.maximum(rows.values, 0.0) if constraint.relation is Relation.AT_MOST else rows.values
-                np.testing.assert_allclose(values, 0.0, atol=1e-9)
-
-    def test_distance_allowed_falls_to_zero_over_the_approach(self) -> None:
-        walk = motion("walk", seconds=4.0).motion
-        made = key_moment_interpolated(walk, ["LeftFoot"], [3.0], approach=2.0, distance=0.5)
-        assert [type(c) for c in made] == [Place, Follow]
-        follow = made[1]
-        frames = follow.frames(walk.times)
-        assert (walk.times[frames[0]], frames[-1]) == (pytest.approx(1.0), 89)
-        away = fk(walk).points(["LeftFoot"])[frames] + [0.5, 0.0, 0.0]
-        values = follow.rows(
-            ConstraintInput(times=walk.times[frames], points=away, local_rotations=np.empty((len(frames), 0, 4)))
-        ).values[:, 0]
-        np.testing.assert_allclose(values, 0.5 - 0.25 * (3.0 - walk.times[frames]), atol=1e-9)
-
-    def test_moment_outside_the_motion(self) -> None:
-        with pytest.raises(OptionError, match=r"Key moment 9 s is outside the motion, 0 to 1 s"):
-            key_moment(motion("walk", seconds=1.0).motion, ["LeftFoot"], [9.0])
-
-
 NAN = [np.nan, 0.0, 0.0]
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "range: neither": (lambda: JointRange(joint=UPPER), "either axes .* or a bone axis"),
@@ -405,9 +365,6 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "function: what": (lambda: Function(function=3, points=(TIP,)), "expected a function of points, got int"),
     "function: where": (lambda: Function(function=abs, points=()), "at least one point"),
     "function: bound": (lambda: Function(function=abs, points=(TIP,), bound="x"), "`equal` or `at_most`; got `x`"),
-    "presets: approach": (
-        lambda: key_moment_interpolated(motion("walk", seconds=1.0).motion, ["Head"], [1], approach=0), "above zero",
-    ),
 }  # fmt: skip
 
 
@@ -416,8 +373,7 @@ def test_errors_read(case: str) -> None:
     make, expected = ERRORS[case]
     with pytest.raises(OptionError, match=expected) as caught:
         make()
-    if not case.startswith("presets"):
-        assert caught.value.message.startswith("Constraint `")
+    assert caught.value.message.startswith("Constraint `")
 
 
 @pytest.mark.parametrize(

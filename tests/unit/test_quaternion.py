@@ -80,20 +80,6 @@ def test_slerp_agrees_with_scipy(q: np.ndarray) -> None:
     assert Q.angle_between(Q.slerp(a, b, t), theirs).max() < 1e-12
 
 
-def test_squad_passes_through_its_keys_with_steady_speed(rng: np.random.Generator) -> None:
-    keys = np.array([Q.exp(v) for v in np.cumsum(0.4 * rng.normal(size=(6, 3)), axis=0)])
-    assert Q.angle_between(Q.squad(keys, np.arange(6.0)), keys).max() < 1e-12
-    step = 1e-4
-    for k in range(1, 5):
-        before = Q.log(Q.multiply(Q.conjugate(Q.squad(keys, [k - step])[0]), keys[k])) / step
-        after = Q.log(Q.multiply(Q.conjugate(keys[k]), Q.squad(keys, [k + step])[0])) / step
-        np.testing.assert_allclose(before, after, atol=5e-3)
-
-
-def test_squad_of_one_key_stays(q: np.ndarray) -> None:
-    assert Q.squad(q[:1, 0], [0.0, 0.5]).shape == (2, 4)
-
-
 def test_between_turns_one_direction_into_the_other(rng: np.random.Generator) -> None:
     u, v = rng.normal(size=(30, 3)), rng.normal(size=(30, 3))
     v[:3] = -u[:3]

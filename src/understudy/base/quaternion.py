@@ -67,6 +67,14 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
     return out
 
 
+def perpendicular_pair(direction: Array) -> Array:
+    """(..., 2, 3) two unit vectors perpendicular to unit directions (..., 3) and to each other."""
+    helper = np.where(np.abs(direction[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = cross(direction, helper)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, cross(direction, first)], -2)
+
+
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
     """Rotate vectors (..., 3) by rotations (..., 4)."""
     q, v = np.asarray(q, float), np.asarray(v, float)
@@ -207,27 +215,6 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     """Spherical linear interpolation from a (t = 0) to b (t = 1) along the shortest path."""
     a = np.asarray(a, float)
     return multiply(a, exp(np.asarray(t, float)[..., None] * log(multiply(conjugate(a), b))))
-
-
-def squad(keys: ArrayLike, t: ArrayLike) -> Array:
-    """Rotations at times t (N,) on a smooth curve through keys (K, ..., 4) at times 0, 1, ..., K-1.
-
-    Spherical quadrangle interpolation: continuous speed through the keys, inner control rotations from the
-    neighbouring keys, and shortest paths between them.
-    """
-    keys = continuous(normalize(keys))
-    t = np.asarray(t, float)
-    if len(keys) == 1:
-        return np.broadcast_to(keys, (len(t), *keys.shape[1:])).copy()
-    before, after = np.empty_like(keys[..., 1:]), np.empty_like(keys[..., 1:])
-    steps = log(multiply(conjugate(keys[:-1]), keys[1:]))
-    after[:-1], after[-1] = steps, steps[-1]
-    before[1:], before[0] = -steps, -steps[0]
-    control = multiply(keys, exp(-0.25 * (before + after)))
-    k = np.clip(np.floor(t).astype(int), 0, len(keys) - 2)
-    u = (t - k).reshape((-1,) + (1,) * (keys.ndim - 2))
-    outer = slerp(keys[k], keys[k + 1], u)
-    return slerp(outer, slerp(control[k], control[k + 1], u), 2.0 * u * (1.0 - u))
 
 
 def mean(q: ArrayLike, weights: ArrayLike | None = None) -> Array:

@@ -38,6 +38,12 @@ class cached(Generic[Value]):  # noqa: N801, it decorates
         return value
 
 
+def set_fields(record: object, **values: Any) -> None:
+    """Set fields of a frozen record, in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
 def unchecked(like: Record, kept: Iterable[str], **parts: Any) -> Record:
     """A record with the named fields of another, where it has them, and new fields; nothing is checked."""
     record = object.__new__(type(like))

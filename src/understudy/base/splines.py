@@ -112,11 +112,6 @@ class Knots:
     def num_keys(self) -> int:
         return len(self.times) - 1 + DEGREE
 
-    def refined(self) -> Knots:
-        """The same knots with one more in the middle of every piece."""
-        middles = 0.5 * (self.times[1:] + self.times[:-1])
-        return Knots(times=np.sort(np.concatenate([self.times, middles])))
-
     @cached
     def _full(self) -> Array:
         """The knots, with three more beyond each end, mirrored from inside."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, normalize, rotate
+from understudy.base.records import set_fields
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -16,10 +17,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    check_rotations,
-    check_track_times,
-    check_values,
-    check_vector,
     interpolate,
     interpolate_rotations,
     repeat_frames,
@@ -53,15 +50,14 @@ class Attach(Constraint):
             if self.rotations is not None or np.any(self.grip):
                 raise OptionError(f"{where}: `rotations` and `grip` describe a prop, which needs a `path` too")
             return
-        path = check_values(self.path, (3,), f"{where}: path")
-        rotations = check_rotations(IDENTITY if self.rotations is None else self.rotations, (), f"{where}: rotations")
+        path = self._check_values(self.path, (3,), "path")
+        rotations = self._check_rotations(IDENTITY if self.rotations is None else self.rotations, (), "rotations")
         count = max(len(path), len(rotations))
         if len(path) not in (1, count) or len(rotations) not in (1, count):
             raise OptionError(f"{where}: a prop with {len(path)} positions cannot have {len(rotations)} rotations")
-        grip = check_vector(self.grip, f"{where}: grip")
-        times = check_track_times(self.times, count, where)
-        for key, value in {"path": path, "rotations": rotations, "times": times, "grip": grip}.items():
-            object.__setattr__(self, key, value)
+        grip = self._check_vector(self.grip, "grip")
+        times = self._check_track_times(self.times, count)
+        set_fields(self, path=path, rotations=rotations, times=times, grip=grip)
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return self.refs(self.point) if self.to is None else self.refs(self.point, self.to)

@@ -224,6 +224,53 @@ class Constraint(ABC):
         names = [point if isinstance(point, str) else point.name for point in points]
         return self.name or f"{self.kind} {' '.join(names[:2])}".strip()
 
+    def _check_vector(self, array: object, what: str) -> Array:
+        """(3,) finite numbers of a field, which errors call `what`."""
+        return check_vector(array, f"Constraint `{self.label}`: {what}")
+
+    def _check_track_times(self, times: ArrayLike | None, count: int) -> Array:
+        """(T,) rising seconds for T values; a single value needs no time."""
+        where = f"Constraint `{self.label}`"
+        if times is None and count == 1:
+            out = np.zeros(1)
+        elif times is None:
+            raise OptionError(f"{where}: {count} values over time need their times, in seconds; got none")
+        else:
+            out = np.array(times, float)
+        if out.shape != (count,) or not np.all(np.isfinite(out)) or np.any(np.diff(out) <= 0.0):
+            shown = np.array2string(out, threshold=6)
+            raise OptionError(f"{where}: expected {count} finite, rising times; got {shown}")
+        out.setflags(write=False)
+        return out
+
+    def _check_values(self, values: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+        """Finite numbers of shape (T, *shape); values of shape `shape` get a time axis of length 1."""
+        where = f"Constraint `{self.label}`: {what}"
+        out = np.array(values, float)
+        if out.shape == shape:
+            out = out[None]
+        if out.ndim != len(shape) + 1 or out.shape[1:] != shape or len(out) == 0:
+            expected = ", ".join(str(n) for n in shape)
+            raise OptionError(f"{where}: expected shape (times, {expected}) or ({expected}), got {np.shape(values)}")
+        if not np.all(np.isfinite(out)):
+            index = np.argwhere(~np.isfinite(out))[0].tolist()
+            raise OptionError(f"{where}: expected finite numbers, got {out[tuple(index)]} at {index}")
+        out.setflags(write=False)
+        return out
+
+    def _check_rotations(self, rotations: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+        """Unit quaternions of shape (T, *shape, 4)."""
+        out = self._check_values(rotations, (*shape, 4), what)
+        worst = float(np.abs(np.sqrt(np.einsum("...i,...i->...", out, out)) - 1.0).max())
+        if worst > 1e-3:
+            raise OptionError(
+                f"Constraint `{self.label}`: {what}: expected unit quaternions, one is off by {worst:.2g}"
+            )
+        if worst > 1e-12:
+            out = normalize(out)
+            out.setflags(write=False)
+        return out
+
     def frames(self, times: Array) -> np.ndarray:
         """The indices of the frames at times (F,) at which it holds; an instant selects the nearest frame."""
         if self.instants:
@@ -256,47 +303,6 @@ def check_vector(array: object, what: str) -> Array:
     return out
 
 
-def check_track_times(times: ArrayLike | None, count: int, where: str) -> Array:
-    """(T,) rising seconds for T values; a single value needs no time."""
-    if times is None and count == 1:
-        out = np.zeros(1)
-    elif times is None:
-        raise OptionError(f"{where}: {count} values over time need their times, in out; got none")
-    else:
-        out = np.array(times, float)
-    if out.shape != (count,) or not np.all(np.isfinite(out)) or np.any(np.diff(out) <= 0.0):
-        raise OptionError(f"{where}: expected {count} finite, rising times; got {np.array2string(out, threshold=6)}")
-    out.setflags(write=False)
-    return out
-
-
-def check_values(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
-    """Finite numbers of shape (T, *shape); values of shape `shape` get a time axis of length 1."""
-    out = np.array(values, float)
-    if out.shape == shape:
-        out = out[None]
-    if out.ndim != len(shape) + 1 or out.shape[1:] != shape or len(out) == 0:
-        expected = ", ".join(str(n) for n in shape)
-        raise OptionError(f"{where}: expected shape (times, {expected}) or ({expected}), got {np.shape(values)}")
-    if not np.all(np.isfinite(out)):
-        index = np.argwhere(~np.isfinite(out))[0].tolist()
-        raise OptionError(f"{where}: expected finite numbers, got {out[tuple(index)]} at {index}")
-    out.setflags(write=False)
-    return out
-
-
-def check_rotations(rotations: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
-    """Unit quaternions of shape (T, *shape, 4)."""
-    out = check_values(rotations, (*shape, 4), where)
-    worst = float(np.abs(np.sqrt(np.einsum("...i,...i->...", out, out)) - 1.0).max())
-    if worst > 1e-3:
-        raise OptionError(f"{where}: expected unit quaternions, one is off by {worst:.2g}")
-    if worst > 1e-12:
-        out = normalize(out)
-        out.setflags(write=False)
-    return out
-
-
 def interpolate(values: Array, times: Array, at: Array) -> Array:
     """(N, ...) values (T, ...) interpolated linearly at other times (N,), constant outside the given ones."""
     if len(values) == 1:
@@ -322,14 +328,6 @@ def _locate(times: Array, at: Array) -> tuple[np.ndarray, Array]:
 
 MIN_SINE = 1e-4
 """Derivatives are bounded where this sine, of the angle to gimbal lock or to the opposite direction, is smaller."""
-
-
-def perpendicular_pair(direction: Array) -> Array:
-    """(..., 2, 3) two unit vectors perpendicular to unit directions (..., 3) and to each other."""
-    helper = np.where(np.abs(direction[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
-    first = cross(direction, helper)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, cross(direction, first)], -2)
 
 
 def tilt(direction: Array, centre: Array, pair: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import Array, perpendicular_pair
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -19,10 +19,7 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    check_track_times,
-    check_values,
     interpolate,
-    perpendicular_pair,
     tilt,
 )
 
@@ -49,7 +46,7 @@ class Direction(Constraint):
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        directions = check_values(self.direction, (3,), f"{where}: direction")
+        directions = self._check_values(self.direction, (3,), "direction")
         sizes = np.linalg.norm(directions, axis=-1, keepdims=True)
         if np.any(sizes < 1e-12):
             raise OptionError(f"{where}: a direction must not be zero")
@@ -59,7 +56,7 @@ class Direction(Constraint):
         directions.setflags(write=False)
         object.__setattr__(self, "direction", directions)
         if self.times is not None or len(directions) > 1:
-            object.__setattr__(self, "times", check_track_times(self.times, len(directions), where))
+            object.__setattr__(self, "times", self._check_track_times(self.times, len(directions)))
         if self.angle is not None and not 0.0 < self.angle < np.pi:
             raise OptionError(
                 f"{where}: expected an angle between zero and half a turn, got {self.angle}",

@@ -17,9 +17,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    check_track_times,
-    check_values,
-    check_vector,
     interpolate,
     repeat_frames,
 )
@@ -54,11 +51,11 @@ class Follow(Constraint):
             raise OptionError(f"{where}: expected axes out of `xyz`, got `{self.axes}`")
         lengths = []
         if self.path is not None:
-            path = check_values(self.path, (3,), f"{where}: path")
+            path = self._check_values(self.path, (3,), "path")
             object.__setattr__(self, "path", path)
             lengths.append(len(path))
         if self.within is not None:
-            within = check_values(self.within, (), f"{where}: distance allowed")
+            within = self._check_values(self.within, (), "distance allowed")
             if np.any(within < 0.0):
                 raise OptionError(f"{where}: expected a distance allowed of zero or more, got {within.min():g} m")
             object.__setattr__(self, "within", within)
@@ -67,8 +64,8 @@ class Follow(Constraint):
             count = max(lengths, default=1)
             if any(n not in (1, count) for n in lengths):
                 raise OptionError(f"{where}: a path of {lengths[0]} points cannot have {lengths[1]} distances")
-            object.__setattr__(self, "times", check_track_times(self.times, count, where))
-        object.__setattr__(self, "offset", check_vector(self.offset, f"{where}: offset"))
+            object.__setattr__(self, "times", self._check_track_times(self.times, count))
+        object.__setattr__(self, "offset", self._check_vector(self.offset, "offset"))
 
     @property
     def relation(self) -> Relation:

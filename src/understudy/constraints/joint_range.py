@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply
+from understudy.base.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply, perpendicular_pair
 from understudy.base.records import cached, unchecked
 from understudy.constraints.base import (
     Constraint,
@@ -27,10 +27,8 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    check_rotations,
     check_vector,
     d_three_angles,
-    perpendicular_pair,
     swing,
     twist,
     two_angles,
@@ -340,7 +338,7 @@ class JointRange(Constraint):
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        object.__setattr__(self, "rest", check_rotations(self.rest, (), f"{where}: rest rotation")[0])
+        object.__setattr__(self, "rest", self._check_rotations(self.rest, (), "rest rotation")[0])
         if (self.axes is None) == (self.axis is None):
             raise OptionError(f"{where}: expected either axes (with ranges) or a bone axis (with swing or twist)")
         if self.axes is not None:

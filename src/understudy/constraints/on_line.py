@@ -8,17 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import Array
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Residuals,
-    Unit,
-    check_vector,
-    perpendicular_pair,
-)
+from understudy.base.quaternion import Array, perpendicular_pair
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,8 +33,8 @@ class OnLine(Constraint):
 
     def __post_init__(self) -> None:
         where = f"Constraint `{self.label}`"
-        object.__setattr__(self, "first", check_vector(self.first, f"{where}: first end"))
-        object.__setattr__(self, "last", check_vector(self.last, f"{where}: last end"))
+        object.__setattr__(self, "first", self._check_vector(self.first, "first end"))
+        object.__setattr__(self, "last", self._check_vector(self.last, "last end"))
         if np.linalg.norm(self.last - self.first) < 1e-9:
             raise OptionError(f"{where}: the ends of a line must differ", hint="use `place` for a single position")
 

@@ -9,16 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.constraints.base import (
-    Constraint,
-    ConstraintInput,
-    PointLike,
-    PointRef,
-    Residuals,
-    Unit,
-    check_vector,
-    repeat_frames,
-)
+from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, repeat_frames
 from understudy.constraints.follow import Follow
 
 
@@ -36,7 +27,7 @@ class Place(Constraint):
     """The axes that are constrained: "xz" leaves the height free."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", check_vector(self.target, f"Constraint `{self.label}`: target"))
+        object.__setattr__(self, "target", self._check_vector(self.target, "target"))
         if not self.axes or set(self.axes) - set("xyz"):
             raise OptionError(f"Constraint `{self.label}`: expected axes out of `xyz`, got `{self.axes}`")
 

@@ -16,8 +16,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    check_rotations,
-    check_track_times,
     interpolate_rotations,
 )
 from understudy.figure.motion import Motion
@@ -42,10 +40,10 @@ class FixedPose(Constraint):
         object.__setattr__(self, "posed", tuple(self.posed))
         if not self.posed:
             raise OptionError(f"{where}: expected at least one joint, got none")
-        rotations = check_rotations(self.rotations, (len(self.posed),), f"{where}: rotations")
+        rotations = self._check_rotations(self.rotations, (len(self.posed),), "rotations")
         object.__setattr__(self, "rotations", rotations)
         if self.times is not None or len(rotations) > 1:
-            object.__setattr__(self, "times", check_track_times(self.times, len(rotations), where))
+            object.__setattr__(self, "times", self._check_track_times(self.times, len(rotations)))
 
     @staticmethod
     def of(motion: Motion, joints: tuple[str, ...], actor: str = "", **options: Any) -> FixedPose:

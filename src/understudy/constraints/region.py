@@ -19,9 +19,6 @@ from understudy.constraints.base import (
     Relation,
     Residuals,
     Unit,
-    check_track_times,
-    check_values,
-    check_vector,
     interpolate,
     repeat_frames,
 )
@@ -59,19 +56,19 @@ class Region(Constraint):
         if self.shape not in SHAPES:
             raise OptionError(f"{where}: expected a shape, one of {', '.join(SHAPES)}; got `{self.shape}`")
         if self.times is None and np.ndim(self.centre) < 2:
-            object.__setattr__(self, "centre", check_vector(self.centre, f"{where}: centre"))
+            object.__setattr__(self, "centre", self._check_vector(self.centre, "centre"))
         else:
-            centres = check_values(self.centre, (3,), f"{where}: centre")
+            centres = self._check_values(self.centre, (3,), "centre")
             object.__setattr__(self, "centre", centres)
-            object.__setattr__(self, "times", check_track_times(self.times, len(centres), where))
+            object.__setattr__(self, "times", self._check_track_times(self.times, len(centres)))
         if self.shape == "half_space":
-            normal = check_vector(self.normal, f"{where}: normal")
+            normal = self._check_vector(self.normal, "normal")
             size = math.sqrt(normal @ normal)
             if size < 1e-12:
                 raise OptionError(f"{where}: a half-space's normal must have a direction")
             object.__setattr__(self, "normal", normal / size)
         if self.shape in ("box", "sphere", "outside_sphere"):
-            edges = check_vector(self.size, f"{where}: size")
+            edges = self._check_vector(self.size, "size")
             if np.any(edges <= 0.0):
                 raise OptionError(f"{where}: expected a size above zero, got {edges.tolist()}")
             object.__setattr__(self, "size", edges)

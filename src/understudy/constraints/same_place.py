@@ -20,8 +20,6 @@ from understudy.constraints.base import (
     PointRef,
     Residuals,
     Unit,
-    check_track_times,
-    check_values,
     interpolate,
     repeat_frames,
 )
@@ -51,9 +49,8 @@ class SamePlace(Constraint):
 
     def __post_init__(self) -> None:
         if self.drift is not None:
-            where = f"Constraint `{self.label}`"
-            object.__setattr__(self, "drift", check_values(self.drift, (3,), f"{where}: drift"))
-            object.__setattr__(self, "times", check_track_times(self.times, len(self.drift), where))
+            object.__setattr__(self, "drift", self._check_values(self.drift, (3,), "drift"))
+            object.__setattr__(self, "times", self._check_track_times(self.times, len(self.drift)))
 
     def point_refs(self) -> tuple[PointRef, ...]:
         return self.refs(self.point)

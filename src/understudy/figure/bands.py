@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -49,41 +48,11 @@ PADDING_PERIODS = 3.0
 """Padding before the first frame and after the last, in periods of the cutoff, so that filter transients decay."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Pyramid:
-    """Curves split by frequency; the levels and the rest sum to the curves."""
+def band_levels(curves: Array, levels: int = NUM_LEVELS) -> Iterator[Array]:
+    """Yield the levels (F, C) of the band-pass pyramid of curves (F, C), fastest first, then the rest.
 
-    levels: Array
-    """(L, F, C) fastest first."""
-    rest: Array
-    """(F, C) the part slower than all levels."""
-
-    @property
-    def energy(self) -> Array:
-        """(L,) mean square of each level, summed over the curves."""
-        return np.einsum("lfc,lfc->l", self.levels, self.levels) / self.levels.shape[1]
-
-    @property
-    def shares(self) -> Array:
-        """(L,) each level's share of the total energy; zeros if nothing moves."""
-        return _shares(self.energy)
-
-
-def _shares(energy: Array) -> Array:
-    total = float(energy.sum())
-    return energy / total if total > MAX_STILL_ENERGY else np.zeros_like(energy)
-
-
-def pyramid(curves: Array, levels: int = NUM_LEVELS) -> Pyramid:
-    """The band-pass pyramid of curves (F, C); every level has all frames: kernels widen instead."""
-    if levels < 1:
-        raise OptionError(f"Expected at least one level, got {levels}")
-    parts = list(_taken_apart(np.asarray(curves, float), levels))
-    return Pyramid(levels=np.stack(parts[:-1]), rest=parts[-1])
-
-
-def _taken_apart(curves: Array, levels: int) -> Iterator[Array]:
-    """Yield the levels (F, C) of a pyramid, fastest first, then the rest."""
+    Every level has all frames: kernels widen instead. The levels and the rest sum to the curves.
+    """
     smooth = curves
     for level in range(levels):
         smoother = _smoothed(smooth, 2**level)
@@ -107,11 +76,6 @@ def rotation_curves(motion: Motion) -> Array:
     steps = log(multiply(conjugate(q[:-1]), q[1:]))
     curves = np.concatenate([np.zeros((1, *steps.shape[1:])), np.cumsum(steps, axis=0)])
     return (curves - curves.mean(axis=0)).reshape(len(q), -1)
-
-
-def motion_pyramid(motion: Motion, levels: int = NUM_LEVELS) -> Pyramid:
-    """The band-pass pyramid of a motion, brought to 30 frames a second."""
-    return pyramid(motion_curves(_slowed(motion)), levels)
 
 
 def _slowed(motion: Motion) -> Motion:
@@ -146,18 +110,24 @@ def _on_one_side(rotations: Array) -> Array:
     return out
 
 
+def level_shares(motion: Motion) -> Array:
+    """(L,) the share of a motion's energy in each level of its pyramid, fastest first; zeros if nothing moves."""
+    curves, energy = motion_curves(_slowed(motion)), np.zeros(NUM_LEVELS)
+    some = max(BLOCK_NUMBERS // len(curves), 1)
+    for start in range(0, curves.shape[1], some):
+        # One level at a time: all levels at once would need many times the memory of the motion.
+        levels = itertools.islice(band_levels(curves[:, start : start + some]), NUM_LEVELS)
+        energy += [np.vdot(level, level) / len(curves) for level in levels]
+    total = float(energy.sum())
+    return energy / total if total > MAX_STILL_ENERGY else np.zeros_like(energy)
+
+
 def choose_spacing(motion: Motion) -> float:
     """Seconds between keys that suit a motion: 2, 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
 
     The fastest level of the pyramid at which the cumulative energy exceeds `MIN_ENERGY_SHARE` sets the spacing.
     """
-    curves, energy = motion_curves(_slowed(motion)), np.zeros(NUM_LEVELS)
-    some = max(BLOCK_NUMBERS // len(curves), 1)
-    for start in range(0, curves.shape[1], some):
-        # One level at a time: all levels at once would need many times the memory of the motion.
-        levels = itertools.islice(_taken_apart(curves[:, start : start + some], NUM_LEVELS), NUM_LEVELS)
-        energy += [np.vdot(level, level) / len(curves) for level in levels]
-    shares = np.cumsum(_shares(energy))
+    shares = np.cumsum(level_shares(motion))
     fastest = next((level for level, share in enumerate(shares) if share > MIN_ENERGY_SHARE), NUM_LEVELS)
     # Levels faster than the densest keys can follow use those too, and slower levels use the widest.
     return KEY_SPACING_FRAMES[int(np.clip(fastest, min(KEY_SPACING_FRAMES), max(KEY_SPACING_FRAMES)))] / LEVEL_RATE_FPS

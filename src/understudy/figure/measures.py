@@ -1,4 +1,4 @@
-"""Measures of a body: leg length, height, reach, facing direction, kind of rest pose, and its left-right symmetry."""
+"""Measures of a body: leg length, height, facing direction, kind of rest pose, and its left-right symmetry."""
 
 from __future__ import annotations
 
@@ -79,17 +79,6 @@ def height(skeleton: Skeleton) -> float:
     crown = joint_of.get("head", joint_of.get("neck", 0))
     tips = [np.linalg.norm(end.offset) for end in skeleton.ends if skeleton.index[end.joint] == crown]
     return leg_length(skeleton) + chain_length(skeleton, joint_of["hips"], crown) + float(max(tips, default=0.0))
-
-
-def reach(skeleton: Skeleton) -> float:
-    """Metres from shoulder to hand along the bones, the mean of the arms; 0 for a body without arms."""
-    joint_of = roles(skeleton)
-    pairs = [
-        (joint_of.get(f"{s}_upper_arm"), joint_of.get(f"{s}_hand", joint_of.get(f"{s}_lower_arm")))
-        for s in ("left", "right")
-    ]
-    arms = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
-    return float(np.mean(arms)) if arms else 0.0
 
 
 def extent(skeleton: Skeleton) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import MotionError, OptionError, SkeletonError
 from understudy.base.quaternion import Array, continuous, normalize, slerp
-from understudy.base.records import cached, read_only, unchecked
+from understudy.base.records import cached, read_only, set_fields, unchecked
 from understudy.figure.skeleton import Skeleton
 
 MAX_SAMPLED_FRAMES = 100
@@ -64,8 +64,7 @@ class Motion:
         if worst > 1e-9:
             rotations = normalize(rotations)
             rotations.setflags(write=False)
-        for key, value in {"fps": fps, "rotations": rotations, "root": root, "offsets": offsets}.items():
-            object.__setattr__(self, key, value)
+        set_fields(self, fps=fps, rotations=rotations, root=root, offsets=offsets)
 
     @property
     def num_frames(self) -> int:

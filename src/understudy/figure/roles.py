@@ -131,13 +131,6 @@ def mirrored(name: str) -> tuple[str, ...]:
     return tuple(swapped)
 
 
-SIDED = ("upper_leg", "lower_leg", "foot", "toe", "shoulder", "upper_arm", "lower_arm", "hand")
-
-MIDDLE = ("hips", "spine", "chest", "neck", "head")
-
-ROLES = MIDDLE + tuple(f"{s}_{part}" for s in ("left", "right") for part in SIDED)
-"""Every role, the middle of the body first; a sided role is such as `left_upper_leg`."""
-
 _UPPER = {"up", "upper", "u", "upr"}
 
 _LOWER = {"low", "lower", "lo", "fore", "lwr"}
@@ -184,6 +177,9 @@ _TABLE: tuple[tuple[frozenset[str], str], ...] = tuple(
 @lru_cache(maxsize=64)
 def roles(skeleton: Skeleton) -> dict[str, int]:
     """The joint of each body part that can be recognised; other parts are absent.
+
+    Parts are hips, spine, chest, neck and head; and after `left_` or `right_` upper_leg, lower_leg, foot, toe,
+    shoulder, upper_arm, lower_arm and hand.
 
     Names give candidates and the tree resolves ambiguities: `LeftShoulder` is the collar bone if a `LeftArm` hangs from
     it and the upper arm if a `LeftElbow` does; the hips are where both legs meet. For a part of several bones in a row,

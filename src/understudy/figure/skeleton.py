@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, identity, multiply, rotate
-from understudy.base.records import cached, evenly, read_only
+from understudy.base.records import cached, evenly, read_only, set_fields
 
 
 class JointKind(StrEnum):
@@ -116,12 +116,10 @@ class Skeleton:
         for end in ends:
             if end.joint not in joint_names:
                 raise SkeletonError(f"End point `{end.name}` is on joint `{end.joint}`, which does not exist")
-        values = {
-            "names": names, "kinds": kinds, "parents": parents, "offsets": offsets,
-            "rest": rest, "axes": axes, "limits": limits, "ends": ends,
-        }  # fmt: skip
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        set_fields(
+            self, names=names, kinds=kinds, parents=parents, offsets=offsets, rest=rest, axes=axes, limits=limits,
+            ends=ends,
+        )  # fmt: skip
 
     @property
     def num_joints(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError, SkeletonError
 from understudy.base.quaternion import Array, conjugate, rotate, to_matrix
-from understudy.base.records import read_only
+from understudy.base.records import read_only, set_fields
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -53,12 +53,7 @@ class Mesh:
             )
         weights = weights / total
         weights.setflags(write=False)
-        values = {
-            "vertices": vertices, "triangles": triangles, "joints": joints, "weights": weights,
-            "joint_from_mesh": binds,
-        }  # fmt: skip
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        set_fields(self, vertices=vertices, triangles=triangles, joints=joints, weights=weights, joint_from_mesh=binds)
 
     @property
     def num_vertices(self) -> int:

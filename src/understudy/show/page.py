@@ -105,12 +105,6 @@ def pack(places: Array) -> tuple[Array, Array, str]:
     return low, scale, base64.b64encode(numbers.tobytes()).decode("ascii")
 
 
-def unpack(low: Array, scale: Array, text: str, shape: tuple[int, ...]) -> Array:
-    """The packed positions, accurate to half a step."""
-    numbers = np.frombuffer(base64.b64decode(text), "<u2").reshape(shape)
-    return np.asarray(low) + numbers * np.asarray(scale)
-
-
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """Content security policy: the page loads nothing from elsewhere."""
 

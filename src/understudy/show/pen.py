@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 POINTS_PER_INCH = 72.0
 """Line widths are in points."""
 
-INK, GREY, PALE, FLOOR, PROP = "#222222", "#6f6f6f", "#c9c9c9", "#8a7a66", "#d8c3a5"
+INK, GREY, FLOOR, PROP = "#222222", "#6f6f6f", "#8a7a66", "#d8c3a5"
 
 DOTTED = (0, (1.0, 1.6))
 """Dots and gaps, in line widths."""

@@ -251,6 +251,11 @@ class Evaluation:
             values = values - np.repeat(np.where(index.same_as_previous, means, 0.0), index.sizes)
         return np.where(index.one_sided, np.maximum(values, 0.0), np.abs(values))
 
+    @property
+    def largest_violation(self) -> float:
+        """Metres or radians: the largest violation of any constraint."""
+        return max((float(v.max()) for v in self.violation if v.size), default=0.0)
+
     @cached
     def violation(self) -> tuple[Array, ...]:
         """For each constraint (n, R): the violation of each residual, never negative."""

@@ -240,10 +240,6 @@ class _Iterate:
     evaluation: Evaluation
     merit: float
 
-    @property
-    def error(self) -> float:
-        return max((float(v.max()) for v in self.evaluation.violation if v.size), default=0.0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(Solver):
@@ -289,10 +285,13 @@ class Descent(Solver):
         curve = self.curve(problem, sample)
         current = self._evaluate(sample, curve, np.zeros((curve.num_keys, len(problem.metric))))
         damping, steps, slow = 0.0, 0, 0
-        while current.error > self.error or steps > 0:
+        while current.evaluation.largest_violation > self.error or steps > 0:
             if steps >= self.iterations or time.perf_counter() - start > self.seconds:
                 break
-            watch(f"{self.name}: step {steps + 1}, off by {current.error:.2g}", steps / self.iterations)
+            watch(
+                f"{self.name}: step {steps + 1}, off by {current.evaluation.largest_violation:.2g}",
+                steps / self.iterations,
+            )
             trial, next_damping = self._step(curve, current, damping)
             if trial is None:
                 break
@@ -301,7 +300,7 @@ class Descent(Solver):
             # A slow step that raised the damping does not count: the damping is still being adapted.
             slow = 0 if gained >= self.gain else slow + (next_damping <= damping)
             current, damping = trial, next_damping
-            if slow == 2 or (current.error <= self.error and gained < 0.01):
+            if slow == 2 or (current.evaluation.largest_violation <= self.error and gained < 0.01):
                 break
         return (displace_bodies(bodies, sample, curve.everywhere(current.keys)), steps) if steps else (bodies, 0)
 

@@ -64,7 +64,7 @@ class Reference(Solver):
         sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=sampled_frames(problem, self.rate))
         curve = SplineCurve.of(problem, sample.times, self.spacing)
         search = _NloptProblem(sample=sample, curve=curve, softness=self.softness, watch=watch, limit=self.iterations)
-        if search.evaluate_keys(np.zeros(search.size)).error <= self.error:
+        if search.evaluate_keys(np.zeros(search.size)).evaluation.largest_violation <= self.error:
             return bodies, 0
         optimiser = self._make_optimiser(nlopt, search)
         # NLopt raises these when rounding stops it, often at or near the optimum. The best keys are kept.
@@ -100,10 +100,6 @@ class _KeyEvaluation:
     evaluation: Evaluation
     linear: LinearizedProblem
     merit: float
-
-    @property
-    def error(self) -> float:
-        return max((float(v.max()) for v in self.evaluation.violation if v.size), default=0.0)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -143,7 +139,9 @@ class _NloptProblem:
         if merit < self._best_merit:
             self._best_merit, self.best = merit, x.copy()
         if self.evaluations % 20 == 0:
-            self.watch(f"reference: off by {current.error:.2g}", min(self.evaluations / self.limit, 1.0))
+            self.watch(
+                f"reference: off by {current.evaluation.largest_violation:.2g}", min(self.evaluations / self.limit, 1.0)
+            )
         self._last_keys, self._last = x.copy(), current
         return current
 

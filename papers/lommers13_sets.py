@@ -19,6 +19,7 @@ from understudy.constraints.place import Place
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
+from understudy.metrics.comparison import has_point
 
 
 def original_position(motion: Motion, points: Sequence[Point | str], *, actor: str = "") -> list[Constraint]:
@@ -92,11 +93,7 @@ def _times(motion: Motion) -> dict[str, Any]:
 
 def _prefer_name(motion: Motion, point: Point | str) -> Point | str:
     """The name of a point if the skeleton has it, so that the constrained body uses its own point of that name."""
-    return point if isinstance(point, str) else point.name if _has_point(motion, point) else point
-
-
-def _has_point(motion: Motion, point: Point) -> bool:
-    return point.name in motion.skeleton.index or any(end.name == point.name for end in motion.skeleton.ends)
+    return point if isinstance(point, str) else point.name if has_point(motion.skeleton, point) else point
 
 
 def _nearest_frame(motion: Motion, time: float) -> int:
