@@ -92,6 +92,9 @@ class SamePlace(Constraint):
             place[1] = self.height
         return np.broadcast_to(place + drift, (len(view.times), 3))
 
+    def chosen_axes(self) -> np.ndarray:
+        return np.array([True, self.height is None, True])
+
     def drifted(self, drift: Array, view: ConstraintInput) -> SamePlace:
         return replace(self, drift=drift + self._drift(view), times=view.times)
 

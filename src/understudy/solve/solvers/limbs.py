@@ -31,6 +31,9 @@ so that only they move root and trunk."""
 FADE_SECONDS = 0.1
 """The time over which the displacement of a held limb fades beside the frames at which it is held or slow."""
 
+MAX_STEP_GAP_SECONDS, AGREEMENT_WEIGHT = 0.1, 100.0
+"""Contacts of one limb with less time between them belong to one step; the weight of their agreement, in frames."""
+
 SLOW_WEIGHT = 3e-4
 """The factor on the weight of soft constraints in the last level, whose stiffness is high."""
 
@@ -186,24 +189,81 @@ def _limb_constraints(
     sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
     inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
     tracks, held, made = TrackTable(problem=problem), HeldLimbs(problem=problem), list[Constraint]()
-    for number in sorted(constraints, key=lambda number: problem.constraints[number].soft):
-        constraint, view = problem.constraints[number], inputs.get(number)
-        goal = constraint.goal(view) if view is not None and constraint.relation is Relation.EQUAL else None
-        if goal is None or view is None:
+    goals: dict[int, Array] = {}
+    for number in constraints:
+        constraint = problem.constraints[number]
+        goal = constraint.goal(inputs[number]) if number in inputs and constraint.relation is Relation.EQUAL else None
+        if goal is None:
             made.append(constraint)
-        elif not final:
+        else:
+            goals[number] = goal
+    paths = {number: inputs[number].points[:, 0] for number in goals}
+    for number, shift in agreeing_shifts(problem, goals, paths).items():
+        goals[number] = goals[number] + shift
+    for number, goal in sorted(goals.items(), key=lambda item: problem.constraints[item[0]].soft):
+        constraint, path = problem.constraints[number], paths[number]
+        if not final:
             tracks.add(number, tracks.joined(number, goal) if constraint.soft else goal)
         elif constraint.soft:
-            held.add_slow(number, view.points[:, 0])
+            held.add_slow(number, path)
         else:
-            shaking = np.nan_to_num(view.points[:, 0] - goal)
+            shaking = np.nan_to_num(path - goal)
             length = np.linalg.norm(shaking, axis=-1, keepdims=True)
             shaking *= constraint.slack / np.maximum(length, max(constraint.slack, 1e-12))
             tracks.add(number, goal + shaking)
-            held.add(number, goal + shaking - view.points[:, 0])
+            held.add(number, goal + shaking - path)
     for number, path in held.slow_paths():
         tracks.add(number, path, SLOW_WEIGHT)
     return [*tracks.constraints(), *made]
+
+
+def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, Array]) -> dict[int, Array]:
+    """By constraint, the shift (3,) of its goal (n, 3) that makes the contacts of one limb agree, from paths (n, 3).
+
+    A foot rolls from its heel to its toes: where it stands on both, or on one just after the other, both places must be
+    those of one foot, or it would jump from one to the other. Goals shift along the axes that the solver chooses.
+    """
+    limbs: dict[tuple[int, int], list[int]] = {}
+    for number in goals:
+        constraint = problem.constraints[number]
+        if not constraint.soft and not constraint.instants and len(problem.constraint_frames[number]):
+            limbs.setdefault(limb_of(problem, number), []).append(number)
+    gap = round(MAX_STEP_GAP_SECONDS * problem.actors[0].motion.fps)
+    shifts: dict[int, Array] = {}
+    for numbers in limbs.values():
+        numbers.sort(key=lambda number: int(problem.constraint_frames[number][0]))
+        spans = [problem.constraint_frames[number] for number in numbers]
+        needs = [np.nan_to_num(goals[number] - paths[number]) for number in numbers]
+        matrix, wanted = np.diag([float(len(span)) for span in spans]), np.zeros((len(numbers), 3))
+        for i, j in itertools.combinations(range(len(numbers)), 2):
+            if spans[j][0] > spans[i][-1] + gap:
+                continue
+            _, in_i, in_j = np.intersect1d(spans[i], spans[j], assume_unique=True, return_indices=True)
+            if len(in_i) == 0:
+                in_i, in_j = np.array([len(spans[i]) - 1]), np.array([0])
+            weight = AGREEMENT_WEIGHT * max(len(in_i), gap)
+            force = weight * (needs[i][in_i].mean(axis=0) - needs[j][in_j].mean(axis=0))
+            matrix[[i, j], [i, j]] += weight
+            matrix[[i, j], [j, i]] -= weight
+            wanted[i] -= force
+            wanted[j] += force
+        free = np.array([problem.constraints[number].chosen_axes() for number in numbers])
+        for axis in np.flatnonzero(free.any(axis=0)).tolist():
+            some = np.flatnonzero(free[:, axis])
+            values = np.linalg.solve(matrix[np.ix_(some, some)], wanted[some, axis])
+            for i, value in zip(some.tolist(), values.tolist(), strict=True):
+                shifts.setdefault(numbers[i], np.zeros(3))[axis] = value
+    return shifts
+
+
+def limb_of(problem: Problem, number: int) -> tuple[int, int]:
+    """The actor and the first joint of the limb of a constraint's only point; of the trunk, the point's joint."""
+    actor, point = problem.points[int(problem.targets[number].points[0])]
+    skeleton = problem.actors[actor].motion.skeleton
+    joint, is_limb = skeleton.joint(point.joint), limb_joints(skeleton)
+    while is_limb[joint] and is_limb[skeleton.parents[joint]]:
+        joint = int(skeleton.parents[joint])
+    return actor, joint
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,12 +339,12 @@ class HeldLimbs:
     def add(self, number: int, need: Array) -> None:
         """Add the displacement (n, 3) that the held point of a constraint needs."""
         if np.isfinite(need).all() and not self.problem.constraints[number].instants:
-            needs = self.needs.setdefault(self._limb(number), np.zeros((len(self.problem.times), 4)))
+            needs = self.needs.setdefault(limb_of(self.problem, number), np.zeros((len(self.problem.times), 4)))
             needs[self.problem.constraint_frames[number]] += np.append(need, np.ones((len(need), 1)), axis=1)
 
     def add_slow(self, number: int, path: Array) -> None:
         """Add a soft constraint, which says how a point moves slowly, and the path (n, 3) of the point."""
-        slow = self.slow.setdefault(self._limb(number), np.zeros(len(self.problem.times), bool))
+        slow = self.slow.setdefault(limb_of(self.problem, number), np.zeros(len(self.problem.times), bool))
         slow[self.problem.constraint_frames[number]] = True
         self.paths[number] = path
 
@@ -297,18 +357,9 @@ class HeldLimbs:
             mean = np.where(held[:, None], needs[:, :3] / np.maximum(needs[:, 3:], 1.0), np.nan)
             displacements[limb] = np.nan_to_num(faded(mean, held, self.slow.get(limb, ~held & False), fade))
         for number, path in self.paths.items():
-            limb = self._limb(number)
+            limb = limb_of(self.problem, number)
             frames = self.problem.constraint_frames[number]
             yield number, path + (displacements[limb][frames] if limb in displacements else 0.0)
-
-    def _limb(self, number: int) -> tuple[int, int]:
-        """The actor and the first joint of the limb of a constraint's point; of the trunk, the point's joint."""
-        actor, point = self.problem.points[int(self.problem.targets[number].points[0])]
-        skeleton = self.problem.actors[actor].motion.skeleton
-        joint, is_limb = skeleton.joint(point.joint), limb_joints(skeleton)
-        while is_limb[joint] and is_limb[skeleton.parents[joint]]:
-            joint = int(skeleton.parents[joint])
-        return actor, joint
 
 
 def faded(change: Array, held: np.ndarray, slow: np.ndarray, fade: int) -> Array:

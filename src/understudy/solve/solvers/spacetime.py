@@ -95,7 +95,7 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
             gain=0.15,
             limbs=True,
         ),
-        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=2, limbs=True, smoothing=SMOOTHING_SECONDS),
+        Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4, limbs=True, smoothing=SMOOTHING_SECONDS),
     )
 
 
