@@ -432,6 +432,54 @@ class FactoredMatrix:
         return groups
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FactoredGroup:
+    """The Cholesky factor of the normal equations of some coordinates of a group."""
+
+    basis: Basis
+    rows: np.ndarray
+    """(n,) the residuals that depend on the coordinates."""
+    times: np.ndarray
+    """(n,) the index in time of each of them."""
+    jacobian: Array
+    """(n, d) their derivatives."""
+    factor: Array
+    """(width, K d) the factor, key by key."""
+
+    @staticmethod
+    def of(
+        pattern: Pattern, group: np.ndarray, basis: Basis, jacobian: Array, stiffness: Array, damping: float
+    ) -> FactoredGroup | None:
+        """Factor the normal equations of a group for rows of derivatives (A, D); None if no row depends on it."""
+        columns = jacobian[:, group]
+        # Coordinates that move no constrained point, such as those of toes below a planted ball, stay as they are.
+        rows, used = np.flatnonzero(columns.any(axis=1)), np.flatnonzero(columns.any(axis=0))
+        if len(rows) == 0:
+            return None
+        columns, times = columns[np.ix_(rows, used)], pattern.times[rows]
+        weighted = np.sqrt(stiffness[rows])[:, None] * columns
+        width = max(basis.weights.shape[1], 3 if pattern.curves.roughness else 1)
+        band = _normal_band(basis, times, weighted, width)
+        cost = (1.0 + damping) * pattern.curves.cost[group[used]]
+        by_key = band.reshape(basis.num_keys, len(used), -1)
+        if pattern.curves.roughness:
+            # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
+            by_key[:, :, : 2 * len(used) + 1 : len(used)] += (
+                cost[:, None] * pattern.curves.key_costs(basis.num_keys)[:, None, :]
+            )
+        else:
+            by_key[:, :, 0] += cost
+        return FactoredGroup(basis=basis, rows=rows, times=times, jacobian=columns, factor=cholesky_factor(band))
+
+    def change(self, forces: Array) -> Array:
+        """(n,) the change of the residuals that the keys make which forces (A,) on all residuals move."""
+        gradient = np.zeros((len(self.basis.first), self.jacobian.shape[1]))
+        starts = np.flatnonzero(np.diff(self.times, prepend=-1))
+        gradient[self.times[starts]] = np.add.reduceat(forces[self.rows, None] * self.jacobian, starts, axis=0)
+        keys = solve_factored(self.factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
+        return np.einsum("ad,ad->a", self.jacobian, self.basis.values(keys)[self.times])
+
+
 @dataclass(eq=False, kw_only=True)
 class FactoredKeys:
     """The Cholesky factors of the normal equations of the keys, for one damping and with some residuals excluded.
@@ -443,29 +491,23 @@ class FactoredKeys:
     damping: float
     excluded: np.ndarray
     """(A,) the residuals that are excluded."""
-    pattern: Pattern
-    jacobian: Array
     stiffness: Array
     """(A,) the weight of each residual; zero for excluded ones."""
-    parts: list[tuple[np.ndarray, Array]]
-    """For each group, the residuals (n,) that depend on it, and the factor (width, K d)."""
+    groups: list[FactoredGroup]
 
     @staticmethod
     def of(pattern: Pattern, jacobian: Array, compliance: Array, damping: float, excluded: np.ndarray) -> FactoredKeys:
         """Factor the normal equations for rows of derivatives (A, D) with compliance (A,), some of them excluded."""
-        stiffness = np.where(excluded, 0.0, 1.0 / compliance)
-        parts = []
-        for basis, group in zip(pattern.curves.bases, pattern.curves.groups, strict=True):
-            columns = jacobian[:, group]
-            rows = np.flatnonzero(columns.any(axis=1))
-            if len(rows) == 0:
-                parts.append((rows, np.zeros((0, 0))))
-                continue
-            band = _normal_band(basis, pattern.times[rows], columns[rows], stiffness[rows])
-            cost = (1.0 + damping) * pattern.curves.cost[group]
-            parts.append((rows, cholesky_factor(_with_cost(band, cost, pattern.curves))))
+        stiffness, curves = np.where(excluded, 0.0, 1.0 / compliance), pattern.curves
+        groups = [
+            FactoredGroup.of(pattern, group, basis, jacobian, stiffness, damping)
+            for basis, group in zip(curves.bases, curves.groups, strict=True)
+        ]
         return FactoredKeys(
-            damping=damping, excluded=excluded, pattern=pattern, jacobian=jacobian, stiffness=stiffness, parts=parts
+            damping=damping,
+            excluded=excluded,
+            stiffness=stiffness,
+            groups=[group for group in groups if group is not None],
         )
 
     def exclude(self, excluded: np.ndarray) -> bool:
@@ -474,52 +516,37 @@ class FactoredKeys:
 
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
-        curves, forces = self.pattern.curves, self.stiffness * residuals
-        for basis, group, (rows, factor) in zip(curves.bases, curves.groups, self.parts, strict=True):
-            if len(rows) == 0:
-                continue
-            jacobian, times = self.jacobian[np.ix_(rows, group)], self.pattern.times[rows]
-            gradient = np.zeros((len(basis.first), len(group)))
-            starts = np.flatnonzero(np.diff(times, prepend=-1))
-            gradient[times[starts]] = np.add.reduceat(forces[rows, None] * jacobian, starts, axis=0)
-            keys = solve_factored(factor, -basis.gather(gradient).ravel()).reshape(basis.num_keys, -1)
-            forces[rows] += self.stiffness[rows] * np.einsum("ad,ad->a", jacobian, basis.values(keys)[times])
+        forces = self.stiffness * residuals
+        for group in self.groups:
+            forces[group.rows] += self.stiffness[group.rows] * group.change(forces)
         return forces
 
 
-def _with_cost(band: Array, cost: Array, curves: Curves) -> Array:
-    """(K d, width) a band over keys with the costs (d,) of a group's coordinates and their roughness added."""
-    size = len(cost)
-    if not curves.roughness:
-        band.reshape(-1, size, band.shape[1])[:, :, 0] += cost
-        return band
-    count = len(band) // size
-    # Entry (k c, o size) couples a coordinate with itself at the key k + o.
-    wide = np.zeros((count, size, max(band.shape[1], 2 * size + 1)))
-    wide[:, :, : band.shape[1]] = band.reshape(count, size, -1)
-    wide[:, :, : 2 * size + 1 : size] += cost[:, None] * curves.key_costs(count)[:, None, :]
-    return wide.reshape(count * size, -1)
-
-
-def _normal_band(basis: Basis, times: np.ndarray, jacobian: Array, stiffness: Array) -> Array:
-    """(K d, width) the band of J' W J over keys, key by key, for rows (A, d) at times (A,)."""
-    width, size = basis.weights.shape[1], jacobian.shape[1]
-    at = np.unique(times)
-    rows = _padded(np.sqrt(stiffness)[:, None] * jacobian, np.searchsorted(at, times), len(at))
-    squares = (rows.swapaxes(1, 2) @ rows).reshape(len(at), -1)
-    pairs = [(a, b) for a in range(width) for b in range(a, width)]
+def _normal_band(basis: Basis, times: np.ndarray, rows: Array, width: int) -> Array:
+    """(K d, width d) the band of R' R over keys, key by key, for rows (A, d) at times (A,)."""
+    num_weights, size = basis.weights.shape[1], rows.shape[1]
+    at, index = np.unique(times, return_inverse=True)
+    padded = _padded(rows, index, len(at))
+    squares = padded.swapaxes(1, 2) @ padded
+    band = np.zeros((basis.num_keys, size, width * size))
+    if num_weights == 1:
+        squares *= basis.weights[at, :, None] ** 2
+        for c in range(size):
+            band[basis.first[at], c, : size - c] = squares[:, c, c:]
+        return band.reshape(-1, width * size)
+    pairs = [(a, b) for a in range(num_weights) for b in range(a, num_weights)]
     weights = np.stack([basis.weights[at, a] * basis.weights[at, b] for a, b in pairs], axis=1)
     # All times between two knots share their keys.
     first, piece = np.unique(basis.first[at], return_inverse=True)
-    sums = _padded(weights, piece, len(first)).swapaxes(1, 2) @ _padded(squares, piece, len(first))
+    flat = squares.reshape(len(at), -1)
+    sums = _padded(weights, piece, len(first)).swapaxes(1, 2) @ _padded(flat, piece, len(first))
     # Entry (k, c, o, r) couples coordinate c of key k with coordinate r of key k + o.
-    blocks = np.zeros((basis.num_keys, size, width, size))
+    blocks = np.zeros((basis.num_keys, size, num_weights, size))
     for number, (a, b) in enumerate(pairs):
         blocks[first + a, :, b - a] += sums[:, number].reshape(-1, size, size)
-    columns = blocks.reshape(basis.num_keys, size, width * size)
-    band = np.zeros_like(columns)
+    columns = blocks.reshape(basis.num_keys, size, num_weights * size)
     for c in range(size):
-        band[:, c, : width * size - c] = columns[:, c, c:]
+        band[:, c, : num_weights * size - c] = columns[:, c, c:]
     return band.reshape(-1, width * size)
 
 

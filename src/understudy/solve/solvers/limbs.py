@@ -34,6 +34,9 @@ FADE_SECONDS = 0.1
 MAX_STEP_GAP_SECONDS, AGREEMENT_WEIGHT = 0.1, 100.0
 """Contacts of one limb with less time between them belong to one step; the weight of their agreement, in frames."""
 
+SOFT_TOLERANCE_METRES = 1e6
+"""The tolerance of soft goals, which no distance exceeds."""
+
 SLOW_WEIGHT = 3e-4
 """The factor on the weight of soft constraints in the last level, whose stiffness is high."""
 
@@ -272,7 +275,7 @@ class TrackTable:
 
     problem: Problem
     places: dict[tuple[Any, ...], Array] = field(default_factory=dict)
-    """(F, 3) metres, world, nan where there is none; by point, axes and weight."""
+    """(F, 3) metres, world, nan where there is none; by point, axes, weight, priority and tolerance."""
 
     def add(self, number: int, goal: Array, factor: float = 1.0) -> None:
         """Add where the point of a constraint should be, (n, 3) metres, nan along free axes, with a factor on its
@@ -282,7 +285,9 @@ class TrackTable:
         for copy in itertools.count():
             # A point with several constraints at a frame gets several tracks.
             point, weight = int(self.problem.targets[number].points[0]), factor * constraint.weight
-            key = point, axes, weight, constraint.priority, copy
+            # No distance from a soft goal keeps a level from ending.
+            tolerance = SOFT_TOLERANCE_METRES if constraint.soft else constraint.tolerance
+            key = point, axes, weight, constraint.priority, tolerance, copy
             places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
             free = np.isnan(places[frames, 0])
             if free.all() or constraint.soft:
@@ -307,8 +312,8 @@ class TrackTable:
     def constraints(self) -> list[Constraint]:
         """The tracks."""
         return [
-            make_track(self.problem, point, places, axes=axes, weight=weight, priority=priority)
-            for (point, axes, weight, priority, _), places in self.places.items()
+            make_track(self.problem, point, places, axes=axes, weight=weight, priority=priority, tolerance=tolerance)
+            for (point, axes, weight, priority, tolerance, _), places in self.places.items()
         ]
 
 

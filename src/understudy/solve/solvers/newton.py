@@ -269,13 +269,16 @@ value is for the last level, whose steps are small."""
 MIN_REUSE_GAIN = 0.9
 """The relative gain of a step of the last level from which on the next step reuses its derivatives."""
 
-MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 2
+MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 1
 """The largest number of changes of the active set in a step, of those that may add residuals, and of those of a step by
-the normal equations, which need a new factorisation for each."""
+the normal equations, which need a new factorisation for each: there, the next step corrects the active set."""
 
 EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
-"""No level begins, and the last level stops, if the violations of equalities and of one-sided constraints are within
-these shares of their tolerances. Equalities would shake with a larger share."""
+"""No level begins, and a level with a key at every frame stops, if the violations of equalities and of one-sided
+constraints are within these shares of their tolerances. Equalities would shake with a larger share."""
+
+SMOOTH_EQUALITY_SHARE, SMOOTH_ONE_SIDED_SHARE = 0.4, 0.8
+"""The same for the end of a level whose changes are smooth, which does not shake."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -308,6 +311,9 @@ class GaussNewton:
             return replace(self, curves=replace(self.curves, roughness=0.0)).run(steps)
         if within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE):
             return keys, evaluation, 0
+        enough = EQUALITY_SHARE, ONE_SIDED_SHARE
+        if self.curves.roughness:
+            enough = SMOOTH_EQUALITY_SHARE, SMOOTH_ONE_SIDED_SHARE
         merit, damping, pushing, pattern, linear = self.merit(evaluation, keys), 0.0, None, None, None
         for number in range(steps):
             active = active_rows(evaluation, self.margin, pushing)
@@ -345,7 +351,7 @@ class GaussNewton:
                 linear = None
             # The last level must finish: it ends early only if both the last gain and the predicted gain are small.
             expected = max(gain, next_gain) if self.exact else min(gain, next_gain)
-            if expected < self.gain or (self.exact and within_tolerance(evaluation, EQUALITY_SHARE, ONE_SIDED_SHARE)):
+            if expected < self.gain or (self.exact and within_tolerance(evaluation, *enough)):
                 return keys, evaluation, number + 1
         return keys, evaluation, steps
 
