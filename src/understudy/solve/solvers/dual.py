@@ -72,7 +72,9 @@ class Curves:
         return tuple(solve_factored(factors[len(part)], part) for part in keys)
 
     def key_costs(self, count: int) -> Array:
-        """(count, 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+        """(count, 1 or 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+        if not self.roughness:
+            return np.ones((count, 1))
         band = np.zeros((count, 3))
         band[:, 0] = 1.0
         for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
@@ -443,33 +445,45 @@ class FactoredGroup:
     """(n,) the index in time of each of them."""
     jacobian: Array
     """(n, d) their derivatives."""
-    factor: Array
-    """(width, K d) the factor, key by key."""
+    stiffness: Array
+    """(n,) the weight of each of them; zero for excluded ones."""
+    key_costs: Array
+    """(K, d, 1 or 3) the cost of each key of a coordinate, and of its products with the next two keys."""
 
     @staticmethod
     def of(
         pattern: Pattern, group: np.ndarray, basis: Basis, jacobian: Array, stiffness: Array, damping: float
     ) -> FactoredGroup | None:
-        """Factor the normal equations of a group for rows of derivatives (A, D); None if no row depends on it."""
+        """The normal equations of a group for rows of derivatives (A, D); None if no row depends on it."""
         columns = jacobian[:, group]
         # Coordinates that move no constrained point, such as those of toes below a planted ball, stay as they are.
         rows, used = np.flatnonzero(columns.any(axis=1)), np.flatnonzero(columns.any(axis=0))
         if len(rows) == 0:
             return None
-        columns, times = columns[np.ix_(rows, used)], pattern.times[rows]
-        weighted = np.sqrt(stiffness[rows])[:, None] * columns
-        width = max(basis.weights.shape[1], 3 if pattern.curves.roughness else 1)
-        band = _normal_band(basis, times, weighted, width)
         cost = (1.0 + damping) * pattern.curves.cost[group[used]]
-        by_key = band.reshape(basis.num_keys, len(used), -1)
-        if pattern.curves.roughness:
-            # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
-            by_key[:, :, : 2 * len(used) + 1 : len(used)] += (
-                cost[:, None] * pattern.curves.key_costs(basis.num_keys)[:, None, :]
-            )
-        else:
-            by_key[:, :, 0] += cost
-        return FactoredGroup(basis=basis, rows=rows, times=times, jacobian=columns, factor=cholesky_factor(band))
+        return FactoredGroup(
+            basis=basis,
+            rows=rows,
+            times=pattern.times[rows],
+            jacobian=columns[np.ix_(rows, used)],
+            stiffness=stiffness[rows],
+            key_costs=cost[:, None] * pattern.curves.key_costs(basis.num_keys)[:, None],
+        )
+
+    def with_stiffness(self, stiffness: Array) -> FactoredGroup:
+        """The normal equations with other weights (A,) of all residuals."""
+        same = np.array_equal(self.stiffness, stiffness[self.rows])
+        return self if same else replace(self, stiffness=stiffness[self.rows])
+
+    @cached
+    def factor(self) -> Array:
+        """(width, K d) the Cholesky factor, key by key."""
+        size, reach = self.jacobian.shape[1], self.key_costs.shape[2]
+        width = max(self.basis.weights.shape[1], reach)
+        band = _normal_band(self.basis, self.times, np.sqrt(self.stiffness)[:, None] * self.jacobian, width)
+        # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
+        band.reshape(self.basis.num_keys, size, -1)[:, :, : (reach - 1) * size + 1 : size] += self.key_costs
+        return cholesky_factor(band)
 
     def change(self, forces: Array) -> Array:
         """(n,) the change of the residuals that the keys make which forces (A,) on all residuals move."""
@@ -510,9 +524,12 @@ class FactoredKeys:
             groups=[group for group in groups if group is not None],
         )
 
-    def exclude(self, excluded: np.ndarray) -> bool:
-        """Whether the factors are those with these residuals (A,) excluded."""
-        return bool(np.array_equal(self.excluded, excluded))
+    def with_excluded(self, compliance: Array, excluded: np.ndarray) -> FactoredKeys:
+        """The factors with these residuals (A,) excluded, where all have compliance (A,); groups without a change
+        keep theirs."""
+        stiffness = np.where(excluded, 0.0, 1.0 / compliance)
+        groups = [group.with_stiffness(stiffness) for group in self.groups]
+        return replace(self, excluded=excluded, stiffness=stiffness, groups=groups)
 
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""

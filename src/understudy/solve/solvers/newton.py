@@ -269,9 +269,9 @@ value is for the last level, whose steps are small."""
 MIN_REUSE_GAIN = 0.9
 """The relative gain of a step of the last level from which on the next step reuses its derivatives."""
 
-MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 1
+MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 2
 """The largest number of changes of the active set in a step, of those that may add residuals, and of those of a step by
-the normal equations, which need a new factorisation for each: there, the next step corrects the active set."""
+the normal equations, which need a new factorisation for each."""
 
 EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
 """No level begins, and a level with a key at every frame stops, if the violations of equalities and of one-sided
@@ -328,7 +328,7 @@ class GaussNewton:
             linear = (linear.updated if linear else pattern.linearize)(evaluation, displacement, active)
             for _ in range(1 if reused else self.max_dampings):
                 # Only a small step predicts well which residuals it violates.
-                forces, trial = linear.step(keys, damping, self.margin if self.exact else np.inf)
+                forces, trial = linear.step(keys, damping, self.margin if self.exact else np.inf, first=number == 0)
                 trial = self._limited(keys, trial)
                 trial_displacement = self.curves.values(trial)
                 trial_evaluation = self.sample.measure(trial_displacement)
@@ -454,16 +454,18 @@ class LinearizedStep:
         """The merit after an undamped step with forces (A,), if the residuals were linear."""
         return 0.5 * float(forces @ (self.values - self.linear_part))
 
-    def step(self, keys: Keys, damping: float, margin: float = np.inf) -> tuple[Array, Keys]:
+    def step(self, keys: Keys, damping: float, margin: float = np.inf, *, first: bool = True) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys.
 
-        Inactive residuals that the step would violate by more than a margin become active.
+        Inactive residuals that the step would violate by more than a margin become active. By the normal equations,
+        the active set changes in the `first` step of a level only; in later steps it is what the step before left.
         """
         pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
         old_share = damping / (1.0 + damping)
         residuals = self.values - (1.0 - old_share) * self.linear_part
         excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
-        for number in range(MAX_ACTIVE_SET_CHANGES if self.band is not None else MAX_KEY_CHANGES):
+        changes = MAX_ACTIVE_SET_CHANGES if self.band is not None else MAX_KEY_CHANGES if first else 1
+        for number in range(changes):
             forces = self._forces(residuals, damping, excluded)
             # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
             # to zero instead would leave the other forces out of balance.
@@ -490,11 +492,13 @@ class LinearizedStep:
     def _forces(self, residuals: Array, damping: float, excluded: np.ndarray) -> Array:
         """(A,) the forces, with some residuals (A,) excluded."""
         matrix = self.factored[-1] if self.factored else None
-        if matrix is None or matrix.damping != damping or not matrix.exclude(excluded):
-            pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
-            if self.band is None:
-                matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded)
+        pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
+        if self.band is None:
+            if isinstance(matrix, FactoredKeys) and matrix.damping == damping:
+                matrix = matrix.with_excluded(compliance, excluded)
             else:
-                matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
+                matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded)
+        elif not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
+            matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
         self.factored[:] = [matrix]
         return matrix.forces(residuals)
