@@ -327,9 +327,15 @@ def add_twist_bones(clip: Clip, seed: int = 0) -> Variant:
 
 
 def split_bones(clip: Clip, seed: int = 0) -> Variant:
-    """Every bone of a limb is cut in two by a twist bone that carries the rest of the limb, as in Daz figures."""
+    """Every bone of a limb is cut in two by a twist bone that carries the rest of the limb, as in Daz figures.
+
+    Chains of motors are left as they are: with a ball between its motors a robot would be another machine.
+    """
     body = Body.of(clip)
+    free = (JointKind.FREE, JointKind.BALL)
     for joint, child in _bones(body):
+        if body.kinds[joint] not in free or body.kinds[child] not in free:
+            continue
         middles = [0.5 * (p[..., joint, :] + p[..., child, :]) for p, _ in body.poses()]
         rotations = [r[..., joint, :] for _, r in body.poses()]
         body = body.with_joint(f"{body.names[joint]}Twist", joint, middles, rotations)

@@ -26,7 +26,9 @@ from understudy.base.quaternion import (
 from understudy.base.records import cached
 from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
+from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import Pose
+from understudy.figure.main_bones import main_rows
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
@@ -199,6 +201,8 @@ class PairTree:
         pose = self.poses[side]
         joint = pose.skeleton.index[bone]
         below = [j for j in pose.skeleton.children[joint] if pose.skeleton.lengths[j] > MIN_BONE_METRES]
+        bones = [j for j in below if j not in leaf_helpers(pose.skeleton)]
+        below = bones or [j for j in below if is_end_bone(pose.skeleton, j)]
         ends = [end for end in pose.skeleton.ends if end.joint == bone]
         if below:
             return pose.positions[0, below].mean(0)
@@ -240,7 +244,8 @@ class PairTree:
         pose = self.poses[side]
         skeleton = pose.skeleton
         joints = [skeleton.index[bone] for bone in bones]
-        if any(skeleton.kinds[joint] is not JointKind.HINGE for joint in joints):
+        begins_with_ball = len(main_rows(skeleton, bones)[0]) > 1
+        if begins_with_ball or any(skeleton.kinds[joint] is not JointKind.HINGE for joint in joints):
             return self.start_position(side, bones[0])
         for joint in reversed(joints):
             direction = _unit_or_none(end - pose.positions[0, joint])

@@ -19,13 +19,13 @@ from understudy.correspondence.parts import (
     Sides,
     StandingPose,
     find_sides,
-    is_helper_bone,
     main_path,
     measure_reach,
     path,
     split_limb,
 )
 from understudy.figure.compound_joints import compound_joints
+from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.measures import UP
 from understudy.figure.roles import label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton

@@ -18,6 +18,7 @@ from understudy.base.records import gaussian_smoothed
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Pair, is_chain
 from understudy.figure.angles import pointing_angles
+from understudy.figure.compound_joints import balls_of_hinges
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
@@ -148,7 +149,11 @@ def split_bends(
     """
     target = alignment.correspondence.target
     result = dict(groups)
+    balls = {joint for ball in balls_of_hinges(target) for joint in ball}
     for upper, pair in _limb_pairs(alignment, tree):
+        if target.index[pair.target[0]] in balls:
+            # Three hinges at one point turn the bone in any way: no other joint has to help.
+            continue
         first, top = target.index[pair.target[0]], _last_above(target, upper, target.index[pair.target[0]])
         along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
         shared = next((group for group in result.values() if first in group), None)

@@ -10,21 +10,16 @@ import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
 from understudy.figure.compound_joints import CompoundJoint, compound_joints
+from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
-from understudy.figure.roles import is_motor, side, words
+from understudy.figure.roles import side
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.symmetry import partners
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
 """Parts of a limb, outwards: collar bone, upper arm, forearm, hand, fingers; hip, thigh, shin, foot, toes."""
-
-HELPER_WORDS = {
-    "twist", "roll", "helper", "ik", "fk", "pole", "nub", "armor", "end", "site", "footsteps", "volume", "prop",
-    "tweak", "mch", "ctrl", "control", "target", "leaf", "sec", "adj", "parent", "dummy", "jiggle",
-}  # fmt: skip
-"""Words in the names of joints that are not bones of the body."""
 
 MAX_FOOT_HEIGHT_SHARE = 0.22
 """Height of a foot joint, as a share of the height of the limb's upper joint."""
@@ -78,23 +73,6 @@ class BodyPlan:
     """The parts of the trunk that names identify."""
     sure_sides: bool = True
     """Whether left and right are certain, not guessed."""
-
-
-def is_helper(name: str) -> bool:
-    """Whether a name is not that of a bone: a twist helper, a control, the end of another bone."""
-    return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - ({"roll"} if is_motor(name) else set()))
-
-
-MOTOR_WORDS = {"roll", "twist"}
-"""Words for helper bones that in robots name a motor."""
-
-
-def is_helper_bone(skeleton: Skeleton, joint: int) -> bool:
-    """Whether a joint is not a bone of the body, by its name; a motor that rolls or twists a limb is one."""
-    name = skeleton.names[joint]
-    if skeleton.kinds[joint] in (JointKind.HINGE, JointKind.UNIVERSAL):
-        return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - MOTOR_WORDS)
-    return is_helper(name)
 
 
 def measure_reach(skeleton: Skeleton) -> Array:

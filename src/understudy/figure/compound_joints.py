@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,6 +35,12 @@ MIN_DIRECTION_SHARE = 0.08
 MIN_FIXED_BONE_SHARE = 0.2
 """Share of a limb's length from which a bone without a joint of its own counts as a part."""
 
+MAX_POINT_SIZES = 1e-4
+"""Distance, in sizes of the body, within which hinges meet in one point."""
+
+MIN_BALL_VOLUME = 0.5
+"""Volume that the unit axes of three hinges span above which they form a ball; 1 if they are at right angles."""
+
 _MOTORS = (JointKind.HINGE, JointKind.UNIVERSAL)
 
 
@@ -45,6 +52,29 @@ class CompoundJoint:
     """From the body outwards, without joints that cannot move, unless there are no others."""
     centre: int
     """The joint at which the bone below begins: the last one that bends the limb."""
+
+
+@lru_cache(maxsize=64)
+def balls_of_hinges(skeleton: Skeleton) -> tuple[tuple[int, int, int], ...]:
+    """Triples of hinges in a row that meet in one point and turn about different axes: balls, however they are written.
+
+    A robot's hinges that meet in a point only by chance of its build belong together just as well.
+    """
+    axes = rotate(skeleton.rest_world[1], skeleton.axes[:, 0])
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    balls: list[tuple[int, int, int]] = []
+    taken: set[int] = set()
+    for first in range(1, skeleton.num_joints):
+        row = [first]
+        while len(row) < MAX_AXES and len(skeleton.children[row[-1]]) == 1:
+            row.append(skeleton.children[row[-1]][0])
+        if len(row) < MAX_AXES or taken & set(row) or any(skeleton.kinds[j] is not JointKind.HINGE for j in row):
+            continue
+        volume = abs(float(np.linalg.det(axes[row])))
+        if skeleton.lengths[row[1:]].max() <= MAX_POINT_SIZES * size and volume > MIN_BALL_VOLUME:
+            balls.append((row[0], row[1], row[2]))
+            taken |= set(row)
+    return tuple(balls)
 
 
 def compound_joints(skeleton: Skeleton, row: Sequence[int]) -> list[CompoundJoint]:
@@ -77,6 +107,8 @@ class _Chain:
         tips = [tip for end, tip in zip(skeleton.ends, skeleton.rest_ends) if end.joint == skeleton.names[row[-1]]]
         tips += [positions[child] for child in skeleton.children[row[-1]]]
         self.kinds = [skeleton.kinds[joint] for joint in row]
+        ball_of = {joint: ball[0] for ball in balls_of_hinges(skeleton) for joint in ball}
+        self.balls = [ball_of.get(joint) for joint in row]
         points = positions[list(row)]
         # A last bone without an end is taken to be as long as the one before it.
         tip = np.mean(tips, axis=0) if tips else 2.0 * points[-1] - points[-2 if len(row) > 1 else -1]
@@ -112,6 +144,8 @@ class _Chain:
 
     def continues(self, group: list[int], number: int) -> bool:
         """Whether a joint belongs to the compound joint before it."""
+        if self.balls[number] is not None or self.balls[group[-1]] is not None:
+            return self.balls[number] == self.balls[group[-1]]
         gap = float(np.linalg.norm(self.points[number] - self.points[group[-1]]))
         if self.kinds[number] is JointKind.FIXED:
             return gap < MIN_FIXED_BONE_SHARE * self.remaining[0]

@@ -177,8 +177,10 @@ def roles(skeleton: Skeleton) -> dict[str, int]:
 
     Names give candidates and the tree resolves ambiguities: `LeftShoulder` is the collar bone if a `LeftArm` hangs from
     it and the upper arm if a `LeftElbow` does; the hips are where both legs meet. For a part of several bones in a row,
-    such as `upperarm01` and `upperarm02`, it is the first.
+    such as `upperarm01` and `upperarm02`, it is the first. The roles that a skeleton gives itself come before names.
     """
+    if skeleton.role_joints:
+        return {role: skeleton.index[name] for role, name in skeleton.role_joints.items()}
     joint_of: dict[str, int] = {}
     labels = _labels(skeleton)
     for which in ("left", "right"):

@@ -106,20 +106,35 @@ def _half_turn(normal: Array) -> Array:
 
 
 def _partners_by_place(skeleton: Skeleton) -> np.ndarray:
-    """Partners by position: joints of the same depth that are nearest to each other's mirror image at the root's x."""
+    """Partners by position: joints of the same depth that are nearest to each other's mirror image at the root."""
     joints = np.arange(skeleton.num_joints)
     if skeleton.num_joints > 2000:
         return joints
     places = skeleton.rest_world[0] - skeleton.rest_world[0][0]
     size = max(float(np.ptp(places, axis=0).max()), 1e-9)
-    apart = np.linalg.norm(places[:, None] * [-1.0, 1.0, 1.0] - places[None], axis=-1)
+    normal = _normal_of_roles(skeleton)
+    images = places - 2.0 * (places @ normal)[:, None] * normal
+    apart = np.linalg.norm(images[:, None] - places[None], axis=-1)
     apart[skeleton.depths[:, None] != skeleton.depths[None]] = np.inf
-    middle = np.abs(places[:, 0]) < 0.01 * size
+    middle = np.abs(places @ normal) < 0.01 * size
     apart[middle] = np.inf
     apart[:, middle] = np.inf
     nearest = np.argmin(apart, axis=1)
     mutual = (nearest[nearest] == joints) & (apart[joints, nearest] < MAX_ASYMMETRY_SIZES * size)
     return np.where(mutual, nearest, joints)
+
+
+def _normal_of_roles(skeleton: Skeleton) -> Array:
+    """(3,) the level direction from right to left of the roles that a skeleton gives itself; along X without them."""
+    across = np.zeros(3)
+    places, named = skeleton.rest_world[0], skeleton.role_joints
+    for role, name in named.items():
+        other = named.get(f"right{role.removeprefix('left')}") if role.startswith("left_") else None
+        if other is not None:
+            across += places[skeleton.index[name]] - places[skeleton.index[other]]
+    across[1] = 0.0
+    length = float(np.linalg.norm(across))
+    return across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
 
 
 def _rest_normal(skeleton: Skeleton, pair: np.ndarray) -> Array | None:
