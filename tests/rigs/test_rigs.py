@@ -33,9 +33,7 @@ VARIED = (
 )  # fmt: skip
 """Rigs that are also written in other ways: with names that say much, little and nothing."""
 
-KNOWN_VARIED: Known = {
-    ("Bones with numbers", "zero pose changed"): "spine is None, not Bone.001; 19 more",
-}
+KNOWN_VARIED: Known = {}
 
 KNOWN_NAMELESS: Known = {
     ("Unreal 5",): "head is neck_02, not head",
@@ -57,7 +55,6 @@ KNOWN_NAMELESS: Known = {
     ("Reallusion Character Creator",): "head is CC_Base_FacialBone, not CC_Base_Head; 2 more",
     ("AccuRIG",): "head is CC_Base_NeckTwist02, not CC_Base_Head; 2 more",
     ("MakeHuman",): "left elbow is upperarm02.L, not lowerarm01.L; 8 more",
-    ("Bandai Namco",): "left thigh is LowerLeg_L, not UpperLeg_L; left knee is Foot_L, not LowerLeg_L; 6 more",
     ("Truebones-like",): "head is jt_JawHinge_C, not jt_Head_C",
     ("Rokoko",): "right ball is RightToeTip, not RightToe",
 }

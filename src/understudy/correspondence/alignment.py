@@ -28,12 +28,11 @@ from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import Pose
-from understudy.figure.main_bones import main_rows
+from understudy.figure.main_bones import main_bones, main_partners, main_rows
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.figure.symmetry import partners
 
 
 def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
@@ -144,7 +143,7 @@ class PairTree:
     @cached
     def _partner_limbs(self) -> list[tuple[int, int]]:
         """Indices of limbs that are left-right partners on the target."""
-        partner = partners(self.correspondence.target)
+        partner = main_partners(self.correspondence.target)
         index = self.correspondence.target.index
         tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
         return [(n, tops[int(partner[j])]) for j, n in tops.items() if int(partner[j]) in tops and partner[j] > j]
@@ -184,8 +183,9 @@ class PairTree:
 
     @cached
     def _sided_joints(self) -> np.ndarray:
-        partner = partners(self.correspondence.target)
-        return partner != np.arange(len(partner))
+        target = self.correspondence.target
+        firsts = [main_bones(target).first_of(joint) for joint in range(target.num_joints)]
+        return main_partners(target) != np.array(firsts)
 
     def is_sided(self, pair: Pair) -> bool:
         """Whether a pair belongs to one side of the target's body."""

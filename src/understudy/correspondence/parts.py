@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array, between, rotate, unrotate
 from understudy.figure.compound_joints import CompoundJoint, compound_joints
 from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import UP
+from understudy.figure.measures import UP, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -246,8 +246,9 @@ class StandingPose:
 
 
 def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingPose:
-    """The rest pose; if its bones are laid out in a row, the mean pose of the motion in the frame of the root."""
-    if motion is None or not _is_laid_out(skeleton):
+    """The rest pose; if it is no pose of the body, the mean pose of the motion in the frame of the root."""
+    human = rest_pose_kind(skeleton) not in ("no pose", "not humanoid")
+    if motion is None or not (_is_laid_out(skeleton) or (not human and not rest_pose_fits(motion))):
         positions, rotations = skeleton.rest_world
         return StandingPose(positions=positions, tips=_bone_tips(skeleton, positions, rotations))
     frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_SAMPLED_FRAMES).astype(int))

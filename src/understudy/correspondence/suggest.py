@@ -381,6 +381,7 @@ def suggest_and_try(
         main_target.skeleton,
         source_motion=None if source_motion is None else main_source.of_motion(source_motion),
         target_motion=None if target_motion is None else main_target.of_motion(target_motion),
+        is_point=min(source.num_joints, target.num_joints) == 1,
     )
     failures = tuple(replace(f, bones=frozenset(main_target.expand(sorted(f.bones)))) for f in failures)
     pairs = [
@@ -405,15 +406,15 @@ def _pair_helpers(source: Skeleton, target: Skeleton, pairs: Sequence[Pair]) -> 
 
 
 def _suggest_and_try(
-    source: Skeleton, target: Skeleton, *, source_motion: Motion | None, target_motion: Motion | None
+    source: Skeleton, target: Skeleton, *, source_motion: Motion | None, target_motion: Motion | None, is_point: bool
 ) -> tuple[Correspondence, tuple[Failure, ...]]:
-    """`suggest_and_try` for bodies of main bones."""
+    """`suggest_and_try` for bodies of main bones; with `is_point`, one body has a single joint."""
     best: tuple[Correspondence, tuple[Failure, ...]] | None = None
     for source_plan, target_plan, exchanged in _plans_to_try(source, target, source_motion, target_motion):
         if exchanged and not (best is not None and any(failure.exchanged for failure in best[1])):
             continue
         pairs = match(source_plan, target_plan)
-        if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
+        if len(pairs) == 1 and not is_point:
             if best is None:
                 raise _no_match_error(source_plan, target_plan)
             continue

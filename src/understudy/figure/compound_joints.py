@@ -103,9 +103,13 @@ class _Chain:
     """The joints of a limb in the rest pose, with their axes."""
 
     def __init__(self, skeleton: Skeleton, row: Sequence[int]) -> None:
+        # Names are read by a module that needs this one.
+        from understudy.figure.helper_bones import leaf_helpers
+
         positions, rotations = skeleton.rest_world
+        bones = [[j for j in skeleton.children[joint] if j not in leaf_helpers(skeleton)] for joint in row]
         tips = [tip for end, tip in zip(skeleton.ends, skeleton.rest_ends) if end.joint == skeleton.names[row[-1]]]
-        tips += [positions[child] for child in skeleton.children[row[-1]]]
+        tips += [positions[child] for child in bones[-1]]
         self.kinds = [skeleton.kinds[joint] for joint in row]
         ball_of = {joint: ball[0] for ball in balls_of_hinges(skeleton) for joint in ball}
         self.balls = [ball_of.get(joint) for joint in row]
@@ -119,7 +123,7 @@ class _Chain:
             rotate(rotations[joint], skeleton.axes[joint, : NUM_AXES[kind]]) for joint, kind in zip(row, self.kinds)
         ]
         self.twists = [self._twists(number) for number in range(len(row))]
-        self.branches = [len(skeleton.children[joint]) > 1 for joint in row]
+        self.branches = [len(children) > 1 for children in bones]
 
     def _twists(self, number: int) -> bool:
         """Whether a hinge turns about the length of its limb."""

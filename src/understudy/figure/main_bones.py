@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, identity, multiply, normalize, rotate, unrotate
+from understudy.base.quaternion import Array, conjugate, identity, mean, multiply, normalize, rotate, unrotate
 from understudy.base.records import cached
 from understudy.figure.compound_joints import balls_of_hinges
 from understudy.figure.helper_bones import is_end_bone, is_helper_bone, leaf_helpers
@@ -21,6 +21,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import words
 from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.figure.symmetry import partners
 
 HALF_WORDS = {"twist", "roll"}
 """Words in the names of joints that cut a bone in two."""
@@ -53,16 +54,25 @@ class MainBones:
         """(N,) the joints of the body that the main bones begin at."""
         return np.array([joints[0] for joints in self.members], dtype=np.intp)
 
+    def first_of(self, joint: int) -> int:
+        """The first joint of the main bone that a joint of the body belongs to; the joint itself for a helper bone."""
+        return self._first_of.get(joint, joint)
+
+    @cached
+    def _first_of(self) -> dict[int, int]:
+        return {joint: group[0] for group in self.members for joint in group}
+
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names of all joints of the body that some main bones stand for."""
         index = self.skeleton.index
         return tuple(self.body.names[joint] for name in names for joint in self.members[index[name]])
 
     def point(self, point: Point) -> Point:
-        """A point of the main bones on the body: its end or joint of that name, or a point of the same joint."""
+        """A point of the main bones on the body: its joint of that name, or a point of the joint that moves it."""
         if self.is_whole:
             return point
-        if point.name in {*self.body.names, *(end.name for end in self.body.ends)}:
+        end_names = {end.name for end in self.skeleton.ends}
+        if point.name in self.body.index and point.name not in end_names:
             return self.body.point(point.name)
         members = self.members[self.skeleton.index[point.joint]]
         first, last = members[0], members[-1]
@@ -92,11 +102,11 @@ class MainBones:
         world = _world(self.body.parents, local)[self.lasts]
         return _local(self.skeleton.parents, np.zeros((len(world), 3)), world)[1]
 
-    def to_pose(self, local: Array) -> Array:
+    def to_pose(self, local: Array, motion: Motion | None = None) -> Array:
         """(J, 4) local rotations of the body for local rotations (N, 4) of its main bones.
 
-        A main bone of several joints is rotated at its first joint, so that it stays straight. All others are as in the
-        rest pose.
+        A main bone of several joints is rotated at its first joint, so that it stays straight. All others are as in a
+        motion of the body on average, or as in the rest pose without one.
         """
         if self.is_whole:
             return local
@@ -104,13 +114,28 @@ class MainBones:
         turns = multiply(conjugate(rest[self.lasts]), rest[self.firsts])
         worlds = multiply(_world(self.skeleton.parents, local), turns)
         goals = dict(zip(self.firsts.tolist(), worlds, strict=True))
-        result, world = self.body.rest.copy(), identity(self.body.num_joints)
+        result = self.body.rest.copy()
+        helpers = sorted(leaf_helpers(self.body))
+        if motion is not None and helpers:
+            result[helpers] = mean(motion.rotations[:, helpers])
+        world = identity(self.body.num_joints)
         for joint, parent in enumerate(self.body.parents):
             above = world[parent] if parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
             if joint in goals:
                 result[joint] = normalize(multiply(conjugate(above), goals[joint]))
             world[joint] = multiply(above, result[joint])
         return result
+
+
+@lru_cache(maxsize=64)
+def main_partners(skeleton: Skeleton) -> np.ndarray:
+    """(J,) the first joint of the main bone on the other side, or of its own main bone for a joint in the middle."""
+    main = main_bones(skeleton)
+    partner = partners(main.skeleton)
+    result = np.arange(skeleton.num_joints)
+    for number, group in enumerate(main.members):
+        result[list(group)] = main.firsts[partner[number]]
+    return result
 
 
 @lru_cache(maxsize=64)

@@ -201,6 +201,29 @@ def rest_pose_kind(skeleton: Skeleton) -> str:
     )
 
 
+MAX_COMPARED_FRAMES = 24
+"""Frames of a motion, evenly spread, with which a rest pose is compared."""
+
+MAX_REST_POSE_ERROR = 0.3
+"""Median distance of the joints of a rest pose from those of the nearest frame of a motion, in radii of the body, above
+which it is no pose of this body. Bind poses of public animals have up to 0.15, arbitrary zero rotations 0.38 and more."""
+
+
+def rest_pose_fits(motion: Motion) -> bool:
+    """Whether the rest pose of a body that is no human is like some pose of its motion."""
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_COMPARED_FRAMES).astype(int))
+    rest = motion.skeleton.rest_world[0]
+    rest = rest - rest.mean(axis=0)
+    errors = []
+    for positions in fk(motion[frames]).positions:
+        pose = positions - positions.mean(axis=0)
+        left, _, right = np.linalg.svd(rest.T @ pose)
+        turn = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))]) @ right
+        radius = max(float(np.sqrt(np.mean(np.sum(pose**2, axis=1)))), 1e-9)
+        errors.append(float(np.median(np.linalg.norm(rest @ turn - pose, axis=1))) / radius)
+    return min(errors) < MAX_REST_POSE_ERROR
+
+
 def facing(motion: Motion) -> Array:
     """(F, 3) the horizontal direction a body faces at each frame: at right angles to the line between its sides.
 

@@ -336,18 +336,18 @@ def _regroup_motors(skeleton: Skeleton, which: str, parts: tuple[str, ...], join
 
 def limb_row(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
     """The joints of a limb from its first motor, at or above its upper part, past its lower part to its end."""
+    # Helper bones are known by names, which this module reads for that one.
+    from understudy.figure.helper_bones import leaf_helpers
+
+    below = [[c for c in children if c not in leaf_helpers(skeleton)] for children in skeleton.children]
     chain = skeleton.chain(lower)
     start = chain.index(upper)
     # Motors above that carry nothing but this limb belong to it.
-    while (
-        start > 1
-        and skeleton.kinds[chain[start - 1]] is JointKind.HINGE
-        and len(skeleton.children[chain[start - 1]]) == 1
-    ):
+    while start > 1 and skeleton.kinds[chain[start - 1]] is JointKind.HINGE and len(below[chain[start - 1]]) == 1:
         start -= 1
     row = chain[start:]
-    while len(skeleton.children[row[-1]]) == 1:
-        row.append(skeleton.children[row[-1]][0])
+    while len(below[row[-1]]) == 1:
+        row.append(below[row[-1]][0])
     return row
 
 
