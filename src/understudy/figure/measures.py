@@ -206,7 +206,7 @@ MAX_COMPARED_FRAMES = 24
 
 MAX_REST_POSE_ERROR = 0.3
 """Median distance of the joints of a rest pose from those of the nearest frame of a motion, in radii of the body, above
-which it is no pose of this body. Bind poses of public animals have up to 0.15, arbitrary zero rotations 0.38 and more."""
+which it is no pose of this body. Bind poses of public animals have up to 0.15, arbitrary rotations 0.38 and more."""
 
 
 def rest_pose_fits(motion: Motion) -> bool:
