@@ -3,7 +3,8 @@
 The rotations of a captured trunk jitter from bone to bone, and compensate: the neck moves smoothly although the bones
 below it do not. On a body whose bones have other proportions they no longer compensate, and its head and hands shake. A
 chord leads from one end of a run of bones to the other. Each run of the target is rotated as a whole so that its chord
-makes the fast movements of the source's chord. The slow ones, the posture, stay those of the bones.
+makes the fast movements of the source's chord. The slow ones, the posture, stay those of the bones, but for the neck:
+there the head is where the source's is.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ def follow_chords(
         wanted = size * goal
         share = min(1.0, ratio * np.linalg.norm(at_rest[0]) / np.linalg.norm(at_rest[1]))
         carried = end - start
-        wanted = _slow(carried, fps) + share * (wanted - _slow(wanted, fps))
+        # A neck of more or fewer bones than the source's shares the bend out, and the head would lean less or more.
+        posture = carried if tree.is_sided(chord.pairs[0]) or before is tree.root else wanted
+        wanted = _slow(posture, fps) + share * (wanted - _slow(wanted, fps))
         turn = between(end - pivot, start + wanted - pivot)
         for joint in joints:
             result[joint] = multiply(turn, result[joint])
