@@ -46,6 +46,12 @@ def partners(skeleton: Skeleton) -> np.ndarray:
             partner[joint] = others[0]
     if np.all(partner == np.arange(skeleton.num_joints)):
         partner = _partners_by_place(skeleton)
+        for role, name in skeleton.role_joints.items():
+            # Collars may begin in the middle of the body, where places do not tell sides.
+            other = skeleton.role_joints.get(f"right{role.removeprefix('left')}") if role.startswith("left_") else None
+            if other is not None:
+                left, right = skeleton.index[name], skeleton.index[other]
+                partner[left], partner[right] = right, left
     # The parents of partners must be partners. Parents come first, so one pass is enough.
     for joint, parent in enumerate(skeleton.parents):
         other = partner[joint]
