@@ -18,7 +18,8 @@ def test_main_bones_are_those_of_the_plain_body(transform: str) -> None:
     clip, variant = walk(), TRANSFORMS[transform](walk(), 1)
     main = main_bones(variant.clip.skeleton)
     assert sorted(main.skeleton.names) == sorted(clip.skeleton.names)
-    assert variant.clip.motion is not None and clip.motion is not None
+    assert variant.clip.motion is not None
+    assert clip.motion is not None
     pose, plain = fk(main.of_motion(variant.clip.motion)), fk(clip.motion)
     joints = [main.skeleton.index[name] for name in clip.skeleton.names]
     assert np.abs(pose.positions[:, joints] - plain.positions).max() < 1e-6
