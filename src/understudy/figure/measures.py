@@ -210,7 +210,9 @@ which it is no pose of this body. Bind poses of public animals have up to 0.15, 
 
 
 def rest_pose_fits(motion: Motion) -> bool:
-    """Whether the rest pose of a body that is no human is like some pose of its motion."""
+    """Whether the rest pose of a body that is no human is like some pose of its motion; True if bones change length."""
+    if motion.offsets is not None:
+        return True
     frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_COMPARED_FRAMES).astype(int))
     rest = motion.skeleton.rest_world[0]
     rest = rest - rest.mean(axis=0)
