@@ -7,7 +7,7 @@ ENERGY = f"the energy of rotations above 4 Hz, or their jerk, is beyond its boun
 SPEED = f"a joint or a foot is faster than its bound {SINCE}; the cause is not known yet"
 AGREEMENT = f"a window, a drag or another size differs from the whole solve by slightly more than its bound {SINCE}"
 EXACT = f"a constraint or a verdict is beyond its bound {SINCE}"
-NEUTRAL = "the constructed neutral pose turns a bone by more than the bound"
+NECK = "a neck of two bones follows the head of the source, and not the direction of its one bone"
 METRIC = "the drift of a standing foot depends by two per cent on where the clip faces"
 
 SHORTFALLS = {
@@ -38,9 +38,9 @@ SHORTFALLS = {
     "tests/real/test_papers_real.py::test_ladder": ENERGY,
     "tests/real/test_papers_real.py::test_configurations_of_lommers": SPEED,
     "tests/real/test_robots_real.py::test_a_flat_sole_stands_flat": SPEED,
-    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[xsens-back]": NEUTRAL,
-    "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mocapbank]": NEUTRAL,
-    "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[dog on human-stance]": NEUTRAL,
+    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[xsens-back]": NECK,
+    "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mocapbank]": SPEED,
+    "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[dog on human-stance]": SPEED,
     "tests/real/test_vanderhyde03_real.py::test_ours_holds_within_a_millimetre_over_the_whole_range": SPEED,
     "tests/real/test_metrics_real.py::test_a_sound_result_on_another_structure_reads_good[02_01]": EXACT,
     "tests/real/test_metrics_real.py::test_a_sound_result_on_another_structure_reads_good[13_11]": EXACT,

@@ -32,9 +32,12 @@ from understudy.base.quaternion import (
 )
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import Clip
-from understudy.retarget.driver import Retargeted
+from understudy.retarget.actor import assign, in_memory, label_of
+from understudy.retarget.driver import Prepared, prepare
+from understudy.retarget.spec import ActorSpec, Recipe
 
 MAX_SHIFT_METRES = 1e-6
 """How far a joint of a variant may be from where the clip has it."""
@@ -327,9 +330,15 @@ def add_twist_bones(clip: Clip, seed: int = 0) -> Variant:
 
 
 def split_bones(clip: Clip, seed: int = 0) -> Variant:
-    """Every bone of a limb is cut in two by a twist bone that carries the rest of the limb, as in Daz figures."""
+    """Every bone of a limb is cut in two by a twist bone that carries the rest of the limb, as in Daz figures.
+
+    Chains of motors are left as they are: with a ball between its motors a robot would be another machine.
+    """
     body = Body.of(clip)
+    free = (JointKind.FREE, JointKind.BALL)
     for joint, child in _bones(body):
+        if body.kinds[joint] not in free or body.kinds[child] not in free:
+            continue
         middles = [0.5 * (p[..., joint, :] + p[..., child, :]) for p, _ in body.poses()]
         rotations = [r[..., joint, :] for _, r in body.poses()]
         body = body.with_joint(f"{body.names[joint]}Twist", joint, middles, rotations)
@@ -462,6 +471,7 @@ def difference(
     leg: float,
     *,
     twists: bool = True,
+    joints: list[int] | None = None,
 ) -> Difference:
     """The difference of two results.
 
@@ -472,14 +482,15 @@ def difference(
         leg: Metres.
         twists: Whether orientations are compared; else the directions of bones, for bodies that may share a bone's
             twist out among more bones.
+        joints: The joints that are compared; all if not given.
     """
-    shifts = np.linalg.norm(expected[0] - found[0], axis=-1)
+    joints = list(range(skeleton.num_joints)) if joints is None else joints
+    shifts = np.linalg.norm(expected[0] - found[0], axis=-1)[:, joints]
     if twists:
-        joints = np.arange(skeleton.num_joints)
-        cosines = np.abs(np.sum(expected[1] * found[1], axis=-1))
+        cosines = np.abs(np.sum(expected[1] * found[1], axis=-1))[:, joints]
         angles = np.degrees(2.0 * np.arccos(np.clip(cosines, 0.0, 1.0)))
     else:
-        joints = np.flatnonzero(skeleton.lengths > MIN_BONE_METRES)
+        joints = [joint for joint in joints if skeleton.lengths[joint] > MIN_BONE_METRES]
         bones = [p[:, joints] - p[:, skeleton.parents[joints]] for p, _ in (expected, found)]
         bones = [bone / np.linalg.norm(bone, axis=-1, keepdims=True) for bone in bones]
         angles = np.degrees(2.0 * np.arcsin(np.clip(0.5 * np.linalg.norm(bones[0] - bones[1], axis=-1), 0.0, 1.0)))
@@ -554,61 +565,101 @@ def adult() -> Clip:
     return Clip(skeleton=walk().skeleton)
 
 
+UNSHOWN_ROLES = ("head", "left_hand", "right_hand")
+"""Parts whose orientation no bone shows: only a rest pose tells where a face or a palm looks."""
+
+
+def shown_joints(skeleton: Skeleton) -> list[int]:
+    """The joints of a body without its head, its hands and what hangs from them."""
+    hidden = np.zeros(skeleton.num_joints, bool)
+    for role, joint in roles(skeleton).items():
+        if role in UNSHOWN_ROLES:
+            hidden |= skeleton.below(joint)
+    return np.flatnonzero(~hidden).tolist()
+
+
+def carried(source: Clip, target: Clip) -> tuple[Prepared, Motion]:
+    """A prepared retarget and its start: what is carried over before the solve."""
+    spec = ActorSpec(source=label_of(source), target=label_of(target))
+    prepared = prepare(
+        Recipe(actors=(spec,)),
+        load=lambda spec, reading, _folder: in_memory(spec, reading, source, target),
+        assign=lambda data, folder: assign(data, folder),
+    )
+    return prepared, prepared.start(0)
+
+
+def solved(source: Clip, target: Clip) -> tuple[Prepared, Motion]:
+    """A retarget and its result."""
+    result = understudy.retarget(source, target)
+    return result.prepared, result.motion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a retarget makes of a variant, beside what it makes of the clip."""
+
+    difference: Difference
+    wanted: Pairs
+    """The map for the clip."""
+    found: Pairs
+    """The map for the variant, by the clip's names."""
+
+    def check(self) -> None:
+        """Fails if the variant's result or map is another than the clip's."""
+        lost, instead = sorted(self.wanted - self.found)[:4], sorted(self.found - self.wanted)[:4]
+        words = f"{self.difference}; pairs lost: {lost}, pairs instead: {instead}"
+        assert self.found == self.wanted, words
+        assert self.difference.degrees <= MAX_DEGREES, words
+        assert self.difference.legs <= MAX_LEGS, words
+
+
 class Experiment:
-    """A body in a retarget, as source or as target, written plainly and in other ways."""
+    """A body in a retarget, as source or as target, written plainly and in other ways.
 
-    def __init__(self, clip: Clip) -> None:
-        self.clip = clip
+    Args:
+        clip: The body with a motion.
+        make: How a retarget is made: `carried` or `solved`.
+    """
+
+    def __init__(self, clip: Clip, make: Callable[[Clip, Clip], tuple[Prepared, Motion]] = carried) -> None:
+        self.clip, self.make = clip, make
 
     @cached_property
-    def as_source(self) -> Retargeted:
-        assert self.clip.motion is not None
-        return understudy.retarget(self.clip.motion, adult())
+    def as_source(self) -> tuple[Prepared, Motion]:
+        return self.make(self.clip, adult())
 
     @cached_property
-    def as_target(self) -> Retargeted:
-        return understudy.retarget(walk(), self.clip)
+    def as_target(self) -> tuple[Prepared, Motion]:
+        return self.make(walk(), self.clip)
 
-    def run(self, transform: str, side: str, seed: int = 1) -> tuple[Difference, Pairs, Pairs]:
-        """The difference of the results, and the pairs of both maps, for a transform of this body on one side."""
-        variant = TRANSFORMS[transform](self.clip, seed)
-        before = plain(self.clip)
+    def run(self, transform: str, side: str, seed: int = 1) -> Outcome:
+        """What becomes of a transform of this body on one side, "source" or "target"."""
+        variant, before = TRANSFORMS[transform](self.clip, seed), plain(self.clip)
         if side == "source":
-            assert variant.clip.motion is not None
-            expected, found = self.as_source, understudy.retarget(variant.clip.motion, adult())
-            pose, back = fk(found.motion), conjugate(variant.world)
+            expected, found = self.as_source, self.make(variant.clip, adult())
+            pose, back = fk(found[1]), conjugate(variant.world)
             places = rotate(back, pose.positions), multiply(back, pose.rotations)
             other, twists = plain(adult()), True
-            wanted_pairs = original_pairs(pairs_of(expected), before, other)
-            pairs = original_pairs(pairs_of(found), variant, other)
+            maps = [original_pairs(pairs_of(p), v, other) for p, v in ((expected[0], before), (found[0], variant))]
         else:
-            expected, found = self.as_target, understudy.retarget(walk(), variant.clip)
-            places = variant.places(found.motion, self.clip.skeleton.names)
+            expected, found = self.as_target, self.make(walk(), variant.clip)
+            places = variant.places(found[1], self.clip.skeleton.names)
             other, twists = plain(walk()), variant.twists
-            wanted_pairs = original_pairs(pairs_of(expected), other, before)
-            pairs = original_pairs(pairs_of(found), other, variant)
-        skeleton = expected.motion.skeleton
-        pose = fk(expected.motion)
-        leg = leg_length(expected.motion)
-        wanted = pose.positions, pose.rotations
-        return difference(wanted, places, skeleton, leg, twists=twists), wanted_pairs, pairs
-
-    def check(self, transform: str, side: str, seed: int = 1) -> None:
-        """Fails if the variant's result or map is another than the clip's."""
-        found, wanted_pairs, pairs = self.run(transform, side, seed)
-        lost = sorted(wanted_pairs - pairs)[:4]
-        instead = sorted(pairs - wanted_pairs)[:4]
-        words = f"{found}; pairs lost: {lost}, pairs instead: {instead}"
-        assert pairs == wanted_pairs, words
-        assert found.degrees <= MAX_DEGREES, words
-        assert found.legs <= MAX_LEGS, words
+            maps = [original_pairs(pairs_of(p), other, v) for p, v in ((expected[0], before), (found[0], variant))]
+        skeleton, pose = expected[1].skeleton, fk(expected[1])
+        # A changed zero pose is no T-pose any more, and nothing else tells where a face or a palm looks.
+        joints = shown_joints(skeleton) if transform == "zero pose changed" else None
+        made = difference(
+            (pose.positions, pose.rotations), places, skeleton, leg_length(expected[1]), twists=twists, joints=joints
+        )
+        return Outcome(difference=made, wanted=maps[0], found=maps[1])
 
 
-def pairs_of(result: Retargeted) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The map that a retarget used."""
-    plan = result.prepared.plan
-    assert plan is not None, "the body is driven by features: it has no map"
-    alignment = plan.assignments[0].alignment
+def pairs_of(prepared: Prepared) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The map that a retarget uses."""
+    assert prepared.plan is not None, "the body is driven by features: it has no map"
+    alignment = prepared.plan.assignments[0].alignment
     assert alignment is not None, "the bodies have the same structure: there is no map"
     return [(pair.source, pair.target) for pair in alignment.correspondence.pairs]
 

@@ -33,20 +33,7 @@ VARIED = (
 )  # fmt: skip
 """Rigs that are also written in other ways: with names that say much, little and nothing."""
 
-KNOWN_VARIED: Known = {
-    ("Unreal 4", "balls as hinges"): "spine is pelvis, not spine_01; left collar is None, not clavicle_l; 3 more",
-    ("Daz Genesis 3 and 8", "balls as hinges"): "spine is hip, not abdomenLower; 4 more",
-    ("3ds Max Biped", "balls as hinges"): "spine is Bip01 Pelvis, not Bip01 Spine; 4 more",
-    ("MMD", "balls as hinges"): "neck is None, not 首; head is 首, not 頭; 4 more",
-    ("By hand, part first", "bones split"): "left wrist is arm_lower_leftTwist, not arm_hand_left; 1 more",
-    ("German", "bones split"): "spine is None, not Wirbel1; chest is None, not Wirbel2; 16 more",
-    ("German", "helpers added"): "spine is Unterarm_rechts, not Wirbel1; 20 more",
-    ("German", "balls as hinges"): "left collar is None, not Schulter_links; 3 more",
-    ("Bones with numbers", "zero pose changed"): "spine is None, not Bone.001; 19 more",
-    ("Bones with numbers", "bones split"): "spine is None, not Bone.001; chest is None, not Bone.002; 16 more",
-    ("Bones with numbers", "helpers added"): "spine is Bone.203, not Bone.001; 20 more",
-    ("Bones with numbers", "balls as hinges"): "head is Bone.005, not Bone.004; 8 more",
-}
+KNOWN_VARIED: Known = {}
 
 KNOWN_NAMELESS: Known = {
     ("Unreal 5",): "head is neck_02, not head",
@@ -68,7 +55,6 @@ KNOWN_NAMELESS: Known = {
     ("Reallusion Character Creator",): "head is CC_Base_FacialBone, not CC_Base_Head; 2 more",
     ("AccuRIG",): "head is CC_Base_NeckTwist02, not CC_Base_Head; 2 more",
     ("MakeHuman",): "left elbow is upperarm02.L, not lowerarm01.L; 8 more",
-    ("Bandai Namco",): "left thigh is LowerLeg_L, not UpperLeg_L; left knee is Foot_L, not LowerLeg_L; 6 more",
     ("Truebones-like",): "head is jt_JawHinge_C, not jt_Head_C",
     ("Rokoko",): "right ball is RightToeTip, not RightToe",
 }

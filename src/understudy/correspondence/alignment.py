@@ -26,8 +26,10 @@ from understudy.base.quaternion import (
 from understudy.base.records import cached
 from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
+from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import Pose
-from understudy.figure.measures import UP, is_humanoid, partners
+from understudy.figure.main_bones import main_bones, main_partners, main_rows
+from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -141,7 +143,7 @@ class PairTree:
     @cached
     def _partner_limbs(self) -> list[tuple[int, int]]:
         """Indices of limbs that are left-right partners on the target."""
-        partner = partners(self.correspondence.target)
+        partner = main_partners(self.correspondence.target)
         index = self.correspondence.target.index
         tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
         return [(n, tops[int(partner[j])]) for j, n in tops.items() if int(partner[j]) in tops and partner[j] > j]
@@ -181,8 +183,9 @@ class PairTree:
 
     @cached
     def _sided_joints(self) -> np.ndarray:
-        partner = partners(self.correspondence.target)
-        return partner != np.arange(len(partner))
+        target = self.correspondence.target
+        firsts = [main_bones(target).first_of(joint) for joint in range(target.num_joints)]
+        return main_partners(target) != np.array(firsts)
 
     def is_sided(self, pair: Pair) -> bool:
         """Whether a pair belongs to one side of the target's body."""
@@ -198,6 +201,8 @@ class PairTree:
         pose = self.poses[side]
         joint = pose.skeleton.index[bone]
         below = [j for j in pose.skeleton.children[joint] if pose.skeleton.lengths[j] > MIN_BONE_METRES]
+        bones = [j for j in below if j not in leaf_helpers(pose.skeleton)]
+        below = bones or [j for j in below if is_end_bone(pose.skeleton, j)]
         ends = [end for end in pose.skeleton.ends if end.joint == bone]
         if below:
             return pose.positions[0, below].mean(0)
@@ -239,7 +244,8 @@ class PairTree:
         pose = self.poses[side]
         skeleton = pose.skeleton
         joints = [skeleton.index[bone] for bone in bones]
-        if any(skeleton.kinds[joint] is not JointKind.HINGE for joint in joints):
+        begins_with_ball = len(main_rows(skeleton, bones)[0]) > 1
+        if begins_with_ball or any(skeleton.kinds[joint] is not JointKind.HINGE for joint in joints):
             return self.start_position(side, bones[0])
         for joint in reversed(joints):
             direction = _unit_or_none(end - pose.positions[0, joint])

@@ -16,12 +16,12 @@ from understudy.correspondence.parts import (
     BodyPlan,
     Limb,
     StandingPose,
-    is_helper,
     main_path,
     measure_reach,
     path,
     split_limb,
 )
+from understudy.figure.helper_bones import is_helper
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.roles import MAX_AXES, compound_joints, label, limb_row, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -302,7 +302,7 @@ JAW_WORDS = {"jaw", "chin", "mandible"}
 def plan_by_names(skeleton: Skeleton, pose: StandingPose) -> BodyPlan | None:
     """Find the parts of a body whose names identify arms and legs; None if they do not."""
     joints = roles(skeleton)
-    if any(part not in joints for part in REQUIRED_PARTS):
+    if skeleton.role_joints or any(part not in joints for part in REQUIRED_PARTS):
         return None
     ends = [joints[part] for part in REQUIRED_PARTS] + [joints[part] for part in ("neck", "head") if part in joints]
     root = _find_root(skeleton, joints, ends)
@@ -431,7 +431,8 @@ def split_neck(skeleton: Skeleton, row: Sequence[int], head: int) -> dict[str, t
         # A neck of few motors is one joint, however far apart they are.
         return {"head": tuple(row)}
     compounds = compound_joints(skeleton, row)
-    number = next(i for i, compound in enumerate(compounds) if head in compound.joints)
+    # A head that cannot move belongs to the last joint that can.
+    number = next((i for i, compound in enumerate(compounds) if head in compound.joints), len(compounds) - 1)
     neck = tuple(j for compound in compounds[:number] for j in compound.joints)
     return ({"neck": neck} if neck else {}) | {"head": compounds[number].joints}
 

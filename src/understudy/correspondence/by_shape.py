@@ -19,12 +19,12 @@ from understudy.correspondence.parts import (
     Sides,
     StandingPose,
     find_sides,
-    is_helper_bone,
     main_path,
     measure_reach,
     path,
     split_limb,
 )
+from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.measures import UP
 from understudy.figure.roles import compound_joints, label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -53,9 +54,10 @@ from understudy.correspondence.hinge import (
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk
+from understudy.figure.main_bones import main_rows
 from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles
+from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 
 LIMIT_MARGIN_RADIANS = np.radians(2.0)
@@ -91,6 +93,8 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     local = np.broadcast_to(alignment.target, (motion.num_frames, target.num_joints, 4)).copy()
     world = local.copy()
     grouped = {joint for group in groups.values() for joint in group}
+    balls = {ball[0]: ball for ball in balls_of_hinges(target) if not grouped & set(ball)}
+    grouped |= {joint for ball in balls.values() for joint in ball}
     for joint in range(target.num_joints):
         parent = int(target.parents[joint])
         above = identity(1) if parent < 0 else world[:, parent]
@@ -112,6 +116,9 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
                 )
             else:
                 local[:, joint] = wanted
+        elif joint in balls:
+            kept = reduce(multiply, alignment.target[list(balls[joint])])
+            local[:, list(balls[joint])] = turn_hinges(target, balls[joint], kept[None])[0]
         elif joint not in grouped and NUM_AXES[target.kinds[joint]] < 3:
             local[:, joint] = turn_hinges(target, (joint,), alignment.target[None, joint])[0]
         world[:, joint] = multiply(above, local[:, joint])
@@ -156,14 +163,19 @@ def _target_rotations(world: Array, alignment: Alignment, tree: PairTree) -> dic
     for pair in correspondence.ordered:
         parent = tree.parents[pair]
         start = last_rotation[parent] if parent is not None else root
-        steps = [movement[:, correspondence.source.index[bone]] for bone in pair.source]
+        steps = [movement[:, row[-1]] for row in main_rows(correspondence.source, pair.source)]
         if not is_chain(correspondence.source, pair.source):
             steps = [mean(np.stack(steps))]
         last_rotation[pair] = steps[-1]
         joints = [correspondence.target.index[bone] for bone in pair.target]
         if is_chain(correspondence.target, pair.target):
-            axis = tree.direction(pair, "source")
-            rotations = _distribute(start, steps, len(joints), axis if tree.is_sided(pair) else None)
+            axis = tree.direction(pair, "source") if tree.is_sided(pair) else None
+            rows = main_rows(correspondence.target, pair.target)
+            rotations = []
+            for row, rotation in zip(rows, _distribute(start, steps, len(rows), axis), strict=True):
+                # The parts of one bone bend together: only its twist can be distributed among them.
+                rotations += [rotation] * len(row) if axis is None else _distribute(start, [rotation], len(row), axis)
+                start = rotation
         else:
             rotations = [steps[-1]] * len(joints)
         for joint, rotation in zip(joints, rotations, strict=True):
@@ -295,7 +307,9 @@ def follow_chords(
         wanted = size * goal
         share = min(1.0, ratio * np.linalg.norm(at_rest[0]) / np.linalg.norm(at_rest[1]))
         carried = end - start
-        wanted = _slow(carried, fps) + share * (wanted - _slow(wanted, fps))
+        # A neck of more or fewer bones than the source's shares the bend out, and the head would lean less or more.
+        posture = carried if tree.is_sided(chord.pairs[0]) or before is tree.root else wanted
+        wanted = _slow(posture, fps) + share * (wanted - _slow(wanted, fps))
         turn = between(end - pivot, start + wanted - pivot)
         for joint in joints:
             result[joint] = multiply(turn, result[joint])

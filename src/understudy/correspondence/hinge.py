@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from understudy.base.records import gaussian_smoothed
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves, pointing_angles
-from understudy.figure.roles import roles, stem
+from understudy.figure.roles import balls_of_hinges, compound_joints, label, roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 MIN_PARALLEL_COSINE = 0.9
@@ -61,12 +62,27 @@ FLIP_MARGIN_FRAMES = 2
 _KINDS = {1: JointKind.HINGE, 2: JointKind.UNIVERSAL, 3: JointKind.BALL}
 
 
+def _hinges_of_one_joint(skeleton: Skeleton) -> set[tuple[int, int]]:
+    """Pairs of a hinge and the hinge above it that form one joint of the body."""
+    result: set[tuple[int, int]] = set()
+    hinges = [j for j in range(1, skeleton.num_joints) if skeleton.kinds[j] is JointKind.HINGE]
+    for joint in hinges:
+        if skeleton.parents[joint] in hinges and len(skeleton.children[skeleton.parents[joint]]) == 1:
+            continue
+        row = [joint]
+        while len(skeleton.children[row[-1]]) == 1 and skeleton.children[row[-1]][0] in hinges:
+            row.append(skeleton.children[row[-1]][0])
+        for compound in compound_joints(skeleton, row):
+            result |= {(below, above) for above, below in pairwise(compound.joints)}
+    return result
+
+
 def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
     """Groups of target joints that are solved together, by the first joint of each, from the body outwards.
 
-    Consecutive hinges of one pair, or of one part by name (`waist_yaw`, `waist_roll`), form a group of three axes at
-    most. Hinges with parallel axes are in different groups: a leg with several knees bends at each. Any other hinge is
-    a group by itself. Ball joints are in no group.
+    Consecutive hinges of one pair, of one joint of the body, or of one part by name (`waist_yaw`, `waist_roll`), form a
+    group of three axes at most. Hinges with parallel axes are in different groups: a leg with several knees bends at
+    each. Any other hinge is a group by itself. Ball joints are in no group.
     """
     target = correspondence.target
     chains = {
@@ -74,6 +90,7 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         for pair in correspondence.pairs
         for bone in pair.target
     }
+    compounds = _hinges_of_one_joint(target)
     first: dict[int, int] = {}
     groups: dict[int, tuple[int, ...]] = {}
     for joint in sorted(chains):
@@ -82,8 +99,11 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
             continue
         group = groups.get(first.get(parent, -1), ())
         part = stem(target.names[joint])
+        is_named = bool(label(target.names[joint]))
         related = bool(group) and (
-            all(chains[joint] == chains[j] for j in group) or all(part == stem(target.names[j]) for j in group)
+            all(chains[joint] == chains[j] for j in group)
+            or (is_named and all(part == stem(target.names[j]) for j in group))
+            or (joint, group[-1]) in compounds
         )
         crossing = not any(
             abs(float(a @ b)) > MIN_PARALLEL_COSINE
@@ -377,7 +397,11 @@ def split_bends(
     """
     target = alignment.correspondence.target
     result = dict(groups)
+    balls = {joint for ball in balls_of_hinges(target) for joint in ball}
     for upper, pair in _limb_pairs(alignment, tree):
+        if target.index[pair.target[0]] in balls:
+            # Three hinges at one point turn the bone in any way: no other joint has to help.
+            continue
         first, top = target.index[pair.target[0]], _last_above(target, upper, target.index[pair.target[0]])
         along, tip = tree.direction(upper, "target"), tree.direction(pair, "target")
         shared = next((group for group in result.values() if first in group), None)

@@ -15,9 +15,9 @@ from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import facing, feet, is_humanoid, leg_length, partners
+from understudy.figure.measures import facing, feet, is_humanoid, leg_length, partners, sole_points
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import side, words
+from understudy.figure.roles import roles, side, words
 from understudy.figure.skeleton import Point, Skeleton
 
 MAX_BESIDE_SHARE = 0.1
@@ -136,11 +136,13 @@ class Soles:
     def sole_heights(self, points: list[Point]) -> Array | None:
         """(P,) metres above the floor of points of one flat sole in the rest pose.
 
-        None unless all points are ends named as parts of a sole, as a robot's are, and lie level.
+        None unless all points are parts of a sole, as a robot's are, and lie level.
         """
         skeleton = self.pose.skeleton
         positions = pose_skeleton(skeleton, skeleton.rest).points(points)[0]
-        named = all("sole" in words(point.name) and point in skeleton.ends for point in points)
+        feet_joints = (roles(skeleton).get(f"{side}_foot") for side in ("left", "right"))
+        soles = {point.name for joint in feet_joints if joint is not None for point in sole_points(skeleton, joint)}
+        named = all(point.name in soles or "sole" in words(point.name) for point in points)
         level = float(np.ptp(positions[:, 1])) < 0.1 * leg_length(skeleton)
         return positions[:, 1] - positions[:, 1].min() if named and level and stands_at_rest(skeleton) else None
 

@@ -35,7 +35,8 @@ from understudy.base.quaternion import (
 )
 from understudy.base.records import cached
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_kind
+from understudy.figure.main_bones import main_bones
+from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -164,7 +165,16 @@ def find_neutral_pose(skeleton: Skeleton, motion: Motion | None = None, *, given
     """
     if given is not None:
         return NeutralPose(local=given, origin="given", upright=True, level=False)
+    main = main_bones(skeleton)
+    found = _find_neutral_pose(main.skeleton, None if motion is None else main.of_motion(motion))
+    return replace(found, local=main.to_pose(found.local, motion))
+
+
+def _find_neutral_pose(skeleton: Skeleton, motion: Motion | None) -> NeutralPose:
+    """`find_neutral_pose` for a body of main bones."""
     stands = stands_at_rest(skeleton)
+    if stands and motion is not None and not is_humanoid(skeleton):
+        stands = rest_pose_fits(motion)
     at_rest = NeutralPose(local=skeleton.rest, origin="rest pose", upright=stands, level=stands)
     if motion is None and not stands:
         return at_rest

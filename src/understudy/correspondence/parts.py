@@ -9,20 +9,15 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
+from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import UP, partners
+from understudy.figure.measures import UP, partners, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion
-from understudy.figure.roles import CompoundJoint, compound_joints, is_motor, side, words
+from understudy.figure.roles import CompoundJoint, compound_joints, side
 from understudy.figure.skeleton import JointKind, Skeleton
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
 """Parts of a limb, outwards: collar bone, upper arm, forearm, hand, fingers; hip, thigh, shin, foot, toes."""
-
-HELPER_WORDS = {
-    "twist", "roll", "helper", "ik", "fk", "pole", "nub", "armor", "end", "site", "footsteps", "volume", "prop",
-    "tweak", "mch", "ctrl", "control", "target", "leaf", "sec", "adj", "parent", "dummy", "jiggle",
-}  # fmt: skip
-"""Words in the names of joints that are not bones of the body."""
 
 MAX_FOOT_HEIGHT_SHARE = 0.22
 """Height of a foot joint, as a share of the height of the limb's upper joint."""
@@ -76,23 +71,6 @@ class BodyPlan:
     """The parts of the trunk that names identify."""
     sure_sides: bool = True
     """Whether left and right are certain, not guessed."""
-
-
-def is_helper(name: str) -> bool:
-    """Whether a name is not that of a bone: a twist helper, a control, the end of another bone."""
-    return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - ({"roll"} if is_motor(name) else set()))
-
-
-MOTOR_WORDS = {"roll", "twist"}
-"""Words for helper bones that in robots name a motor."""
-
-
-def is_helper_bone(skeleton: Skeleton, joint: int) -> bool:
-    """Whether a joint is not a bone of the body, by its name; a motor that rolls or twists a limb is one."""
-    name = skeleton.names[joint]
-    if skeleton.kinds[joint] in (JointKind.HINGE, JointKind.UNIVERSAL):
-        return name.startswith("__") or bool(set(words(name)) & HELPER_WORDS - MOTOR_WORDS)
-    return is_helper(name)
 
 
 def measure_reach(skeleton: Skeleton) -> Array:
@@ -266,8 +244,9 @@ class StandingPose:
 
 
 def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingPose:
-    """The rest pose; if its bones are laid out in a row, the mean pose of the motion in the frame of the root."""
-    if motion is None or not _is_laid_out(skeleton):
+    """The rest pose; if it is no pose of the body, the mean pose of the motion in the frame of the root."""
+    human = rest_pose_kind(skeleton) not in ("no pose", "not humanoid")
+    if motion is None or not (_is_laid_out(skeleton) or (not human and not rest_pose_fits(motion))):
         positions, rotations = skeleton.rest_world
         return StandingPose(positions=positions, tips=_bone_tips(skeleton, positions, rotations))
     frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_SAMPLED_FRAMES).astype(int))

@@ -13,6 +13,8 @@ from understudy.correspondence.by_shape import plan_by_shape
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
 from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike, standing_pose
 from understudy.correspondence.trial import Failure, try_map
+from understudy.figure.helper_bones import leaf_helpers
+from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion
 from understudy.figure.roles import SIDES, words
 from understudy.figure.skeleton import Skeleton
@@ -367,17 +369,52 @@ def suggest_and_try(
     """Suggest the correspondence of two characters as `suggest` does, with what a viewer would find wrong about it.
 
     Maps are tried in order: by names, by shape of one body or of both, with the target's sides exchanged. The first
-    that passes is taken, else the one with least wrong, and its confidence is lowered.
+    that passes is taken, else the one with least wrong, and its confidence is lowered. The map is made for the main
+    bones of both bodies.
     """
     if source.names == target.names and np.array_equal(source.parents, target.parents):
         pairs = [Pair(source=(n,), target=(n,), reason="the same bone of the same skeleton") for n in source.names]
         return Correspondence(source=source, target=target, pairs=tuple(pairs)), ()
+    main_source, main_target = main_bones(source), main_bones(target)
+    found, failures = _suggest_and_try(
+        main_source.skeleton,
+        main_target.skeleton,
+        source_motion=None if source_motion is None else main_source.of_motion(source_motion),
+        target_motion=None if target_motion is None else main_target.of_motion(target_motion),
+        is_point=min(source.num_joints, target.num_joints) == 1,
+    )
+    failures = tuple(replace(f, bones=frozenset(main_target.expand(sorted(f.bones)))) for f in failures)
+    pairs = [
+        replace(pair, source=main_source.expand(pair.source), target=main_target.expand(pair.target))
+        for pair in found.pairs
+    ]
+    pairs += _pair_helpers(source, target, pairs)
+    return Correspondence(source=source, target=target, pairs=tuple(pairs)), failures
+
+
+def _pair_helpers(source: Skeleton, target: Skeleton, pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs of helper bones with the same name that hang from bones that correspond."""
+    partner = {bone: set(pair.target) for pair in pairs for bone in pair.source}
+    result = []
+    for joint in sorted(leaf_helpers(source)):
+        name, above = source.names[joint], source.names[source.parents[joint]]
+        other = target.index.get(name, -1)
+        if other in leaf_helpers(target) and target.names[target.parents[other]] in partner.get(above, ()):
+            reason = f"both are called {name} and hang from bones that correspond"
+            result.append(Pair(source=(name,), target=(name,), confidence=SAME_NAME_CONFIDENCE, reason=reason))
+    return result
+
+
+def _suggest_and_try(
+    source: Skeleton, target: Skeleton, *, source_motion: Motion | None, target_motion: Motion | None, is_point: bool
+) -> tuple[Correspondence, tuple[Failure, ...]]:
+    """`suggest_and_try` for bodies of main bones; with `is_point`, one body has a single joint."""
     best: tuple[Correspondence, tuple[Failure, ...]] | None = None
     for source_plan, target_plan, exchanged in _plans_to_try(source, target, source_motion, target_motion):
         if exchanged and not (best is not None and any(failure.exchanged for failure in best[1])):
             continue
         pairs = match(source_plan, target_plan)
-        if len(pairs) == 1 and min(source.num_joints, target.num_joints) > 1:
+        if len(pairs) == 1 and not is_point:
             if best is None:
                 raise _no_match_error(source_plan, target_plan)
             continue

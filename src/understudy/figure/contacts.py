@@ -12,7 +12,8 @@ from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, unrotate
 from understudy.base.records import cached, median, percentile
 from understudy.figure.kinematics import Pose, pose_of
-from understudy.figure.measures import feet, hands, is_humanoid, leg_length
+from understudy.figure.main_bones import main_bones
+from understudy.figure.measures import feet, hands, is_humanoid, leg_length, sole_points
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import Point, Skeleton
@@ -91,12 +92,16 @@ class Detection:
 
 def contact_points(motion: Motion) -> tuple[Point, ...]:
     """The points to watch: heel and ball of each foot, or whatever else the body stands on."""
-    return _stood_on(motion)[0]
+    main = main_bones(motion.skeleton)
+    return tuple(main.point(point) for point in _stood_on(main.of_motion(motion))[0])
 
 
 def stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
     """The `contact_points` of a motion and the pose of their joints; None if there are no points."""
-    points, pose = _stood_on(motion)
+    if main_bones(motion.skeleton).is_whole:
+        points, pose = _stood_on(motion)
+    else:
+        points, pose = contact_points(motion), None
     if pose is None and points:
         pose = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points])
     return points, pose
@@ -124,9 +129,9 @@ def _stood_on(motion: Motion) -> tuple[tuple[Point, ...], Pose | None]:
         # Between the ankle and the ball of the foot there may be bones of the instep.
         balls = [j for j in toe_joints if below[j]] or [j for j in np.flatnonzero(below).tolist() if j != ankle]
         ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
-        soles = [end for end in ends if "sole" in words(end.name)]
+        soles = [end for end in ends if "sole" in words(end.name)] or sole_points(skeleton, ankle)
         if soles:
-            # The file of a robot names the points that its feet stand on.
+            # The file of a robot gives the points that its feet stand on.
             standing.append(soles)
             continue
         heels = [end for end in ends if "heel" in end.name.lower()]

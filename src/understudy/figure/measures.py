@@ -9,10 +9,11 @@ import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix
+from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import fk, locate
 from understudy.figure.motion import Motion
 from understudy.figure.roles import mirrored, roles, side, words
-from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -32,16 +33,20 @@ def is_humanoid(skeleton: Skeleton) -> bool:
     # Robots often have no movable head; then the rest pose must stand upright.
     if not ({"neck", "head"} & set(joint_of)) and rest_pose_kind(skeleton) == "no pose":
         return False
-    if any("tail" in name.lower() for name in skeleton.names):
+    if "tail" in joint_of or any("tail" in name.lower() for name in skeleton.names):
         return False
-    # The trunk of a quadruped is at right angles to its legs, which shows only in a rest pose that stands on them.
+    return not _stands_on_all_fours(skeleton, joint_of)
+
+
+def _stands_on_all_fours(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
+    """Whether the rest pose is that of a quadruped: it stands on its legs, at right angles to its trunk."""
     trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
     leg = legs.sum(axis=0)
     level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
     stands = bool(np.all(legs[:, 1] < -0.8 * np.linalg.norm(legs, axis=1)))
     hips, shoulders = _rest_sides(skeleton, joint_of)
     straight = float(hips @ shoulders) >= 0.5 * np.linalg.norm(hips) * np.linalg.norm(shoulders)
-    return not (level and stands and straight)
+    return bool(level and stands and straight)
 
 
 def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
@@ -106,11 +111,40 @@ def feet(skeleton: Skeleton) -> tuple[Point, ...]:
             if any(not covered[skeleton.index[tip.joint]] for tip in lowest):
                 return lowest
     points: list[Point] = []
+    helpers = _plain_helpers(skeleton)
     for limb in limbs:
         below = skeleton.below(limb)
-        points += [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below)]
+        points += [skeleton.point(skeleton.names[j]) for j in np.flatnonzero(below) if j not in helpers]
         points += [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     return tuple(points) if points else _lowest_tips(skeleton)
+
+
+MIN_SOLE_POINTS = 2
+"""Points of a foot, before and behind its ankle, that show its sole."""
+
+MAX_SOLE_SLOPE = 0.1
+"""Height of a flat sole in lengths of it."""
+
+
+def sole_points(skeleton: Skeleton, ankle: int) -> list[Point]:
+    """The points of a flat sole: the ends of a foot without toes, if they lie below, before and behind its ankle."""
+    while len(skeleton.children[ankle]) == 1 and skeleton.kinds[skeleton.children[ankle][0]] is JointKind.HINGE:
+        ankle = skeleton.children[ankle][0]
+    below, toes = skeleton.children[ankle], {roles(skeleton).get(f"{which}_toe") for which in ("left", "right")}
+    if any(skeleton.children[j] or j in toes for j in below):
+        return []
+    points = [end for end in skeleton.ends if end.joint == skeleton.names[ankle]]
+    points += [skeleton.point(skeleton.names[j]) for j in below]
+    if len(points) < MIN_SOLE_POINTS:
+        return []
+    joints, offsets = locate(skeleton, points)
+    positions, rotations = skeleton.rest_world
+    places = positions[joints] + rotate(rotations[joints], offsets) - positions[ankle]
+    level = places[:, [0, 2]]
+    longest = np.linalg.svd(level - level.mean(axis=0), full_matrices=False)[2][0]
+    along = level @ longest
+    is_flat = float(np.ptp(places[:, 1])) < MAX_SOLE_SLOPE * float(np.ptp(along))
+    return points if is_flat and places[:, 1].max() < 0.0 and along.min() < 0.0 < along.max() else []
 
 
 def hands(skeleton: Skeleton) -> tuple[Point, ...]:
@@ -133,7 +167,7 @@ def rest_pose_kind(skeleton: Skeleton) -> str:
     "No pose" means that the rest pose does not stand. Bodies that are not human are "not humanoid".
     """
     joint_of = roles(skeleton)
-    if any(part not in joint_of for part in HUMAN_ROLES):
+    if any(part not in joint_of for part in HUMAN_ROLES) or _stands_on_all_fours(skeleton, joint_of):
         return "not humanoid"
     trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
     leg = legs.sum(axis=0)
@@ -155,6 +189,31 @@ def rest_pose_kind(skeleton: Skeleton) -> str:
     return (
         "T-pose" if abs(drop) < 20.0 else "A-pose" if 20.0 <= drop < 65.0 else "arms down" if drop > 0 else "other pose"
     )
+
+
+MAX_COMPARED_FRAMES = 24
+"""Frames of a motion, evenly spread, with which a rest pose is compared."""
+
+MAX_REST_POSE_ERROR = 0.3
+"""Median distance of the joints of a rest pose from those of the nearest frame of a motion, in radii of the body, above
+which it is no pose of this body. Bind poses of public animals have up to 0.15, arbitrary rotations 0.38 and more."""
+
+
+def rest_pose_fits(motion: Motion) -> bool:
+    """Whether the rest pose of a body that is no human is like some pose of its motion; True if bones change length."""
+    if motion.offsets is not None:
+        return True
+    frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_COMPARED_FRAMES).astype(int))
+    rest = motion.skeleton.rest_world[0]
+    rest = rest - rest.mean(axis=0)
+    errors = []
+    for positions in fk(motion[frames]).positions:
+        pose = positions - positions.mean(axis=0)
+        left, _, right = np.linalg.svd(rest.T @ pose)
+        turn = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))]) @ right
+        radius = max(float(np.sqrt(np.mean(np.sum(pose**2, axis=1)))), 1e-9)
+        errors.append(float(np.median(np.linalg.norm(rest @ turn - pose, axis=1))) / radius)
+    return min(errors) < MAX_REST_POSE_ERROR
 
 
 def facing(motion: Motion) -> Array:
@@ -214,20 +273,33 @@ def _limb_length(skeleton: Skeleton, tip: Point) -> float:
     """Metres from a tip up to the joint where its limb branches off."""
     joint = skeleton.index[tip.joint]
     length = float(np.linalg.norm(tip.offset))
-    while skeleton.parents[joint] >= 0 and len(skeleton.children[skeleton.parents[joint]]) == 1:
+    if joint in leaf_helpers(skeleton):
+        length, joint = length + float(skeleton.lengths[joint]), int(skeleton.parents[joint])
+    while skeleton.parents[joint] >= 0 and _carries_one(skeleton, int(skeleton.parents[joint])):
         length += float(skeleton.lengths[joint])
         joint = int(skeleton.parents[joint])
     return length
 
 
+def _plain_helpers(skeleton: Skeleton) -> set[int]:
+    """Helper bones at the ends of the tree that are not the far end of a bone either."""
+    return {joint for joint in leaf_helpers(skeleton) if not is_end_bone(skeleton, joint)}
+
+
+def _carries_one(skeleton: Skeleton, joint: int) -> bool:
+    """Whether exactly one bone hangs from a joint, beside helper bones."""
+    return sum(child not in leaf_helpers(skeleton) for child in skeleton.children[joint]) == 1
+
+
 def _lowest_tips(skeleton: Skeleton) -> tuple[Point, ...]:
     """Ends, and leaf joints without one, that lie within a tenth of the body's height of its lowest point."""
+    helpers = _plain_helpers(skeleton)
     ended = {end.joint for end in skeleton.ends}
     tips = list(skeleton.ends)
     tips += [
         skeleton.point(name)
-        for name, children in zip(skeleton.names, skeleton.children)
-        if not children and name not in ended
+        for joint, (name, children) in enumerate(zip(skeleton.names, skeleton.children))
+        if joint not in helpers and name not in ended and helpers.issuperset(children)
     ]
     if not tips or len(tips) == 1:
         return tuple(tips)
@@ -270,6 +342,12 @@ def partners(skeleton: Skeleton) -> np.ndarray:
             partner[joint] = others[0]
     if np.all(partner == np.arange(skeleton.num_joints)):
         partner = _partners_by_place(skeleton)
+        for role, name in skeleton.role_joints.items():
+            # Collars may begin in the middle of the body, where places do not tell sides.
+            other = skeleton.role_joints.get(f"right{role.removeprefix('left')}") if role.startswith("left_") else None
+            if other is not None:
+                left, right = skeleton.index[name], skeleton.index[other]
+                partner[left], partner[right] = right, left
     # The parents of partners must be partners. Parents come first, so one pass is enough.
     for joint, parent in enumerate(skeleton.parents):
         other = partner[joint]
@@ -330,20 +408,35 @@ def _half_turn(normal: Array) -> Array:
 
 
 def _partners_by_place(skeleton: Skeleton) -> np.ndarray:
-    """Partners by position: joints of the same depth that are nearest to each other's mirror image at the root's x."""
+    """Partners by position: joints of the same depth that are nearest to each other's mirror image at the root."""
     joints = np.arange(skeleton.num_joints)
     if skeleton.num_joints > 2000:
         return joints
     places = skeleton.rest_world[0] - skeleton.rest_world[0][0]
     size = max(float(np.ptp(places, axis=0).max()), 1e-9)
-    apart = np.linalg.norm(places[:, None] * [-1.0, 1.0, 1.0] - places[None], axis=-1)
+    normal = _normal_of_roles(skeleton)
+    images = places - 2.0 * (places @ normal)[:, None] * normal
+    apart = np.linalg.norm(images[:, None] - places[None], axis=-1)
     apart[skeleton.depths[:, None] != skeleton.depths[None]] = np.inf
-    middle = np.abs(places[:, 0]) < 0.01 * size
+    middle = np.abs(places @ normal) < 0.01 * size
     apart[middle] = np.inf
     apart[:, middle] = np.inf
     nearest = np.argmin(apart, axis=1)
     mutual = (nearest[nearest] == joints) & (apart[joints, nearest] < MAX_ASYMMETRY_SIZES * size)
     return np.where(mutual, nearest, joints)
+
+
+def _normal_of_roles(skeleton: Skeleton) -> Array:
+    """(3,) the level direction from right to left of the roles that a skeleton gives itself; along X without them."""
+    across = np.zeros(3)
+    places, named = skeleton.rest_world[0], skeleton.role_joints
+    for role, name in named.items():
+        other = named.get(f"right{role.removeprefix('left')}") if role.startswith("left_") else None
+        if other is not None:
+            across += places[skeleton.index[name]] - places[skeleton.index[other]]
+    across[1] = 0.0
+    length = float(np.linalg.norm(across))
+    return across / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
 
 
 def _rest_normal(skeleton: Skeleton, pair: np.ndarray) -> Array | None:

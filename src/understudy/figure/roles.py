@@ -183,8 +183,10 @@ def roles(skeleton: Skeleton) -> dict[str, int]:
 
     Names give candidates and the tree resolves ambiguities: `LeftShoulder` is the collar bone if a `LeftArm` hangs from
     it and the upper arm if a `LeftElbow` does; the hips are where both legs meet. For a part of several bones in a row,
-    such as `upperarm01` and `upperarm02`, it is the first.
+    such as `upperarm01` and `upperarm02`, it is the first. The roles that a skeleton gives itself come before names.
     """
+    if skeleton.role_joints:
+        return {role: skeleton.index[name] for role, name in skeleton.role_joints.items()}
     joint_of: dict[str, int] = {}
     labels = _labels(skeleton)
     for which in ("left", "right"):
@@ -340,18 +342,18 @@ def _regroup_motors(skeleton: Skeleton, which: str, parts: tuple[str, ...], join
 
 def limb_row(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
     """The joints of a limb from its first motor, at or above its upper part, past its lower part to its end."""
+    # Helper bones are known by names, which this module reads for that one.
+    from understudy.figure.helper_bones import leaf_helpers
+
+    below = [[c for c in children if c not in leaf_helpers(skeleton)] for children in skeleton.children]
     chain = skeleton.chain(lower)
     start = chain.index(upper)
     # Motors above that carry nothing but this limb belong to it.
-    while (
-        start > 1
-        and skeleton.kinds[chain[start - 1]] is JointKind.HINGE
-        and len(skeleton.children[chain[start - 1]]) == 1
-    ):
+    while start > 1 and skeleton.kinds[chain[start - 1]] is JointKind.HINGE and len(below[chain[start - 1]]) == 1:
         start -= 1
     row = chain[start:]
-    while len(skeleton.children[row[-1]]) == 1:
-        row.append(skeleton.children[row[-1]][0])
+    while len(below[row[-1]]) == 1:
+        row.append(below[row[-1]][0])
     return row
 
 
@@ -431,6 +433,12 @@ MIN_DIRECTION_SHARE = 0.08
 MIN_FIXED_BONE_SHARE = 0.2
 """Share of a limb's length from which a bone without a joint of its own counts as a part."""
 
+MAX_POINT_SIZES = 1e-4
+"""Distance, in sizes of the body, within which hinges meet in one point."""
+
+MIN_BALL_VOLUME = 0.5
+"""Volume that the unit axes of three hinges span above which they form a ball; 1 if they are at right angles."""
+
 _MOTORS = (JointKind.HINGE, JointKind.UNIVERSAL)
 
 
@@ -442,6 +450,29 @@ class CompoundJoint:
     """From the body outwards, without joints that cannot move, unless there are no others."""
     centre: int
     """The joint at which the bone below begins: the last one that bends the limb."""
+
+
+@lru_cache(maxsize=64)
+def balls_of_hinges(skeleton: Skeleton) -> tuple[tuple[int, int, int], ...]:
+    """Triples of hinges in a row that meet in one point and turn about different axes: balls, however they are written.
+
+    A robot's hinges that meet in a point only by chance of its build belong together just as well.
+    """
+    axes = rotate(skeleton.rest_world[1], skeleton.axes[:, 0])
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    balls: list[tuple[int, int, int]] = []
+    taken: set[int] = set()
+    for first in range(1, skeleton.num_joints):
+        row = [first]
+        while len(row) < MAX_AXES and len(skeleton.children[row[-1]]) == 1:
+            row.append(skeleton.children[row[-1]][0])
+        if len(row) < MAX_AXES or taken & set(row) or any(skeleton.kinds[j] is not JointKind.HINGE for j in row):
+            continue
+        volume = abs(float(np.linalg.det(axes[row])))
+        if skeleton.lengths[row[1:]].max() <= MAX_POINT_SIZES * size and volume > MIN_BALL_VOLUME:
+            balls.append((row[0], row[1], row[2]))
+            taken |= set(row)
+    return tuple(balls)
 
 
 def compound_joints(skeleton: Skeleton, row: Sequence[int]) -> list[CompoundJoint]:
@@ -470,10 +501,16 @@ class _Chain:
     """The joints of a limb in the rest pose, with their axes."""
 
     def __init__(self, skeleton: Skeleton, row: Sequence[int]) -> None:
+        # Names are read by a module that needs this one.
+        from understudy.figure.helper_bones import leaf_helpers
+
         positions, rotations = skeleton.rest_world
+        bones = [[j for j in skeleton.children[joint] if j not in leaf_helpers(skeleton)] for joint in row]
         tips = [tip for end, tip in zip(skeleton.ends, skeleton.rest_ends) if end.joint == skeleton.names[row[-1]]]
-        tips += [positions[child] for child in skeleton.children[row[-1]]]
+        tips += [positions[child] for child in bones[-1]]
         self.kinds = [skeleton.kinds[joint] for joint in row]
+        ball_of = {joint: ball[0] for ball in balls_of_hinges(skeleton) for joint in ball}
+        self.balls = [ball_of.get(joint) for joint in row]
         points = positions[list(row)]
         # A last bone without an end is taken to be as long as the one before it.
         tip = np.mean(tips, axis=0) if tips else 2.0 * points[-1] - points[-2 if len(row) > 1 else -1]
@@ -484,7 +521,7 @@ class _Chain:
             rotate(rotations[joint], skeleton.axes[joint, : NUM_AXES[kind]]) for joint, kind in zip(row, self.kinds)
         ]
         self.twists = [self._twists(number) for number in range(len(row))]
-        self.branches = [len(skeleton.children[joint]) > 1 for joint in row]
+        self.branches = [len(children) > 1 for children in bones]
 
     def _twists(self, number: int) -> bool:
         """Whether a hinge turns about the length of its limb."""
@@ -509,6 +546,8 @@ class _Chain:
 
     def continues(self, group: list[int], number: int) -> bool:
         """Whether a joint belongs to the compound joint before it."""
+        if self.balls[number] is not None or self.balls[group[-1]] is not None:
+            return self.balls[number] == self.balls[group[-1]]
         gap = float(np.linalg.norm(self.points[number] - self.points[group[-1]]))
         if self.kinds[number] is JointKind.FIXED:
             return gap < MIN_FIXED_BONE_SHARE * self.remaining[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -85,6 +85,8 @@ class Skeleton:
     ends: tuple[Point, ...] = ()
     """The far ends of bones without a joint there: fingertips, toes, the top of the head."""
     name: str = ""
+    role_joints: Mapping[str, str] = field(default_factory=dict)
+    """The joint of each role, for a body whose names do not identify its parts; empty where names do."""
 
     def __repr__(self) -> str:
         return f"<Skeleton {self.name or 'unnamed'}: {self.num_joints} joints, {len(self.ends)} ends>"
@@ -240,6 +242,7 @@ class Skeleton:
             axes=self.axes[kept],
             limits=self.limits[kept],
             ends=tuple(end for end in self.ends if end.joint in names),
+            role_joints={role: name for role, name in self.role_joints.items() if name in names},
         )
         return pruned, kept
 

@@ -245,7 +245,12 @@ def _make_actor(
     """Make an actor from its clips: trim and resample the motion, attach feet, scale the target."""
     if clip.motion is None:
         raise MotionError(f"{spec.source}: holds a character without motion; there is nothing to perform")
-    source_motion, start, trim_notes = _trim(clip.motion, reading, spec.source)
+    clip = _with_roles(clip, clip.motion)
+    motion = clip.motion
+    assert motion is not None
+    target_clip = None if target_clip is None else _with_roles(target_clip, target_motion)
+    target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
+    source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes]
     target_name = spec.target or spec.source
     written_clip, target = replace(clip, motion=None), source_motion.skeleton
@@ -260,7 +265,7 @@ def _make_actor(
             target_motion = change_parents(target_motion, target)
         if target_clip is None:
             source_motion = change_parents(source_motion, target)
-    references = _pose(clip.motion, poses[0], spec.source), _pose(target_motion, poses[1], target_name)
+    references = _pose(motion, poses[0], spec.source), _pose(target_motion, poses[1], target_name)
     target_motion = None if target_motion is None else _without_reference(target_motion)
     if spec.scale is not None:
         target = scale_skeleton(target, spec.scale)
@@ -269,9 +274,21 @@ def _make_actor(
         contacts = shift_contacts(contacts, start, source_motion.duration)
     return ActorData(
         spec=spec, motion=source_motion, target=target, clip=written_clip, target_motion=target_motion,
-        shown_motion=_without_reference(clip.motion), references=references, start=start, contacts=contacts,
+        shown_motion=_without_reference(motion), references=references, start=start, contacts=contacts,
         props=props, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _with_roles(clip: Clip, motion: Motion | None) -> Clip:
+    """A clip whose skeleton knows the roles of its joints, also where its names do not give them."""
+    from understudy.correspondence.roles_by_shape import with_roles
+
+    skeleton = with_roles(clip.skeleton, motion)
+    if skeleton is clip.skeleton:
+        return clip
+    return replace(
+        clip, skeleton=skeleton, motion=None if clip.motion is None else replace(clip.motion, skeleton=skeleton)
+    )
 
 
 def morph_share(motion: Motion, morph: tuple[float, float]) -> Array:

@@ -123,7 +123,9 @@ def _skeleton(archive: Archive) -> Skeleton:
         kinds=tuple(JointKind(kind) for kind in kinds),
         ends=tuple(Point(name=n, joint=j, offset=o) for n, j, o in zip(names, joints, offsets, strict=True)),
         name=archive.text("skeleton_name"),
-        **arrays,
+        rest=arrays["rest"],
+        axes=arrays["axes"],
+        limits=arrays["limits"],
     )
 
 
