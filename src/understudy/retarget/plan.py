@@ -19,13 +19,8 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.plants import (
-    PLANTS,
-    compliant_joints,
-    contact_constraints,
-    creep_constraints,
-    floor_constraints,
-)
+from understudy.retarget.ground import compliant_joints, floor_constraints, lift_toes
+from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
 from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
@@ -219,10 +214,11 @@ def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | N
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
-    return ContactContext(
+    context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
-        start=start, feet=feet,
+        alignment=alignment, start=start, feet=feet,
     )  # fmt: skip
+    return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
 
 
 def _is_movable(constraint: Constraint, assignments: Sequence[Assignment]) -> bool:
