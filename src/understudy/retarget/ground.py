@@ -13,7 +13,7 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.region import UP, Region
 from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import ContactContext, Correspondence, Pair
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, contact_points
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import feet, is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -33,6 +33,12 @@ MAX_NEAR_FLOOR_LEGS = 0.08
 
 NEAR_FLOOR_SECONDS = 0.2
 """The floor constraint of a point holds this long before and after the point is near the floor."""
+
+MIN_DOWN_SHARE = 0.2
+"""Share of the frames in which a foot must be down for a motion without contacts to have a floor."""
+
+BEFORE_SECONDS = -1.0
+"""Seconds: the end of contacts before the beginning of a motion, which only show where the floor is."""
 
 MIN_HELD_SHARE = 0.2
 """Share of the time with a footplant that shows a floor, whatever is below it."""
@@ -143,6 +149,26 @@ def _bend_up(
     angle = TOE_BEND_SMOOTHING * np.logaddexp(0.0, needed / TOE_BEND_SMOOTHING)
     axis = cross(toe, np.broadcast_to(UP, toe.shape))
     return from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9), angle)
+
+
+def feet_on_floor(motion: Motion) -> list[Contact]:
+    """Where the feet of a motion without contacts are lowest, as contacts before its beginning: they show the floor,
+    and plant nothing. Empty if the feet are seldom that low."""
+    points = contact_points(motion)
+    if not points or motion.num_frames < 2:
+        return []
+    paths = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points]).points(points)
+    lowest = paths[..., 1].min(axis=0)
+    near = MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
+    down = (paths[..., 1] < lowest + 0.5 * near) & (lowest < lowest.min() + near)
+    if np.mean(down.any(axis=1)) < MIN_DOWN_SHARE:
+        return []
+    start, end = BEFORE_SECONDS - 1.0, BEFORE_SECONDS
+    return [
+        Contact(point=point, start=start, end=end, place=path[np.argmin(path[:, 1])], confidence=0.0)
+        for point, path, some in zip(points, paths.transpose(1, 0, 2), down.any(axis=0), strict=True)
+        if some
+    ]
 
 
 def _stands_on_floor(motion: Motion, footplants: Sequence[Contact]) -> bool:

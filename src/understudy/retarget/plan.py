@@ -19,7 +19,8 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.ground import compliant_joints, floor_constraints, lift_toes
+from understudy.figure.treadmill import detect_on_treadmill
+from understudy.retarget.ground import compliant_joints, feet_on_floor, floor_constraints, lift_toes
 from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
 from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
 from understudy.solve.problem import Actor, Problem
@@ -167,8 +168,11 @@ def plan(
         contacts, poses = _detect_contacts(assignments, options)
     contacts = tuple(contacts)
     _check_contacts(contacts, assignments)
-    floor = floor or find_floor(contacts, leg_length(assignments[0].motion.skeleton))
     contacts_by_actor = _group_by_actor(contacts, assignments)
+    if not contacts and options.floor and len(assignments) == 1 and assignments[0].landing is None:
+        contacts_by_actor = [feet_on_floor(assignments[0].motion)]
+    standing = [contact for actor_contacts in contacts_by_actor for contact in actor_contacts]
+    floor = floor or find_floor(standing, leg_length(assignments[0].motion.skeleton))
     contexts = [_context(*inputs, floor) for inputs in zip(assignments, contacts_by_actor, poses, strict=True)]
     generated: list[Constraint] = []
     for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
@@ -178,7 +182,7 @@ def plan(
             # Actors that move still hold on to one that keeps its motion.
             moving = {other.name for other in assignments if other.moves}
             actor_contacts = [c for c in actor_contacts if c.other is not None and c.on in moving]
-        if options.plants != "none":
+        if options.plants != "none" and contacts:
             generated += contact_constraints(context, actor_contacts, contexts, fixed=options.plants == "fixed")
             generated += creep_constraints(context, actor_contacts) if assignment.moves else []
         if options.floor and assignment.moves:
@@ -275,6 +279,7 @@ def _detect_contacts(
         points, pose = stood_on(assignment.motion) if assignment.moves else ((), None)
         poses.append(pose)
         detected = detect_contacts(assignment.motion, points, options.detection, pose=pose)
+        detected = detect_on_treadmill(assignment.motion, detected, points, options.detection)
         contacts += [replace(c, actor=assignment.name) for c in detected] if assignment.name else detected
     return tuple(contacts), poses
 

@@ -140,12 +140,16 @@ def _point_ref(context: ContactContext, contact: Contact) -> PointRef:
 
 
 def _footplant(context: ContactContext, contact: Contact, *, anchor: bool, fixed: bool) -> Constraint:
-    """A footplant: pinned at the source's place, still wherever it lands, or, on a foot that changes size, only at the
-    height of the floor."""
+    """A footplant: pinned at the source's place, still wherever it lands, carried by a floor that moves, or, on a foot
+    that changes size, only at the height of the floor."""
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
     height = float(context.floor.heights(place)) + context.rise(contact)
     point_ref, span = _point_ref(context, contact), _plant_span(context, contact)
+    if contact.velocity is not None and contact.end > contact.start:
+        way = context.size(context.ratio, contact.start) * (contact.end - contact.start) * contact.velocity
+        times = np.array([contact.start, contact.end])
+        return SamePlace(point=point_ref, height=height, drift=np.stack([0.0 * way, way]), times=times, **span)
     if context.share is not None and not anchor:
         return Place(point=point_ref, target=np.array([0.0, height, 0.0]), axes="y", **span)
     if anchor and fixed:
