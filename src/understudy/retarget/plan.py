@@ -23,6 +23,7 @@ from understudy.figure.treadmill import detect_on_treadmill
 from understudy.retarget.ground import compliant_joints, feet_on_floor, floor_constraints, lift_toes
 from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
 from understudy.retarget.start import check_structure, morph_motion, shift_starts, start_motion
+from understudy.retarget.touch import keep_touches
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.spacetime import Spacetime
@@ -46,6 +47,8 @@ class Options:
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
     """Keep the body above the floor, or no deeper in it than the source."""
+    touch: bool = True
+    """Keep hands as near to the body and to each other as the source's are."""
     limits: bool = True
     """Keep joints within the skeleton's limits, or within human limits if it has none."""
     keep: tuple[str, ...] = ()
@@ -173,7 +176,8 @@ def plan(
         contacts_by_actor = [feet_on_floor(assignments[0].motion)]
     standing = [contact for actor_contacts in contacts_by_actor for contact in actor_contacts]
     floor = floor or find_floor(standing, leg_length(assignments[0].motion.skeleton))
-    contexts = [_context(*inputs, floor) for inputs in zip(assignments, contacts_by_actor, poses, strict=True)]
+    inputs = zip(assignments, contacts_by_actor, poses, strict=True)
+    contexts = [_context(*parts, floor, touch=options.touch) for parts in inputs]
     generated: list[Constraint] = []
     for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
         if context.landing is not None and assignment.landing is None:
@@ -204,7 +208,9 @@ def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignmen
     return [[c for c in contacts if c.actor == a.name or (not c.actor and a is first)] for a in assignments]
 
 
-def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor) -> ContactContext:
+def _context(
+    assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor, *, touch: bool
+) -> ContactContext:
     """The contact context of an actor, with its start motion."""
     landing = None
     motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
@@ -218,6 +224,8 @@ def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | N
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
+    if touch and assignment.moves and assignment.share is None:
+        start = keep_touches(motion, start, None if alignment is None else alignment.correspondence)
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         alignment=alignment, start=start, feet=feet,
