@@ -53,6 +53,9 @@ TOE_CLEARANCE_LEGS = 0.005
 TOE_BEND_SMOOTHING = np.radians(1.5)
 """Radians over which a toe starts to bend up from the floor."""
 
+MAX_FINGERS = 3
+"""Number of fingertips of a hand that are kept off the floor; the others are beside them."""
+
 COMPLIANT_STIFFNESS = 0.01
 """Stiffness, 1 by default, of toes that only the floor bends. The leg moves a tip by its whole length, the toe by its
 own: at an equal stiffness the leg would do nearly all of the work, and its movement is seen."""
@@ -252,7 +255,8 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: 
     level = context.rise(lowest)
     heights = _heights(context, fk(start[frames]), [point.target for point in candidates])
     near = heights < level + MAX_NEAR_FLOOR_LEGS * leg + np.minimum([point.depth for point in candidates], 0.0)
-    low = [(point, column) for point, column in zip(candidates, near.T, strict=True) if column.any()]
+    kept = _lowest_fingers(context.target, [point.target for point in candidates], heights, near)
+    low = [(candidates[i], near[:, i]) for i in kept]
     sources = {source.name: source for point, _ in low for source in point.sources}
     scaled = dict(zip(sources, _scaled_heights(context, list(sources.values()), lowest).T, strict=True))
     constraints: list[Constraint] = []
@@ -260,6 +264,29 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: 
         height = _floor_heights(context, point, [scaled[source.name] for source in point.sources], lowest)
         constraints.append(_above(context, point.target, height, _pauses(column, motion.times[frames])))
     return constraints
+
+
+def _lowest_fingers(
+    skeleton: Skeleton, points: Sequence[Point], heights: Array, near: np.ndarray
+) -> list[int]:  # fmt: skip
+    """The indices of points that come near the floor; of the fingers of a hand only those that are lowest most often.
+
+    Args:
+        skeleton: The body.
+        points: Its points.
+        heights: (n, P) metres of the points above the floor.
+        near: (n, P) whether each is near it.
+    """
+    kept = set(np.flatnonzero(near.any(axis=0)).tolist())
+    for hand in (joint for role, joint in roles(skeleton).items() if role.endswith("_hand")):
+        beyond = skeleton.below(hand)
+        beyond[hand] = False
+        fingers = [i for i in sorted(kept) if beyond[skeleton.index[points[i].joint]]]
+        if len(fingers) > MAX_FINGERS:
+            lowest = np.argmin(heights[:, fingers][near[:, fingers].any(axis=1)], axis=1)
+            counts = np.bincount(lowest, minlength=len(fingers))
+            kept -= {fingers[i] for i in np.argsort(-counts, kind="stable")[MAX_FINGERS:]}
+    return sorted(kept)
 
 
 def _floor_heights(context: ContactContext, point: _FloorPoint, scaled: Sequence[Array], lowest: Contact) -> Array:

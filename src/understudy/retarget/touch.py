@@ -20,9 +20,12 @@ from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.metrics.surface import RADIUS_SHARES
 from understudy.retarget.features import crown_point, hip_centre
 
-NEAR_ARMS, FAR_ARMS = 0.1, 0.3
+NEAR_ARMS, FAR_ARMS = 0.08, 0.24
 """Arm lengths between a wrist and a surface: nearer than the first the relation is kept in full, beyond the second not
 at all, and smoothly less in between."""
+
+CLEAR_GAP_ARMS = 0.1
+"""Arm lengths between a wrist and a surface that the hand does not touch."""
 
 WRIST_GAP_ARMS = 0.06
 """Arm lengths between a wrist and a surface on which the palm lies."""
@@ -161,7 +164,7 @@ def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
         weights, goals = [], []
         for part in source.lines.keys() & target.lines.keys():
             if part not in (f"{side}_upper_arm", f"{side}_lower_arm"):
-                gap, passing, clear, goal, away = _part_goal(source, target, side, part, ratio, fps)
+                gap, passing, clear, goal, away = _part_goal(source, target, side, part, arm, ratio, fps)
                 weights.append(_nearness(gap / arm, NEAR_ARMS, FAR_ARMS) * clear)
                 move, outside = goal - target.hands[side], np.maximum(gap - WRIST_GAP_ARMS * arm, 0.0)
                 radial = np.einsum("fi,fi->f", move, away)[:, None] * away
@@ -181,7 +184,9 @@ def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
     return {side: _smoothed(move, fps) for side, move in moves.items()}
 
 
-def _part_goal(source: _Body, target: _Body, side: str, part: str, ratio: float, fps: float) -> tuple[Array, ...]:
+def _part_goal(
+    source: _Body, target: _Body, side: str, part: str, arm: float, ratio: float, fps: float
+) -> tuple[Array, ...]:
     """Where the wrist of the target should be for it to be beside a part as the source's is.
 
     Returns:
@@ -201,6 +206,10 @@ def _part_goal(source: _Body, target: _Body, side: str, part: str, ratio: float,
     first, last = target.lines[part]
     size = target.radii[part] + np.where(gap > 0.0, ratio, target.radii[part] / source.radii[part]) * gap
     away /= np.maximum(distance, 1e-9)[:, None]
+    # A hand that is nearer than the source's, but clear of the part, need not move away from it.
+    clearance = target.radii[part] + ratio * np.minimum(gap, CLEAR_GAP_ARMS * arm)
+    now = np.einsum("fi,fi->f", target.hands[side] - first - share * (last - first), away)
+    size = np.minimum(size, np.maximum(now, clearance))
     goal = first + share * (last - first) + size[:, None] * away
     return gap, passing, clear, goal, away
 
