@@ -225,7 +225,8 @@ def _context(
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
     if touch and assignment.moves and assignment.share is None:
-        start = keep_touches(motion, start, None if alignment is None else alignment.correspondence)
+        correspondence = None if alignment is None else alignment.correspondence
+        start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         alignment=alignment, start=start, feet=feet,

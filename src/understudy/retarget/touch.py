@@ -6,6 +6,7 @@ stays near the start, so the relation holds, and no other part of the body moves
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ NEAR_HANDS_ARMS, FAR_HANDS_ARMS = 0.3, 0.6
 PASSING_SECONDS = 0.2
 """Seconds: where along a part a hand is that passes it counts less, as if it were farther by the way of this time."""
 
-SMOOTHING_SECONDS = 0.06
+SMOOTHING_SECONDS = 0.12
 """Standard deviation of the Gaussian window that smooths how the hands are moved."""
 
 MIN_MOVE_LEGS = 1e-3
@@ -71,13 +72,16 @@ SEGMENTS = {
 """The parts of a body that a hand may be near, and the two roles between which each lies."""
 
 
-def keep_touches(source: Motion, start: Motion, correspondence: Correspondence | None = None) -> Motion:
+def keep_touches(
+    source: Motion, start: Motion, correspondence: Correspondence | None = None, held: Sequence[Point] = ()
+) -> Motion:
     """The start motion with its arms moved so that the hands are as near to the body as the source's.
 
     Args:
         source: The source's motion.
         start: The same motion on the target's body, before the solve.
         correspondence: Which bones correspond, on a target of another structure. Arms that follow others are left out.
+        held: Points of the source with contacts, which say where the hands are. Their arms are left out.
     """
     if not (is_humanoid(source.skeleton) and is_humanoid(start.skeleton)):
         return start
@@ -89,6 +93,7 @@ def keep_touches(source: Motion, start: Motion, correspondence: Correspondence |
         side: move
         for side, move in moves.items()
         if (correspondence is None or _arms_correspond(correspondence, side))
+        and not _is_held(source.skeleton, side, held)
         and np.abs(move).max() > MIN_MOVE_LEGS * leg_length(start.skeleton)
     }  # fmt: skip
     return _move_hands(start, bodies[1].pose, needed) if needed else start
@@ -122,6 +127,12 @@ class _Body:
                     radii[prefix + part] = RADIUS_SHARES[part] * size
         hands = {side: paths[f"{side}_hand"] for side in ("left", "right") if f"{side}_hand" in paths}
         return _Body(skeleton=skeleton, pose=pose, hands=hands, lines=lines, radii=radii)
+
+
+def _is_held(skeleton: Skeleton, side: str, points: Sequence[Point]) -> bool:
+    """Whether one of some points is on the arm of a side."""
+    arm = skeleton.below(roles(skeleton)[f"{side}_upper_arm"])
+    return any(arm[skeleton.index[point.joint]] for point in points)
 
 
 def _arms_correspond(correspondence: Correspondence, side: str) -> bool:
