@@ -35,9 +35,9 @@ from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import Clip
-from understudy.retarget.actor import assign, in_memory, label_of
+from understudy.retarget.actor import ActorSpec, assign, in_memory, label_of
 from understudy.retarget.driver import Prepared, prepare
-from understudy.retarget.spec import ActorSpec, Recipe
+from understudy.retarget.spec import Recipe
 
 MAX_SHIFT_METRES = 1e-6
 """How far a joint of a variant may be from where the clip has it."""

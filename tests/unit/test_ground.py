@@ -18,10 +18,12 @@ from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts
 from understudy.figure.kinematics import fk, pose_of
 from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.metrics.base import evaluate
 from understudy.retarget.driver import retarget
+from understudy.retarget.ground import COMPLIANT_STIFFNESS, compliant_joints, floor_constraints
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import COMPLIANT_STIFFNESS, compliant_joints, floor_constraints
 from understudy.samples import Scene
 
 FLAT = Floor(slope=np.zeros(2))
@@ -77,7 +79,10 @@ def test_feet_stay_above_the_floor_except_while_they_stand() -> None:
 
 def test_what_never_leaves_the_floor_needs_no_floor() -> None:
     always = contact("LeftHeel", 0.0, 100.0, (0.0, 0.0, 0.0))
-    assert set(named(floor_constraints(stage(), [always]))) == {"LeftToeTip"}
+    made = set(named(floor_constraints(stage(), [always])))
+    assert "LeftHeel" not in made
+    # What comes near the floor without a contact keeps off it.
+    assert made == {"LeftToeTip", "RightToeTip", "RightToeBase", "RightHeel"}
     assert floor_constraints(stage(), [replace(always, on="ladder")]) == []
 
 
@@ -222,3 +227,66 @@ def test_tips_of_another_human_s_feet_stay_with_the_foot() -> None:
     assert ends
     heights = fk(found.motion).points(ends)[..., 1]
     assert heights.min() > -2e-3
+
+
+def lowest_hand(motion: Motion) -> float:
+    """Metres above the world's zero of the lowest joint or end of both hands."""
+    skeleton = motion.skeleton
+    below = skeleton.below(roles(skeleton)["left_hand"]) | skeleton.below(roles(skeleton)["right_hand"])
+    points = [skeleton.names[j] for j in np.flatnonzero(below)]
+    points += [end.name for end in skeleton.ends if below[skeleton.index[end.joint]]]
+    return float(fk(motion).points(points)[..., 1].min())
+
+
+def test_hands_of_another_body_that_reach_the_floor_stop_there() -> None:
+    """The source's hands stay above the floor; those of a body with other joints and longer arms would sink."""
+    motion = scene("pick_up").motion
+    contacts = [contact for contact in scene("pick_up").contacts if contact.on == "floor"]
+    other = samples.character("other")
+    arms = [role for role in roles(other) if "arm" in role]
+    factors = np.ones(other.num_joints)
+    for role in arms:
+        factors[roles(other)[role]] = 1.6
+    target = other.scaled(factors)
+    assert lowest_hand(motion) > 0.02
+    sunk = retarget(motion, target, contacts=contacts, options=Options(floor=False))
+    assert lowest_hand(sunk.motion) < -0.03
+    found = retarget(motion, target, contacts=contacts)
+    assert not found.unmet
+    assert lowest_hand(found.motion) > -3e-3
+
+
+def test_a_foot_that_rests_for_a_moment_shows_no_floor_to_a_swimmer() -> None:
+    motion = scene("walk").motion
+    level = float(motion.root[:, 1].mean())
+    rests = contact("LeftHeel", 0.5, 0.6, (0.0, level, 0.0))
+    assert floor_constraints(stage(), [rests]) == []
+    stands = replace(rests, end=motion.duration)
+    assert floor_constraints(stage(), [stands])
+
+
+def test_one_low_footplant_does_not_lower_the_floor() -> None:
+    """Of the plants of a point the usual one counts, and a plant on a step does not raise the floor."""
+    heights = (0.0, 0.002, -0.01, 0.001, 0.4)
+    plants = [contact("LeftHeel", 0.1 * i, 0.1 * i + 0.05, (0.0, height, 0.0)) for i, height in enumerate(heights)]
+    motion = scene("walk").motion
+    tip = named(floor_constraints(stage(motion), plants))["RightToeTip"]
+    level = HALF * 0.0005 - FLOOR_DEPTH_METRES
+    assert np.max(tip.centre[:, 1]) == pytest.approx(level, abs=6e-4)
+
+
+def test_a_toe_whose_tip_is_a_joint_gives_way_to_the_floor() -> None:
+    """glTF has no ends: the tip of a toe is a joint of its own there, and the joint before it turns it."""
+    source = scene("walk").motion.skeleton
+    toe, tip = source.joint("LeftToeBase"), source.point("LeftToeTip")
+    longer = Skeleton(
+        names=(*source.names, "LeftToeLeaf"), parents=np.array([*source.parents, toe]),
+        offsets=np.concatenate([source.offsets, tip.offset[None]]),
+        ends=tuple(end for end in source.ends if end.name != "LeftToeTip"),
+    )  # fmt: skip
+    motion = scene("walk").motion
+    still = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (motion.num_frames, 1, 4))
+    moving = Motion(skeleton=longer, root=motion.root, rotations=np.concatenate([motion.rotations, still], axis=1),
+                    fps=motion.fps)  # fmt: skip
+    floor = Region(point=PointRef(point=Point(name="LeftToeLeaf", joint="LeftToeLeaf")), centre=np.zeros(3))
+    assert set(compliant_joints([floor], moving)) == {"LeftToeBase"}

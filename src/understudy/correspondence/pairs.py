@@ -24,6 +24,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
 if TYPE_CHECKING:
+    from understudy.correspondence.alignment import Alignment
     from understudy.correspondence.landing import Landing
 
 ALIGNMENTS = ("direction", "stance")
@@ -293,6 +294,8 @@ class ContactContext:
     """(F,) blend from source (0) to target (1) body at each frame; None for the target body throughout."""
     landing: Landing | None = None
     """Landing points on a target of different structure; None for the same structure."""
+    alignment: Alignment | None = None
+    """The alignment with a target of different structure; None for the same structure."""
     start: Motion | None = None
     """The source's motion on the target's body before the solve, if available."""
     feet: Pose | None = None

@@ -38,6 +38,9 @@ class Contact:
     """The point touched on the other actor."""
     confidence: float = 1.0
     """From 0 to 1; 1 for contacts given by a user or a sample."""
+    velocity: Array | None = None
+    """(3,) metres a second, world: how a moving floor carries the point, which is at `place` at the start; None for a
+    floor at rest."""
 
     def __repr__(self) -> str:
         whose = f"{self.actor}'s " if self.actor else ""

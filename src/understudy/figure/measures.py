@@ -86,6 +86,17 @@ def height(skeleton: Skeleton) -> float:
     return leg_length(skeleton) + chain_length(skeleton, joint_of["hips"], crown) + float(max(tips, default=0.0))
 
 
+def reach(skeleton: Skeleton) -> float:
+    """Metres from shoulder to hand along the bones, the mean of the arms; 0 for a body without arms."""
+    joint_of = roles(skeleton)
+    pairs = [
+        (joint_of.get(f"{s}_upper_arm"), joint_of.get(f"{s}_hand", joint_of.get(f"{s}_lower_arm")))
+        for s in ("left", "right")
+    ]
+    arms = [chain_length(skeleton, a, b) for a, b in pairs if a is not None and b is not None]
+    return float(np.mean(arms)) if arms else 0.0
+
+
 def extent(skeleton: Skeleton) -> Array:
     """(3,) metres: size of the rest pose along each axis, ends included."""
     points = np.concatenate([skeleton.rest_world[0], skeleton.rest_ends])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar
 
 import numpy as np
@@ -34,12 +35,18 @@ class Slides:
         return np.concatenate(self.speeds) if self.speeds else np.zeros(0)
 
 
-def measure_slides(pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]]) -> Slides:
-    """Measure how points of a body slide over the floor during their planted frames (n,)."""
+def measure_slides(
+    pose: Pose, fps: float, plants: Sequence[tuple[Point, np.ndarray]], velocities: Sequence[Array | None] = ()
+) -> Slides:
+    """Measure how points of a body slide over the floor during their planted frames (n,).
+
+    The floor moves at velocities (3,) metres a second, one for each plant; it is at rest where none is given.
+    """
     paths = tracks(pose, (point for point, _ in plants))
     speeds, drifts = [], []
-    for point, frames in plants:
-        path = paths[point.name][frames][:, HORIZONTAL_AXES]
+    for (point, frames), velocity in zip_longest(plants, velocities):
+        path = paths[point.name][frames]
+        path = (path if velocity is None else path - frames[:, None] / fps * velocity)[:, HORIZONTAL_AXES]
         speeds.append(np.linalg.norm(np.diff(path, axis=0), axis=-1) * fps)
         drifts.append(float(np.linalg.norm(path - path[0], axis=-1).max()))
     return Slides(speeds=tuple(speeds), drifts=np.array(drifts))
@@ -66,7 +73,8 @@ class FootSkate(Metric):
         plants = [plant for plant in case.plants if len(plant.frames) > 1]
         if not plants:
             return self.not_measured("nothing stands still long enough to be planted")
-        slid = measure_slides(case.pose, case.result.fps, [(plant.point, plant.frames) for plant in plants])
+        floors = [None if (velocity := p.contact.velocity) is None else case.ratio * velocity for p in plants]
+        slid = measure_slides(case.pose, case.result.fps, [(plant.point, plant.frames) for plant in plants], floors)
         limit = MAX_PLANT_SPEED_M_PER_S * case.size
         source = self._source_slides(case)
         share = float(np.mean(slid.all > limit))
@@ -111,7 +119,10 @@ class FootSkate(Metric):
         plants = [plant for plant in case.plants if len(plant.frames) > 1]
         assert all(plant.contact.point.joint in skeleton.index for plant in plants)
         return measure_slides(
-            case.source_pose, case.result.fps, [(plant.contact.point, plant.frames) for plant in plants]
+            case.source_pose,
+            case.result.fps,
+            [(plant.contact.point, plant.frames) for plant in plants],
+            [plant.contact.velocity for plant in plants],
         )
 
 

@@ -27,7 +27,7 @@ SINGLE_ACTOR_KEYS = ("source", "target", "scale")
 RECIPE_OPTIONS = ("spacing", "contacts")
 """Keys of [options] that are fields of `Recipe`, not of `Options`."""
 
-CONTACT_KEYS = ("actor", "point", "joint", "offset", "start", "end", "place", "on", "other", "confidence")
+CONTACT_KEYS = ("actor", "point", "joint", "offset", "start", "end", "place", "velocity", "on", "other", "confidence")
 
 PROP_FIELDS = {"path": "positions", "rotations": "rotations", "times": "times", "centre": "middle", "size": "size"}
 """Fields of a constraint that a prop can fill, with the attribute of `PropPath` that fills each."""
@@ -172,12 +172,14 @@ class _RecipeReader:
             if key not in table:
                 raise FieldError(f"`{key}` is missing", hint="a contact needs a point, a start and an end")
         types: dict[str, Any] = {
-            "actor": str, "start": float, "end": float, "place": np.ndarray, "on": str, "confidence": float,
+            "actor": str, "start": float, "end": float, "place": np.ndarray, "velocity": np.ndarray, "on": str,
+            "confidence": float,
         }  # fmt: skip
         values = {key: _convert(table[key], key, types[key]) for key in types if key in table}
-        place = values.get("place")
-        if place is not None and (place.shape != (3,) or not np.all(np.isfinite(place))):
-            raise FieldError(f"expected three finite numbers in metres, got {place.tolist()}", ("place",))
+        for key, unit in (("place", "metres"), ("velocity", "metres a second")):
+            vector = values.get(key)
+            if vector is not None and (vector.shape != (3,) or not np.all(np.isfinite(vector))):
+                raise FieldError(f"expected three finite numbers in {unit}, got {vector.tolist()}", (key,))
         other = None
         if "other" in table:
             if not isinstance(table["other"], dict):

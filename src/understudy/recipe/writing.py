@@ -169,7 +169,8 @@ def _contacts(contacts: tuple[Contact, ...] | None) -> list[str]:
     explanation = (
         "CONTACTS: what touches what, and when. Change, remove or add entries. `point` names the point at `offset` "
         "metres from `joint`, in the joint's frame. From `start` to `end` it stays at `place`; without a place it "
-        "moves with what it is `on`. `on` is floor, hold, a prop, or an actor, whose point is then `other`."
+        "moves with what it is `on`. `velocity`, in metres a second, is that of a floor that moves. `on` is floor, "
+        "hold, a prop, or an actor, whose point is then `other`."
     )
     lines = ["", *comment(explanation)]
     if contacts is None:
@@ -183,6 +184,8 @@ def _contacts(contacts: tuple[Contact, ...] | None) -> list[str]:
         lines += entry("end", float(contact.end))
         if contact.place is not None:
             lines += entry("place", contact.place)
+        if contact.velocity is not None:
+            lines += entry("velocity", contact.velocity)
         lines += entry("on", contact.on)
         if contact.other is not None:
             other = {"point": contact.other.name, "joint": contact.other.joint, "offset": contact.other.offset}

@@ -22,6 +22,7 @@ from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
+from understudy.figure.treadmill import detect_on_treadmill
 from understudy.io.clip import Clip, write
 from understudy.retarget.actor import (
     ActorData,
@@ -37,6 +38,7 @@ from understudy.retarget.actor import (
     label_of,
     load,
 )
+from understudy.retarget.loop import is_loop, solve_loop
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.scale import Scale
 from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, Recipe, Spacing
@@ -247,6 +249,8 @@ class Prepared:
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
         solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
+        if not self.recipe.constraints and is_loop(self.plan):
+            return Retargeted(prepared=self, solution=solve_loop(self.plan, solver, watch), spacing=spacing)
         return Retargeted(prepared=self, solution=self.plan.solve(solver, watch), spacing=spacing)
 
     def copied(self) -> Solution:
@@ -432,6 +436,8 @@ def prepare(recipe: Recipe, *, load: Load = load, assign: Assign = assign, drive
         contacts = find_contacts(actors, recipe.options)
         notes += _missing_partners(actors)
     _check_contacts(contacts, recipe, actors)
+    if recipe.contacts is None:
+        notes += _moving_floors(contacts)
     if not contacts and recipe.options.plants != "none":
         notes.append("no contacts are known: nothing is planted, and only the size of the movement is adapted")
     _check_joint_names(recipe.options, actors)
@@ -473,11 +479,22 @@ def find_contacts(actors: Sequence[ActorData], options: Options) -> tuple[Contac
             continue
         candidates = actor.contacts
         if candidates is None:
-            candidates = detect_contacts(actor.motion, contact_points(actor.motion), options.detection)
+            points = contact_points(actor.motion)
+            candidates = detect_contacts(actor.motion, points, options.detection)
+            candidates = detect_on_treadmill(actor.motion, candidates, points, options.detection)
         # A contact with a partner that is not among the actors cannot hold.
         valid = [c for c in candidates if c.other is None or (several and c.on in names)]
         contacts += [replace(contact, actor=actor.spec.name) for contact in valid]
     return tuple(contacts)
+
+
+def _moving_floors(contacts: Sequence[Contact]) -> list[str]:
+    """A note for each actor that moves in place."""
+    speeds = {c.actor: float(np.linalg.norm(c.velocity)) for c in contacts if c.velocity is not None}
+    return [
+        f"{f'{actor}: ' if actor else ''}feet move back at {speed:.2f} m/s: they are planted on a floor that moves"
+        for actor, speed in speeds.items()
+    ]
 
 
 def _missing_partners(actors: Sequence[ActorData]) -> list[str]:

@@ -19,13 +19,10 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.plants import (
-    PLANTS,
-    compliant_joints,
-    contact_constraints,
-    creep_constraints,
-    floor_constraints,
-)
+from understudy.figure.treadmill import detect_on_treadmill
+from understudy.retarget.ground import compliant_joints, feet_on_floor, floor_constraints, lift_toes
+from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
+from understudy.retarget.touch import keep_touches
 from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
@@ -50,6 +47,8 @@ class Options:
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
     """Keep the body above the floor, or no deeper in it than the source."""
+    touch: bool = True
+    """Keep hands as near to the body and to each other as the source's are."""
     limits: bool = True
     """Keep joints within the skeleton's limits, or within human limits if it has none."""
     keep: tuple[str, ...] = ()
@@ -172,9 +171,13 @@ def plan(
         contacts, poses = _detect_contacts(assignments, options)
     contacts = tuple(contacts)
     _check_contacts(contacts, assignments)
-    floor = floor or find_floor(contacts, leg_length(assignments[0].motion.skeleton))
     contacts_by_actor = _group_by_actor(contacts, assignments)
-    contexts = [_context(*inputs, floor) for inputs in zip(assignments, contacts_by_actor, poses, strict=True)]
+    if not contacts and options.floor and len(assignments) == 1 and assignments[0].landing is None:
+        contacts_by_actor = [feet_on_floor(assignments[0].motion)]
+    standing = [contact for actor_contacts in contacts_by_actor for contact in actor_contacts]
+    floor = floor or find_floor(standing, leg_length(assignments[0].motion.skeleton))
+    inputs = zip(assignments, contacts_by_actor, poses, strict=True)
+    contexts = [_context(*parts, floor, touch=options.touch) for parts in inputs]
     generated: list[Constraint] = []
     for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
         if context.landing is not None and assignment.landing is None:
@@ -183,7 +186,7 @@ def plan(
             # Actors that move still hold on to one that keeps its motion.
             moving = {other.name for other in assignments if other.moves}
             actor_contacts = [c for c in actor_contacts if c.other is not None and c.on in moving]
-        if options.plants != "none":
+        if options.plants != "none" and contacts:
             generated += contact_constraints(context, actor_contacts, contexts, fixed=options.plants == "fixed")
             generated += creep_constraints(context, actor_contacts) if assignment.moves else []
         if options.floor and assignment.moves:
@@ -205,7 +208,9 @@ def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignmen
     return [[c for c in contacts if c.actor == a.name or (not c.actor and a is first)] for a in assignments]
 
 
-def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor) -> ContactContext:
+def _context(
+    assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor, *, touch: bool
+) -> ContactContext:
     """The contact context of an actor, with its start motion."""
     landing = None
     motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
@@ -219,10 +224,14 @@ def _context(assignment: Assignment, contacts: Sequence[Contact], feet: Pose | N
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
-    return ContactContext(
+    if touch and assignment.moves and assignment.share is None:
+        correspondence = None if alignment is None else alignment.correspondence
+        start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
+    context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
-        start=start, feet=feet,
+        alignment=alignment, start=start, feet=feet,
     )  # fmt: skip
+    return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
 
 
 def _is_movable(constraint: Constraint, assignments: Sequence[Assignment]) -> bool:
@@ -279,6 +288,7 @@ def _detect_contacts(
         points, pose = stood_on(assignment.motion) if assignment.moves else ((), None)
         poses.append(pose)
         detected = detect_contacts(assignment.motion, points, options.detection, pose=pose)
+        detected = detect_on_treadmill(assignment.motion, detected, points, options.detection)
         contacts += [replace(c, actor=assignment.name) for c in detected] if assignment.name else detected
     return tuple(contacts), poses
 

@@ -8,18 +8,16 @@ from typing import TypedDict
 
 import numpy as np
 
-from understudy.base.quaternion import Array, rotate, unrotate
 from understudy.constraints.attach import Attach
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
-from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.pairs import ContactContext, start_motion
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Creep, Detection, find_creeps, scaled_places
-from understudy.figure.kinematics import Pose, fk, pose_of
-from understudy.figure.measures import is_humanoid, leg_length
-from understudy.figure.motion import Motion, rest_motion
+from understudy.correspondence.pairs import ContactContext
+from understudy.figure.contacts import Contact, Creep, Detection, find_creeps, scaled_places
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import rest_motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -190,12 +188,16 @@ def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:
 
 
 def _footplant(context: ContactContext, contact: Contact, rise: float, *, anchor: bool, fixed: bool) -> Constraint:
-    """A footplant at a rise above the floor, metres: pinned at the source's place, still wherever it lands, or, on a
-    foot that changes size, only at the height of the floor."""
+    """A footplant at a rise above the floor, metres: pinned at the source's place, still wherever it lands,
+    carried by a floor that moves, or, on a foot that changes size, only at the height of the floor."""
     assert contact.place is not None
     place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
     height = float(context.floor.heights(place)) + rise
     point_ref, span = _point_ref(context, contact), _plant_span(context, contact)
+    if contact.velocity is not None and contact.end > contact.start:
+        way = context.size(context.ratio, contact.start) * (contact.end - contact.start) * contact.velocity
+        times = np.array([contact.start, contact.end])
+        return SamePlace(point=point_ref, height=height, drift=np.stack([0.0 * way, way]), times=times, **span)
     if context.share is not None and not anchor:
         return Place(point=point_ref, target=np.array([0.0, height, 0.0]), axes="y", **span)
     if anchor and fixed:
@@ -250,172 +252,3 @@ def _anchors(contacts: Sequence[Contact]) -> set[int]:
         if not overlaps:
             anchors.add(index)
     return anchors
-
-
-MAX_LOW_HIPS_LEGS = 0.7
-"""Leg lengths above the floor: hips below it kneel, crawl or lie, and any part of the body may touch the floor."""
-
-MIN_UPRIGHT_COSINE = np.cos(np.radians(45.0))
-"""Cosine of the hips' angle to the vertical: if they tilt further, as in a cartwheel, any part may touch the floor."""
-
-FLOOR_SEARCH_FPS = 30.0
-"""Frames a second at which a motion is searched for points near the floor."""
-
-MAX_NEAR_FLOOR_LEGS = 0.03
-"""Leg lengths above the floor: a point that never comes lower gets no floor constraint."""
-
-COMPLIANT_STIFFNESS = 0.2
-"""Stiffness, 1 by default, of end joints that only the floor bends: toes bend before legs."""
-
-PointHeights = list[tuple[Point, Array]]
-"""Points of the target, and (F,) metres above the floor: their heights as scaled from the source's motion."""
-
-
-def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
-    """The constraints that keep the body above the floor.
-
-    A point with footplants stays above its lowest footplant; during a footplant the plant's constraint holds instead.
-    Other points that come near the floor, mostly the tips of the feet, go no deeper into it than the source's.
-    """
-    constraints: list[Constraint] = []
-    times = context.source.times
-    footplants = [c for c in contacts if c.on == "floor" and c.place is not None]
-    rises = [context.rise(c) for c in footplants]
-    for name, point in {c.point.name: c.point for c in footplants}.items():
-        indices = [i for i, c in enumerate(footplants) if c.point.name == name]
-        pauses = tuple((footplants[i].start, footplants[i].end) for i in indices)
-        height = np.array(min(rises[i] for i in indices) - FLOOR_DEPTH_METRES)
-        above = _above(context, context.point(point), height, pauses)
-        if len(above.frames(times)):
-            constraints.append(above)
-    if context.landing is not None:
-        soles = context.landing.soles
-        constraints += [_above(context, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in soles]
-    if footplants:
-        lowest = footplants[int(np.argmin(rises))]
-        low_points = _low_points(context, footplants, lowest) if context.landing is None else _tips(context, footplants)
-        for point, heights in low_points:
-            constraints.append(_above(context, point, np.minimum(heights, min(rises)) - FLOOR_DEPTH_METRES))
-    return constraints
-
-
-def compliant_joints(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -> dict[str, float]:
-    """The stiffness of an actor's compliant joints, by name: last joints of limbs that turn in the motion and that no
-    constraint but the floor's reads."""
-    skeleton = motion.skeleton
-    ends = {end.name: end for end in skeleton.ends}
-    only_floor: dict[str, bool] = {}
-    for constraint in constraints:
-        for point_ref in (*constraint.point_refs(), *constraint.joints()):
-            point = ends.get(point_ref.point) if isinstance(point_ref.point, str) else point_ref.point
-            if point is not None and point.offset.any() and point_ref.actor in ("", actor):
-                only_floor[point.joint] = only_floor.get(point.joint, True) and isinstance(constraint, Region)
-    last = [name for name, only in only_floor.items() if only and not skeleton.children[skeleton.joint(name)]]
-    still = motion.still_joints if last else frozenset()
-    return {name: COMPLIANT_STIFFNESS for name in last if skeleton.index[name] not in still}
-
-
-def _above(
-    context: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()
-) -> Region:
-    """A point of the target stays above a height, () or (F,) metres over the floor."""
-    return Region(
-        point=PointRef(point=point, actor=context.actor),
-        shape="half_space",
-        centre=np.array([0.0, context.floor.height, 0.0]) + height[..., None] * UP,
-        times=context.source.times if height.ndim else None,
-        normal=context.floor.normal,
-        pauses=pauses,
-        name=f"{context.actor} {point.name} above the floor".strip(),
-    )
-
-
-def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: Contact) -> PointHeights:
-    """Points of a body of the same structure that come near the floor and have no footplants: the ends of its feet, and
-    any others while it does not stand upright."""
-    motion, skeleton = context.source, context.source.skeleton
-    planted = {c.point.name: c.point for c in footplants}
-    tips, rigid = _ends_beyond(motion, list(planted.values()))
-    near = (p for p in _near_floor(context, context.rise(lowest)) if p not in rigid and p.name not in planted)
-    points = list({point.name: point for point in (*tips, *near)}.values())
-    if not points:
-        return []
-    known = context.feet is not None and all(point.joint in context.feet.skeleton.index for point in points)
-    pose = context.feet if known else pose_of(motion, [skeleton.index[point.joint] for point in points])
-    assert pose is not None
-    # The height of a foot's joints above the floor scales with the foot.
-    heights = context.sizes(context.bone_ratio(lowest.point)) * _heights(context, pose, points).T
-    return [(context.point(point), row) for point, row in zip(points, heights, strict=True)]
-
-
-def _ends_beyond(motion: Motion, planted: Sequence[Point]) -> tuple[list[Point], list[Point]]:
-    """The ends of a body beyond its planted points: first those that turn independently, as toes do, then those that
-    are rigid with the foot, because their joint moves a planted point too or never turns."""
-    skeleton = motion.skeleton
-    chains = [skeleton.chain(skeleton.index[point.joint]) for point in planted]
-    rigid = set(motion.still_joints)
-    for point, chain in zip(planted, chains, strict=True):
-        rigid |= set(chain if point.offset.any() else chain[:-1])
-    feet = {chain[-1] for chain in chains}
-    names = {point.name for point in planted}
-    ends = [(end, skeleton.index[end.joint]) for end in skeleton.ends if end.name not in names]
-    beyond = [(end, joint) for end, joint in ends if feet & set(skeleton.chain(joint))]
-    return [end for end, joint in beyond if joint not in rigid], [end for end, joint in beyond if joint in rigid]
-
-
-def _near_floor(context: ContactContext, lowest_rise: float) -> list[Point]:
-    """The source's joints and ends that come near the floor, on its body or the target's, at frames where the hips are
-    tilted or low; `lowest_rise` is the height of the lowest footplant, metres."""
-    motion, skeleton, leg = context.source, context.source.skeleton, leg_length(context.source.skeleton)
-    cosines = rotate(motion.rotations[:, 0], unrotate(skeleton.rest_world[1][0], UP))[:, 1]
-    hips = motion.root[:, 1] - context.floor.heights(motion.root)
-    frames = np.flatnonzero((cosines < MIN_UPRIGHT_COSINE) | (hips < MAX_LOW_HIPS_LEGS * leg))
-    if len(frames) == 0:
-        return []
-    frames = frames[:: max(round(motion.fps / FLOOR_SEARCH_FPS), 1)]
-    points = _distinct_points(skeleton)
-    sizes = np.broadcast_to(context.sizes(context.ratio), motion.num_frames)[frames, None]
-    scaled_heights = sizes * _heights(context, fk(motion[frames]), points)
-    # A body of other proportions may lower other parts than the source.
-    start = context.start or start_motion(motion, context.target, context.floor)
-    target_heights = _heights(context, fk(start[frames]), [context.point(point) for point in points])
-    minimum = np.minimum(target_heights, scaled_heights).min(axis=0)
-    return [points[i] for i in np.flatnonzero(minimum < lowest_rise + MAX_NEAR_FLOOR_LEGS * context.ratio * leg)]
-
-
-def _tips(context: ContactContext, footplants: Sequence[Contact]) -> PointHeights:
-    """The ends of the feet beyond the planted points, where both source and target are human.
-
-    The height of an end is the height that the source gives its nearest planted point, plus the height difference of
-    the two in the start motion.
-    """
-    landing, start, motion, target = context.landing, context.start, context.source, context.target
-    if landing is None or start is None or not (is_humanoid(motion.skeleton) and is_humanoid(target)):
-        return []
-    sources = [c.point for c in footplants if np.isfinite(landing.rises[c.point.name][0])]
-    source_points = {landing.points[source.name]: source for source in sources}
-    tips: PointHeights = []
-    for end in _ends_beyond(start, list(source_points))[0]:
-        chain = target.chain(target.index[end.joint])
-        candidates = [point for point in source_points if target.index[point.joint] in chain]
-        nearest = max(candidates, key=lambda point: target.index[point.joint])
-        source = source_points[nearest]
-        source_rise, target_rise = landing.rises[source.name]
-        source_heights = _heights(context, pose_of(motion, [motion.skeleton.index[source.joint]]), [source])[:, 0]
-        start_pose = pose_of(start, [target.index[point.joint] for point in (end, nearest)])
-        differences = np.diff(_heights(context, start_pose, [nearest, end]), axis=1)[:, 0]
-        tips.append((end, target_rise + context.ratio * (source_heights - source_rise) + differences))
-    return tips
-
-
-def _distinct_points(skeleton: Skeleton) -> list[Point]:
-    """The joints and ends of a body, without joints that coincide with their parent."""
-    joints = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
-    return [*joints, *skeleton.ends]
-
-
-def _heights(context: ContactContext, pose: Pose, points: Sequence[Point]) -> Array:
-    """(F, P) metres of points above the floor."""
-    positions = pose.points(points)
-    heights: Array = positions[..., 1] - context.floor.heights(positions)
-    return heights

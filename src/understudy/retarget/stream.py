@@ -39,8 +39,9 @@ from understudy.retarget.actor import (
     label_of,
 )
 from understudy.retarget.driver import find_contacts
+from understudy.retarget.ground import floor_constraints
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import contact_name, floor_constraints
+from understudy.retarget.plants import contact_name
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 
@@ -242,7 +243,9 @@ class Stream:
 
     def _contact_context(self, part: Motion) -> ContactContext:
         floor = self.floor or Floor(slope=np.zeros(2))
-        return ContactContext(source=part, target=self.target, floor=floor, landing=self.landing)
+        return ContactContext(
+            source=part, target=self.target, floor=floor, landing=self.landing, alignment=self.alignment
+        )
 
     def _seam_contacts(
         self, part: Motion, contacts: Sequence[Contact], back: int

@@ -1,0 +1,417 @@
+"""The floor: constraints that keep every part of a body above it, or no deeper in it than the source's part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply
+from understudy.constraints.base import Constraint, PointRef
+from understudy.constraints.region import UP, Region
+from understudy.correspondence.neutral_pose import stands_at_rest
+from understudy.correspondence.pairs import ContactContext, Correspondence, Pair, start_motion
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, contact_points
+from understudy.figure.kinematics import Pose, fk, pose_of
+from understudy.figure.measures import feet, is_humanoid, leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Point, Skeleton
+from understudy.retarget.features import rest_positions
+
+MAX_STEP_ON_FLOOR_LEGS = 0.05
+"""Leg lengths above the lowest footplant of which others still stand on the floor, and not on a step."""
+
+SEARCH_FPS = 30.0
+"""Frames a second at which a motion is searched for points near the floor."""
+
+MAX_NEAR_FLOOR_LEGS = 0.08
+"""Leg lengths above the floor: a point that is never lower before the solve gets no floor constraint."""
+
+NEAR_FLOOR_SECONDS = 0.2
+"""The floor constraint of a point holds this long before and after the point is near the floor."""
+
+MIN_DOWN_SHARE = 0.2
+"""Share of the frames in which a foot must be down for a motion without contacts to have a floor."""
+
+BEFORE_SECONDS = -1.0
+"""Seconds: the end of contacts before the beginning of a motion, which only show where the floor is."""
+
+MIN_HELD_SHARE = 0.2
+"""Share of the time with a footplant that shows a floor, whatever is below it."""
+
+MAX_SOURCE_DEPTH_LEGS, MAX_DEEP_SHARE = 0.06, 0.05
+"""Rarer footplants show no floor if a joint of the source is deeper than the first, in leg lengths, below the lowest
+of them for more than this share of the time."""
+
+TOE_CLEARANCE_LEGS = 0.005
+"""Leg lengths above its floor to which a toe is bent up, so that the floor rarely has to act on it."""
+
+TOE_BEND_SMOOTHING = np.radians(1.5)
+"""Radians over which a toe starts to bend up from the floor."""
+
+MAX_FINGERS = 3
+"""Number of fingertips of a hand that are kept off the floor; the others are beside them."""
+
+COMPLIANT_STIFFNESS = 0.01
+"""Stiffness, 1 by default, of toes that only the floor bends. The leg moves a tip by its whole length, the toe by its
+own: at an equal stiffness the leg would do nearly all of the work, and its movement is seen."""
+
+
+def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> list[Constraint]:
+    """The constraints that keep the body above the floor.
+
+    A point with footplants stays above its lowest footplant; during a footplant the plant's constraint holds instead.
+    Every other joint or end that comes near the floor goes no deeper into it than the same part of the source.
+    """
+    constraints: list[Constraint] = []
+    times = context.source.times
+    footplants = [c for c in contacts if c.on == "floor" and c.place is not None]
+    if not _stands_on_floor(context.source, footplants):
+        return []
+    rises = [context.rise(c) for c in footplants]
+    for name, point in {c.point.name: c.point for c in footplants}.items():
+        indices = [i for i, c in enumerate(footplants) if c.point.name == name]
+        pauses = tuple((footplants[i].start, footplants[i].end) for i in indices)
+        height = np.array(min(rises[i] for i in indices) - FLOOR_DEPTH_METRES)
+        above = _above(context, context.point(point), height, pauses)
+        if len(above.frames(times)):
+            constraints.append(above)
+    if context.landing is not None:
+        soles = context.landing.soles
+        constraints += [_above(context, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in soles]
+    if footplants:
+        constraints += _low_points(context, footplants, _floor_plant(context, footplants))
+    return constraints
+
+
+def _floor_plant(context: ContactContext, footplants: Sequence[Contact]) -> Contact:
+    """The footplant that shows the height of the floor on the target: of the points, the one that usually stands
+    lowest, not counting plants on steps. A single plant may be too low in the capture."""
+    rises = np.array([context.rise(c) for c in footplants])
+    names = np.array([c.point.name for c in footplants])
+    on_floor = rises < rises.min() + MAX_STEP_ON_FLOOR_LEGS * leg_length(context.target)
+    level = min(float(np.median(rises[on_floor & (names == name)])) for name in set(names[on_floor].tolist()))
+    return footplants[int(np.argmin(np.abs(rises - level)))]
+
+
+def lift_toes(context: ContactContext, contacts: Sequence[Contact]) -> Motion:
+    """The start motion with the toes of another structure bent up from the floor, as far as the floor will ask for.
+
+    Their directions come from the source, and on longer toes they lead into the floor. Only a toe's own angle changes,
+    which no other part of the body follows, so the solver need not move the leg for it.
+    """
+    assert context.start is not None
+    footplants = [c for c in contacts if c.on == "floor" and c.place is not None]
+    if context.landing is None or not _stands_on_floor(context.source, footplants):
+        return context.start
+    start, target = context.start, context.target
+    standing = {target.index[point.joint] for point in feet(target)}
+    toes: dict[int, _FloorPoint] = {}
+    for point in _candidates(context, footplants):
+        mover = _turned_by(target, point.target)
+        if mover in standing and mover not in start.still_joints:
+            toes.setdefault(mover, point)
+    if not toes:
+        return start
+    rotations = start.rotations.copy()
+    pose = fk(start)
+    for mover, point in toes.items():
+        bent = _bend_up(context, pose, mover, point, footplants)
+        if bent is not None:
+            parent = pose.rotations[:, target.parents[mover]]
+            rotations[:, mover] = multiply(conjugate(parent), multiply(bent, pose.rotations[:, mover]))
+    return start.derived(rotations=rotations)
+
+
+def _bend_up(
+    context: ContactContext, pose: Pose, mover: int, point: _FloorPoint, footplants: Sequence[Contact]
+) -> Array | None:
+    """(F, 4) world rotations of a toe that lift its tip to its floor, where the foot will stand; None for a toe that
+    hangs from no planted point."""
+    landing, target = context.landing, context.target
+    assert landing is not None
+    chain = target.chain(mover)
+    planted = [c for c in footplants if target.index[context.point(c.point).joint] in chain]
+    if not planted:
+        return None
+    nearest = max(planted, key=lambda c: target.index[context.point(c.point).joint])
+    lowest = _floor_plant(context, footplants)
+    toe = pose.points([point.target])[:, 0] - pose.positions[:, mover]
+    length = np.maximum(np.linalg.norm(toe, axis=-1), 1e-9)
+    joint = Point(name=target.names[mover], joint=target.names[mover])
+    joint_height, planted_height = _heights(context, pose, [joint, context.point(nearest.point)]).T
+    planned = _scaled_heights(context, [nearest.point], nearest)[:, 0] + joint_height - planted_height
+    floor = _floor_heights(context, point, [*_scaled_heights(context, point.sources, lowest).T], lowest)
+    floor += TOE_CLEARANCE_LEGS * leg_length(target)
+    needed = np.arcsin(np.clip((floor - planned) / length, -1.0, 1.0)) - np.arcsin(np.clip(toe[:, 1] / length, -1, 1))
+    # A smooth maximum of zero and the angle, so that the toe starts to bend without a jerk.
+    angle = TOE_BEND_SMOOTHING * np.logaddexp(0.0, needed / TOE_BEND_SMOOTHING)
+    axis = cross(toe, np.broadcast_to(UP, toe.shape))
+    return from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9), angle)
+
+
+def feet_on_floor(motion: Motion) -> list[Contact]:
+    """Where the feet of a motion without contacts are lowest, as contacts before its beginning: they show the floor,
+    and plant nothing. Empty if the feet are seldom that low."""
+    points = contact_points(motion)
+    if not points or motion.num_frames < 2:
+        return []
+    paths = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points]).points(points)
+    lowest = paths[..., 1].min(axis=0)
+    near = MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
+    down = (paths[..., 1] < lowest + 0.5 * near) & (lowest < lowest.min() + near)
+    if np.mean(down.any(axis=1)) < MIN_DOWN_SHARE:
+        return []
+    start, end = BEFORE_SECONDS - 1.0, BEFORE_SECONDS
+    return [
+        Contact(point=point, start=start, end=end, place=path[np.argmin(path[:, 1])], confidence=0.0)
+        for point, path, some in zip(points, paths.transpose(1, 0, 2), down.any(axis=0), strict=True)
+        if some
+    ]
+
+
+def _stands_on_floor(motion: Motion, footplants: Sequence[Contact]) -> bool:
+    """Whether footplants show a floor: not those of a swimmer, whose foot seldom rests and whose hands are deeper."""
+    if not footplants:
+        return False
+    held = np.zeros(motion.num_frames, bool)
+    for contact in footplants:
+        held[contact.frames(motion.fps, motion.num_frames)] = True
+    if np.mean(held) > MIN_HELD_SHARE:
+        return True
+    lowest = min(float(c.place[1]) for c in footplants if c.place is not None)
+    frames = slice(None, None, max(round(motion.fps / SEARCH_FPS), 1))
+    depths = lowest - fk(motion[frames]).positions[..., 1].min(axis=1)
+    return bool(np.mean(depths > MAX_SOURCE_DEPTH_LEGS * leg_length(motion.skeleton)) < MAX_DEEP_SHARE)
+
+
+def compliant_joints(constraints: Sequence[Constraint], motion: Motion, actor: str = "") -> dict[str, float]:
+    """The stiffness of an actor's compliant joints, by name: last joints of its feet that turn in the motion and that
+    no constraint but the floor's reads."""
+    skeleton = motion.skeleton
+    ends = {end.name: end for end in skeleton.ends}
+    only_floor: dict[int, bool] = {}
+    for constraint in constraints:
+        for point_ref in (*constraint.point_refs(), *constraint.joints()):
+            point = ends.get(point_ref.point) if isinstance(point_ref.point, str) else point_ref.point
+            joint = None if point is None or point_ref.actor not in ("", actor) else _turned_by(skeleton, point)
+            if joint is not None:
+                only_floor[joint] = only_floor.get(joint, True) and isinstance(constraint, Region)
+    standing = {skeleton.index[point.joint] for point in feet(skeleton)} if only_floor else set()
+    last = [joint for joint, only in only_floor.items() if only and joint in standing]
+    still = motion.still_joints if last else frozenset()
+    return {skeleton.names[joint]: COMPLIANT_STIFFNESS for joint in last if joint not in still}
+
+
+def _turned_by(skeleton: Skeleton, point: Point) -> int | None:
+    """The last joint of a limb if it turns a point: an end of the limb, or a joint that only marks its end."""
+    joint = skeleton.joint(point.joint)
+    if skeleton.children[joint]:
+        return None
+    if point.offset.any():
+        return joint
+    parent = int(skeleton.parents[joint])
+    return parent if parent > 0 and not any(skeleton.children[child] for child in skeleton.children[parent]) else None
+
+
+def _above(
+    context: ContactContext, point: Point, height: Array, pauses: tuple[tuple[float, float], ...] = ()
+) -> Region:
+    """A point of the target stays above a height, () or (F,) metres over the floor."""
+    return Region(
+        point=PointRef(point=point, actor=context.actor),
+        shape="half_space",
+        centre=np.array([0.0, context.floor.height, 0.0]) + height[..., None] * UP,
+        times=context.source.times if height.ndim else None,
+        normal=context.floor.normal,
+        pauses=pauses,
+        name=f"{context.actor} {point.name} above the floor".strip(),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _FloorPoint:
+    """A point of the target that must not sink, and the points of the source whose depth it may have."""
+
+    target: Point
+    sources: tuple[Point, ...]
+    depth: float = 0.0
+    """Metres that it may be below the lowest point that the target stands on."""
+
+
+def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: Contact) -> list[Constraint]:
+    """The floor constraints of the points without footplants that come near the floor; `lowest` is the footplant that
+    is lowest on the target."""
+    candidates = _candidates(context, footplants)
+    if not candidates:
+        return []
+    motion, leg = context.source, leg_length(context.target)
+    start = context.start or start_motion(motion, context.target, context.floor)
+    frames = np.arange(0, motion.num_frames, max(round(motion.fps / SEARCH_FPS), 1))
+    level = context.rise(lowest)
+    heights = _heights(context, fk(start[frames]), [point.target for point in candidates])
+    near = heights < level + MAX_NEAR_FLOOR_LEGS * leg + np.minimum([point.depth for point in candidates], 0.0)
+    kept = _lowest_fingers(context.target, [point.target for point in candidates], heights, near)
+    low = [(candidates[i], near[:, i]) for i in kept]
+    sources = {source.name: source for point, _ in low for source in point.sources}
+    scaled = dict(zip(sources, _scaled_heights(context, list(sources.values()), lowest).T, strict=True))
+    constraints: list[Constraint] = []
+    for point, column in low:
+        height = _floor_heights(context, point, [scaled[source.name] for source in point.sources], lowest)
+        constraints.append(_above(context, point.target, height, _pauses(column, motion.times[frames])))
+    return constraints
+
+
+def _lowest_fingers(
+    skeleton: Skeleton, points: Sequence[Point], heights: Array, near: np.ndarray
+) -> list[int]:  # fmt: skip
+    """The indices of points that come near the floor; of the fingers of a hand only those that are lowest most often.
+
+    Args:
+        skeleton: The body.
+        points: Its points.
+        heights: (n, P) metres of the points above the floor.
+        near: (n, P) whether each is near it.
+    """
+    kept = set(np.flatnonzero(near.any(axis=0)).tolist())
+    for hand in (joint for role, joint in roles(skeleton).items() if role.endswith("_hand")):
+        beyond = skeleton.below(hand)
+        beyond[hand] = False
+        fingers = [i for i in sorted(kept) if beyond[skeleton.index[points[i].joint]]]
+        if len(fingers) > MAX_FINGERS:
+            lowest = np.argmin(heights[:, fingers][near[:, fingers].any(axis=1)], axis=1)
+            counts = np.bincount(lowest, minlength=len(fingers))
+            kept -= {fingers[i] for i in np.argsort(-counts, kind="stable")[MAX_FINGERS:]}
+    return sorted(kept)
+
+
+def _floor_heights(context: ContactContext, point: _FloorPoint, scaled: Sequence[Array], lowest: Contact) -> Array:
+    """(F,) metres above the floor that a point must keep, given the scaled heights of its points of the source."""
+    level = context.rise(lowest) + point.depth
+    allowed = np.min([np.full(context.source.num_frames, level), *scaled], axis=0)
+    heights: Array = allowed - FLOOR_DEPTH_METRES
+    return heights
+
+
+def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[_FloorPoint]:
+    """The target's joints and ends that may come near the floor and have no footplants."""
+    start = context.start or context.source
+    planted = {point.name: point for point in (context.point(c.point) for c in footplants)}
+    rigid = {point.name for point in _rigid_tips(start, list(planted.values()))}
+    if context.landing is None:
+        points = _distinct_points(context.source.skeleton)
+        points = [point for point in points if point.name not in planted and point.name not in rigid]
+        return [_FloorPoint(target=context.point(point), sources=(point,)) for point in points]
+    if context.alignment is None or not (is_humanoid(context.source.skeleton) and is_humanoid(context.target)):
+        return []
+    correspondence = context.alignment.correspondence
+    parts, depths = _source_parts(correspondence), _sole_depths(context.target, list(planted.values()))
+    candidates = []
+    for point in _outline(context.target):
+        pair = _nearest_pair(correspondence, "target", point.joint)
+        if pair is not None and point.name not in planted and point.name not in rigid:
+            sources = tuple(parts.get(pair.source, ()))
+            candidates.append(_FloorPoint(target=point, sources=sources, depth=depths.get(point.name, 0.0)))
+    return candidates
+
+
+def _rigid_tips(motion: Motion, planted: Sequence[Point]) -> list[Point]:
+    """The joints and ends beyond planted points that are rigid with the foot, because the joint that moves them moves
+    a planted point too or never turns: the plants say where they are."""
+    skeleton = motion.skeleton
+    chains = [skeleton.chain(skeleton.index[point.joint]) for point in planted]
+    rigid = set(motion.still_joints)
+    for point, chain in zip(planted, chains, strict=True):
+        rigid |= set(chain if point.offset.any() else chain[:-1])
+    standing = {chain[-1] for chain in chains}
+    tips = []
+    for point in _distinct_points(skeleton):
+        joint = skeleton.index[point.joint]
+        mover = joint if point.offset.any() else int(skeleton.parents[joint])
+        if mover in rigid and mover >= 0 and standing & set(skeleton.chain(mover)):
+            tips.append(point)
+    return tips
+
+
+def _source_parts(correspondence: Correspondence) -> dict[tuple[str, ...], list[Point]]:
+    """The source's joints and ends that belong to each pair, by the pair's bones of the source."""
+    parts: dict[tuple[str, ...], list[Point]] = {}
+    for point in _distinct_points(correspondence.source):
+        pair = _nearest_pair(correspondence, "source", point.joint)
+        if pair is not None:
+            parts.setdefault(pair.source, []).append(point)
+    return parts
+
+
+def _nearest_pair(correspondence: Correspondence, side: str, name: str) -> Pair | None:
+    """The pair of a bone, or of the nearest bone that carries it."""
+    skeleton: Skeleton = getattr(correspondence, side)
+    chain = reversed(skeleton.chain(skeleton.index[name]))
+    return next((pair for j in chain if (pair := correspondence.pair_of(side, skeleton.names[j])) is not None), None)
+
+
+def _sole_depths(target: Skeleton, planted: Sequence[Point]) -> dict[str, float]:
+    """Metres, zero or below, that points of the feet lie below the lowest planted point in a rest pose that stands."""
+    if not planted or not stands_at_rest(target):
+        return {}
+    points = feet(target)
+    level = float(rest_positions(target, list(planted))[:, 1].min())
+    heights = rest_positions(target, list(points))[:, 1] - level
+    return {point.name: min(float(height), 0.0) for point, height in zip(points, heights, strict=True)}
+
+
+def _outline(skeleton: Skeleton) -> list[Point]:
+    """The distinct points of a body without the inner joints of its fingers, which lie between others."""
+    joint_of = roles(skeleton)
+    fingers = np.zeros(skeleton.num_joints, bool)
+    for hand in ("left_hand", "right_hand"):
+        if hand in joint_of:
+            fingers |= skeleton.below(joint_of[hand])
+            fingers[joint_of[hand]] = False
+    return [
+        point
+        for point in _distinct_points(skeleton)
+        if point.offset.any() or not (fingers[joint := skeleton.index[point.joint]] and skeleton.children[joint])
+    ]
+
+
+def _distinct_points(skeleton: Skeleton) -> list[Point]:
+    """The joints and ends of a body, without joints that coincide with their parent."""
+    joints = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
+    return [*joints, *skeleton.ends]
+
+
+def _scaled_heights(context: ContactContext, points: Sequence[Point], lowest: Contact) -> Array:
+    """(F, P) metres: the heights of the source's points above the floor, scaled to the target.
+
+    The heights of joints above the floor scale with the foot. On another structure they count from the height at which
+    the lowest footplant usually is.
+    """
+    motion, skeleton = context.source, context.source.skeleton
+    known = context.feet is not None and all(point.joint in context.feet.skeleton.index for point in points)
+    pose = context.feet if known else pose_of(motion, [skeleton.index[point.joint] for point in points])
+    assert pose is not None
+    assert lowest.place is not None
+    heights = _heights(context, pose, points)
+    if context.landing is None:
+        return context.sizes(context.bone_ratio(lowest.point))[..., None] * heights
+    source_level = float(lowest.place[1] - context.floor.heights(lowest.place))
+    return context.rise(lowest) + context.ratio * (heights - source_level)
+
+
+def _heights(context: ContactContext, pose: Pose, points: Sequence[Point]) -> Array:
+    """(F, P) metres of points above the floor."""
+    positions = pose.points(points)
+    heights: Array = positions[..., 1] - context.floor.heights(positions)
+    return heights
+
+
+def _pauses(near: np.ndarray, times: Array) -> tuple[tuple[float, float], ...]:
+    """The intervals, ends inclusive, that are far from all times (n,) at which a point is near the floor (n,)."""
+    stays = times[near]
+    edges = [-np.inf, *stays.tolist(), np.inf]
+    far = [(a + NEAR_FLOOR_SECONDS, b - NEAR_FLOOR_SECONDS) for a, b in pairwise(edges)]
+    return tuple((a, b) for a, b in far if a < b and b > times[0] and a < times[-1])

@@ -1,0 +1,327 @@
+"""Touch: hands that are near the body or each other keep their distance to its surface on a body of another shape.
+
+The arms of the start motion are moved before the solve, by as much as the nearest parts of the body ask for. The solver
+stays near the start, so the relation holds, and no other part of the body moves for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
+from understudy.correspondence.pairs import Correspondence
+from understudy.figure.kinematics import Pose, pose_of
+from understudy.figure.measures import is_humanoid, leg_length, reach
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.figure.surface import RADIUS_SHARES
+from understudy.retarget.features import crown_point, hip_centre
+
+NEAR_ARMS, FAR_ARMS = 0.08, 0.24
+"""Arm lengths between a wrist and a surface: nearer than the first the relation is kept in full, beyond the second not
+at all, and smoothly less in between."""
+
+CLEAR_GAP_ARMS = 0.1
+"""Arm lengths between a wrist and a surface that the hand does not touch."""
+
+WRIST_GAP_ARMS = 0.06
+"""Arm lengths between a wrist and a surface on which the palm lies."""
+
+LEG_SHARE = 0.48
+"""Length of a leg as a share of a human's height, which many rigs measure to the neck only."""
+
+TOUCH_TOLERANCE_ARMS, TOLERANCE_PER_GAP = 0.04, 1.0
+"""Arm lengths by which a hand that touches may be nearer or farther, and by how much more for each arm length from the
+surface: a hand that only hangs beside the thigh may be some centimetres off."""
+
+SLIDE_TOLERANCE_ARMS, SLIDE_PER_GAP = 0.08, 4.0
+"""The same for where along and around a part the hand is: longer arms hang lower along the thigh."""
+
+NEAR_HANDS_ARMS, FAR_HANDS_ARMS = 0.3, 0.6
+"""The same for the distance of the two wrists."""
+
+PASSING_SECONDS = 0.2
+"""Seconds: where along a part a hand is that passes it counts less, as if it were farther by the way of this time."""
+
+SMOOTHING_SECONDS = 0.12
+"""Standard deviation of the Gaussian window that smooths how the hands are moved."""
+
+MIN_MOVE_LEGS = 1e-3
+"""Leg lengths below which the movement of a hand is left out."""
+
+MAX_REACH_SHARE = 0.995
+"""Share of an arm's length to which it may be stretched."""
+
+SMALL_STRETCH_SHARE = 0.03
+"""Share of an arm's length below which a change of the distance from shoulder to wrist counts less than in full."""
+
+STRAIGHT_SINE = 0.1
+"""Sine of the bend of an elbow below which the usual axis of the elbow counts more than that of the frame."""
+
+ARM = ("upper_arm", "lower_arm", "hand")
+
+SEGMENTS = {
+    "trunk": ("hips", "neck"), "head": ("head", "crown"),
+    "upper_leg": ("upper_leg", "lower_leg"), "lower_leg": ("lower_leg", "foot"),
+    "upper_arm": ("upper_arm", "lower_arm"), "lower_arm": ("lower_arm", "hand"),
+}  # fmt: skip
+"""The parts of a body that a hand may be near, and the two roles between which each lies."""
+
+
+def keep_touches(
+    source: Motion, start: Motion, correspondence: Correspondence | None = None, held: Sequence[Point] = ()
+) -> Motion:
+    """The start motion with its arms moved so that the hands are as near to the body as the source's.
+
+    Args:
+        source: The source's motion.
+        start: The same motion on the target's body, before the solve.
+        correspondence: Which bones correspond, on a target of another structure. Arms that follow others are left out.
+        held: Points of the source with contacts, which say where the hands are. Their arms are left out.
+    """
+    if not (is_humanoid(source.skeleton) and is_humanoid(start.skeleton)):
+        return start
+    if not (_has_free_arms(start.skeleton) and reach(source.skeleton) > 0.0):
+        return start
+    bodies = _Body.of(source), _Body.of(start)
+    moves = _hand_moves(*bodies, source.fps)
+    needed = {
+        side: move
+        for side, move in moves.items()
+        if (correspondence is None or _arms_correspond(correspondence, side))
+        and not _is_held(source.skeleton, side, held)
+        and np.abs(move).max() > MIN_MOVE_LEGS * leg_length(start.skeleton)
+    }  # fmt: skip
+    return _move_hands(start, bodies[1].pose, needed) if needed else start
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Body:
+    """Where the hands and the parts of a body are."""
+
+    skeleton: Skeleton
+    pose: Pose
+    hands: dict[str, Array]
+    """(F, 3) metres, world: the wrists by side."""
+    lines: dict[str, tuple[Array, Array]]
+    """(F, 3) metres, world: the two ends of the middle line of each part."""
+    radii: dict[str, float]
+    """Metres."""
+
+    @staticmethod
+    def of(motion: Motion) -> _Body:
+        skeleton = motion.skeleton
+        points = _landmarks(skeleton)
+        pose = pose_of(motion, [skeleton.index[point.joint] for point in points.values()])
+        paths = dict(zip(points, np.moveaxis(pose.points(list(points.values())), 1, 0), strict=True))
+        size = leg_length(skeleton) / LEG_SHARE
+        lines, radii = {}, {}
+        for part, (first, last) in SEGMENTS.items():
+            for prefix in ("",) if part in ("trunk", "head") else ("left_", "right_"):
+                if prefix + first in paths and prefix + last in paths:
+                    lines[prefix + part] = paths[prefix + first], paths[prefix + last]
+                    radii[prefix + part] = RADIUS_SHARES[part] * size
+        hands = {side: paths[f"{side}_hand"] for side in ("left", "right") if f"{side}_hand" in paths}
+        return _Body(skeleton=skeleton, pose=pose, hands=hands, lines=lines, radii=radii)
+
+
+def _is_held(skeleton: Skeleton, side: str, points: Sequence[Point]) -> bool:
+    """Whether one of some points is on the arm of a side."""
+    arm = skeleton.below(roles(skeleton)[f"{side}_upper_arm"])
+    return any(arm[skeleton.index[point.joint]] for point in points)
+
+
+def _arms_correspond(correspondence: Correspondence, side: str) -> bool:
+    """Whether the arm of a side follows the same arm of the source."""
+    source, target = correspondence.source, correspondence.target
+    for part in ("upper_arm", "lower_arm"):
+        pair = correspondence.pair_of("target", target.names[roles(target)[f"{side}_{part}"]])
+        if pair is None or source.names[roles(source)[f"{side}_{part}"]] not in pair.source:
+            return False
+    return True
+
+
+def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
+    """The points between which the parts of a body lie, by role."""
+    points = {role: skeleton.point(skeleton.names[joint]) for role, joint in roles(skeleton).items()}
+    crown = crown_point(skeleton)
+    points |= {"hips": hip_centre(skeleton)} | ({} if crown is None else {"crown": crown})
+    points.setdefault("neck", points.get("head", points["hips"]))
+    return points
+
+
+def _has_free_arms(skeleton: Skeleton) -> bool:
+    """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not."""
+    joint_of = roles(skeleton)
+    for side in ("left", "right"):
+        arm = [joint_of.get(f"{side}_{part}") for part in ARM]
+        kinds = [None if joint is None else skeleton.kinds[joint] for joint in arm]
+        if kinds[0] is not JointKind.BALL or kinds[2] is not JointKind.BALL:
+            return False
+        if kinds[1] not in (JointKind.BALL, JointKind.HINGE):
+            return False
+    return True
+
+
+def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
+    """(F, 3) metres by side: how far each hand of the target has to move, smooth in time."""
+    arm, ratio = reach(source.skeleton), reach(target.skeleton) / reach(source.skeleton)
+    moves: dict[str, Array] = {}
+    for side in source.hands.keys() & target.hands.keys():
+        weights, goals = [], []
+        for part in source.lines.keys() & target.lines.keys():
+            if part not in (f"{side}_upper_arm", f"{side}_lower_arm"):
+                gap, passing, clear, goal, away = _part_goal(source, target, side, part, arm, ratio, fps)
+                weights.append(_nearness(gap / arm, NEAR_ARMS, FAR_ARMS) * clear)
+                move, outside = goal - target.hands[side], np.maximum(gap - WRIST_GAP_ARMS * arm, 0.0)
+                radial = np.einsum("fi,fi->f", move, away)[:, None] * away
+                radial_tolerance = TOUCH_TOLERANCE_ARMS * arm + TOLERANCE_PER_GAP * outside
+                slide_tolerance = SLIDE_TOLERANCE_ARMS * arm + SLIDE_PER_GAP * (outside + passing)
+                goals.append(
+                    _beyond(radial, ratio * radial_tolerance) + _beyond(move - radial, ratio * slide_tolerance)
+                )
+        weight = np.array(weights)[..., None]
+        moves[side] = (weight**2 * goals).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-9)
+    if len(moves) == 2:
+        apart = [body.hands["left"] - body.hands["right"] for body in (source, target)]
+        share = _nearness(np.linalg.norm(apart[0], axis=-1) / arm, NEAR_HANDS_ARMS, FAR_HANDS_ARMS)[:, None]
+        tolerance = np.full(len(share), TOUCH_TOLERANCE_ARMS * arm * ratio)
+        wrong = _beyond(ratio * apart[0] - apart[1] - (moves["left"] - moves["right"]), tolerance)
+        moves["left"], moves["right"] = moves["left"] + 0.5 * share * wrong, moves["right"] - 0.5 * share * wrong
+    return {side: _smoothed(move, fps) for side, move in moves.items()}
+
+
+def _part_goal(
+    source: _Body, target: _Body, side: str, part: str, arm: float, ratio: float, fps: float
+) -> tuple[Array, ...]:
+    """Where the wrist of the target should be for it to be beside a part as the source's is.
+
+    Returns:
+        Metres (F,) from the wrist of the source to the surface of the part; metres (F,) by which it counts as farther
+        because it passes; how clear (F,) it is, from 0 to 1, on which side of the part it is; the place (F, 3) of the
+        target's wrist; and the direction (F, 3) away from the part.
+    """
+    first, last = source.lines[part]
+    along = last - first
+    squared = np.maximum(np.einsum("fi,fi->f", along, along), 1e-12)
+    share = np.clip(np.einsum("fi,fi->f", source.hands[side] - first, along) / squared, 0.0, 1.0)[:, None]
+    away = source.hands[side] - first - share * along
+    distance = np.linalg.norm(away, axis=-1)
+    gap, passing = distance - source.radii[part], PASSING_SECONDS * _speeds(away, fps)
+    # A hand at the middle line of a part is on neither side of it.
+    clear = np.clip(distance / (0.5 * source.radii[part]) - 1.0, 0.0, 1.0)
+    first, last = target.lines[part]
+    size = target.radii[part] + np.where(gap > 0.0, ratio, target.radii[part] / source.radii[part]) * gap
+    away /= np.maximum(distance, 1e-9)[:, None]
+    # A hand that is nearer than the source's, but clear of the part, need not move away from it.
+    clearance = target.radii[part] + ratio * np.minimum(gap, CLEAR_GAP_ARMS * arm)
+    now = np.einsum("fi,fi->f", target.hands[side] - first - share * (last - first), away)
+    size = np.minimum(size, np.maximum(now, clearance))
+    goal = first + share * (last - first) + size[:, None] * away
+    return gap, passing, clear, goal, away
+
+
+def _beyond(move: Array, tolerance: Array) -> Array:
+    """Moves (F, 3) shortened smoothly, so that at most half a tolerance (F,) of each is left undone, and most of those
+    that are smaller than it."""
+    squared = np.einsum("fi,fi->f", move, move)
+    shortened: Array = move * (squared / (squared + tolerance**2))[:, None]
+    return shortened
+
+
+def _speeds(path: Array, fps: float) -> Array:
+    """(F,) metres a second along a path (F, 3), smooth in time."""
+    if len(path) < 2:
+        return np.zeros(len(path))
+    speeds: Array = np.linalg.norm(_smoothed(np.gradient(path, axis=0) * fps, fps), axis=-1)
+    return speeds
+
+
+def _nearness(distance: Array, near: float, far: float) -> Array:
+    """(F,) 1 below the near distance, 0 beyond the far one, and smooth in between."""
+    share = np.clip((far - distance) / (far - near), 0.0, 1.0)
+    nearness: Array = share * share * (3.0 - 2.0 * share)
+    return nearness
+
+
+def _smoothed(path: Array, fps: float) -> Array:
+    """A path (F, 3) smoothed by a Gaussian window; its ends are continued as they are."""
+    width = SMOOTHING_SECONDS * fps
+    half = int(np.ceil(3.0 * width))
+    window = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)
+    padded = np.concatenate([np.repeat(path[:1], half, axis=0), path, np.repeat(path[-1:], half, axis=0)])
+    return np.stack([np.convolve(axis, window / window.sum(), "valid") for axis in padded.T], -1)
+
+
+def _move_hands(motion: Motion, pose: Pose, moves: dict[str, Array]) -> Motion:
+    """A motion with its wrists moved by shoulders and elbows; the hands keep their rotations in the world."""
+    rotations = motion.rotations.copy()
+    for side, move in moves.items():
+        joints = [roles(motion.skeleton)[f"{side}_{part}"] for part in ARM]
+        names = [motion.skeleton.names[joint] for joint in joints]
+        index = [pose.skeleton.index[name] for name in names]
+        shoulder, elbow, wrist = (pose.positions[:, i] for i in index)
+        axis = _elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, index[0]])
+        if motion.skeleton.kinds[joints[1]] is JointKind.HINGE:
+            hinge = rotate(pose.rotations[:, index[1]], motion.skeleton.axes[joints[1]][0])
+            axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
+        bend, swing = _arm_rotations(shoulder, elbow, wrist, wrist + move, axis)
+        upper, lower, hand = joints
+        whole = multiply(swing, bend)
+        parent = pose.rotations[:, pose.skeleton.parents[index[0]]]
+        rotations[:, upper] = multiply(conjugate(parent), multiply(swing, pose.rotations[:, index[0]]))
+        # Between the upper and the lower arm there may be twist bones, which go with the upper arm.
+        above = pose.rotations[:, pose.skeleton.parents[index[1]]]
+        rotations[:, lower] = multiply(conjugate(above), multiply(bend, pose.rotations[:, index[1]]))
+        above = multiply(whole, pose.rotations[:, pose.skeleton.parents[index[2]]])
+        rotations[:, hand] = multiply(conjugate(above), pose.rotations[:, index[2]])
+    return motion.derived(rotations=rotations)
+
+
+def _arm_rotations(
+    shoulder: Array, elbow: Array, wrist: Array, goal: Array, axis: Array
+) -> tuple[Array, Array]:  # fmt: skip
+    """(F, 4) world rotations of the lower arm at the elbow and then of the whole arm at the shoulder, which take the
+    wrist to a goal, or as near as the arm reaches."""
+    upper, lower = elbow - shoulder, wrist - elbow
+    lengths = np.linalg.norm(upper, axis=-1), np.linalg.norm(lower, axis=-1)
+    stretch = np.linalg.norm(wrist - shoulder, axis=-1)
+    longest = MAX_REACH_SHARE * (lengths[0] + lengths[1])
+    shortest = 1.1 * np.abs(lengths[0] - lengths[1]) + 0.1 * lengths[0]
+    change = np.linalg.norm(goal - shoulder, axis=-1) - stretch
+    # The bend of a straight arm grows as the root of a change of its stretch: small changes count less.
+    change *= np.abs(change) / (np.abs(change) + SMALL_STRETCH_SHARE * (lengths[0] + lengths[1]))
+    room = np.maximum(np.where(change > 0.0, longest - stretch, stretch - shortest), 1e-6)
+    wanted = stretch + np.sign(change) * room * (1.0 - np.exp(-np.abs(change) / room))
+    before, after = (_bend_angle(*lengths, distance) for distance in (stretch, wanted))
+    bend = from_axis_angle(axis, after - before)
+    bent = upper + rotate(bend, lower)
+    return bend, between(bent, goal - shoulder)
+
+
+def _bend_angle(upper: Array, lower: Array, distance: Array) -> Array:
+    """(F,) radians by which an elbow bends, 0 for a straight arm, if the wrist is this far from the shoulder."""
+    cosine = (distance**2 - upper**2 - lower**2) / np.maximum(2.0 * upper * lower, 1e-12)
+    angle: Array = np.arccos(np.clip(cosine, -1.0, 1.0))
+    return angle
+
+
+def _elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
+    """(F, 3) unit axes about which the elbow bends: those of the frames, or the usual one where the arm is straight."""
+    normal = cross(upper, lower)
+    sizes = np.linalg.norm(upper, axis=-1) * np.linalg.norm(lower, axis=-1)
+    normal /= np.maximum(sizes, 1e-12)[:, None]
+    usual = unrotate(upper_arm, normal).sum(axis=0)
+    usual = rotate(upper_arm, usual / max(float(np.linalg.norm(usual)), 1e-12))
+    axis = normal + STRAIGHT_SINE * usual
+    # The axis stays at right angles to the upper arm, so that turning about it only bends the elbow.
+    axis -= (
+        np.einsum("fi,fi->f", axis, upper)[:, None]
+        * upper
+        / np.maximum(np.einsum("fi,fi->f", upper, upper), 1e-12)[:, None]
+    )
+    return axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-12)
