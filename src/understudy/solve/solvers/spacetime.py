@@ -131,7 +131,7 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     return [(last,), (wide, *longer), (whole, *longer)]
 
 
-STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 6
+STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 3
 """Where the last level leaves a constraint unmet: the factor on its stiffness, and the largest number of its steps."""
 
 URGENT_FACTOR = 10.0
