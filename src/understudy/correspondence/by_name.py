@@ -21,9 +21,8 @@ from understudy.correspondence.parts import (
     path,
     split_limb,
 )
-from understudy.figure.helper_bones import is_helper
 from understudy.figure.measures import UP, is_humanoid
-from understudy.figure.roles import MAX_AXES, compound_joints, label, limb_row, meet, roles, side, words
+from understudy.figure.roles import MAX_AXES, compound_joints, is_helper, label, limb_row, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 CONVENTION_PARTS = (

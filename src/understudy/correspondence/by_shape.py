@@ -24,9 +24,8 @@ from understudy.correspondence.parts import (
     path,
     split_limb,
 )
-from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.measures import UP
-from understudy.figure.roles import compound_joints, label, meet, roles, side, words
+from understudy.figure.roles import compound_joints, is_helper_bone, label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 MIN_LIMB_SHARE = 0.3

@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
-from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP, partners, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion
-from understudy.figure.roles import CompoundJoint, compound_joints, side
+from understudy.figure.roles import CompoundJoint, compound_joints, is_helper_bone, side
 from understudy.figure.skeleton import JointKind, Skeleton
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")

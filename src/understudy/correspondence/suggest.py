@@ -13,10 +13,9 @@ from understudy.correspondence.by_shape import plan_by_shape
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
 from understudy.correspondence.parts import PARTS, BodyPlan, Limb, bends_alike, standing_pose
 from understudy.correspondence.trial import Failure, try_map
-from understudy.figure.helper_bones import leaf_helpers
 from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion
-from understudy.figure.roles import SIDES, words
+from understudy.figure.roles import SIDES, leaf_helpers, words
 from understudy.figure.skeleton import Skeleton
 
 NAME_CONFIDENCE, MIXED_CONFIDENCE, PLACE_CONFIDENCE = 0.95, 0.8, 0.7

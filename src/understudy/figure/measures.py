@@ -9,10 +9,9 @@ import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix
-from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import fk, locate
 from understudy.figure.motion import Motion
-from understudy.figure.roles import mirrored, roles, side, words
+from understudy.figure.roles import is_end_bone, leaf_helpers, mirrored, roles, side, words
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
