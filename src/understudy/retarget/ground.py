@@ -13,7 +13,7 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.region import UP, Region
 from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import ContactContext, Correspondence, Pair, start_motion
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, contact_points
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, contact_points, held_frames
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import feet, is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -177,10 +177,7 @@ def _stands_on_floor(motion: Motion, footplants: Sequence[Contact]) -> bool:
     """Whether footplants show a floor: not those of a swimmer, whose foot seldom rests and whose hands are deeper."""
     if not footplants:
         return False
-    held = np.zeros(motion.num_frames, bool)
-    for contact in footplants:
-        held[contact.frames(motion.fps, motion.num_frames)] = True
-    if np.mean(held) > MIN_HELD_SHARE:
+    if np.mean(held_frames(motion, footplants)) > MIN_HELD_SHARE:
         return True
     lowest = min(float(c.place[1]) for c in footplants if c.place is not None)
     frames = slice(None, None, max(round(motion.fps / SEARCH_FPS), 1))
