@@ -35,7 +35,7 @@ from understudy.correspondence.pairs import ContactContext, PointPair
 from understudy.figure.bands import choose_spacing, low_pass
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, extent, facing, leg_length
+from understudy.figure.measures import UP, crown_point, extent, facing, hip_centre, leg_length, rest_positions
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
@@ -46,13 +46,10 @@ from understudy.retarget.features import (
     RIGHT,
     Feature,
     choose_features,
-    crown_point,
     find_supports,
     ground_points,
-    hip_centre,
     middle_point,
     named_features,
-    rest_positions,
     tips,
 )
 from understudy.retarget.plan import Assignment, Options, plan

@@ -17,7 +17,7 @@ from understudy.base.quaternion import Array, unrotate
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
 from understudy.figure.contacts import Contact, contact_points
 from understudy.figure.kinematics import Pose, locate
-from understudy.figure.measures import extent, feet, leg_length
+from understudy.figure.measures import crown_point, extent, feet, hip_centre, leg_length, rest_positions
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, side, words
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
@@ -57,12 +57,6 @@ class Feature:
     def path(self, pose: Pose) -> Array:
         """(F, 3) metres, world: mean position of the source's points."""
         return pose.points(self.source).mean(axis=1)
-
-
-def rest_positions(skeleton: Skeleton, points: Sequence[Point]) -> Array:
-    """(P, 3) metres, world: positions of points in the rest pose."""
-    positions, rotations = skeleton.rest_world
-    return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None]).points(points)[0]
 
 
 def named_features(source: Skeleton, target: Skeleton, points: Sequence[PointPair]) -> tuple[Feature, ...]:
@@ -182,29 +176,6 @@ def _sole_by_position(skeleton: Skeleton, which: str) -> tuple[Point, ...]:
     points = low[0 if which == LEFT else 1]
     away = rest_positions(skeleton, points) - rest_positions(skeleton, [hip_centre(skeleton)])
     return (points[int(np.argmin(np.linalg.norm(away[:, [0, 2]], axis=-1)))],)
-
-
-def hip_centre(skeleton: Skeleton) -> Point:
-    """The mean of the hip joints, fixed to the hips; the root if the roles are unknown."""
-    joint_roles = roles(skeleton)
-    hips = joint_roles.get("hips", 0)
-    name = skeleton.names[hips]
-    uppers = [joint_roles[key] for key in ("left_upper_leg", "right_upper_leg") if key in joint_roles]
-    if len(uppers) < 2 or not all(skeleton.below(hips)[upper] for upper in uppers):
-        return skeleton.point(name)
-    positions, rotations = skeleton.rest_world
-    offset = unrotate(rotations[hips], positions[uppers].mean(axis=0) - positions[hips])
-    return Point(name=f"{name}_centre", joint=name, offset=offset)
-
-
-def crown_point(skeleton: Skeleton) -> Point | None:
-    """The top of the head, or of the neck if no joint is the head; None without either."""
-    joint_roles = roles(skeleton)
-    head = joint_roles.get("head", joint_roles.get("neck"))
-    if head is None:
-        return None
-    ends = [end for end in skeleton.ends if skeleton.index[end.joint] == head]
-    return max(ends, key=lambda end: float(np.linalg.norm(end.offset)), default=skeleton.point(skeleton.names[head]))
 
 
 def top_point(skeleton: Skeleton) -> Point:

@@ -15,11 +15,10 @@ from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import ContactContext, Correspondence, Pair, start_motion
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, contact_points, held_frames
 from understudy.figure.kinematics import Pose, fk, pose_of
-from understudy.figure.measures import feet, is_humanoid, leg_length
+from understudy.figure.measures import feet, is_humanoid, leg_length, rest_positions
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.retarget.features import rest_positions
 
 MAX_STEP_ON_FLOOR_LEGS = 0.05
 """Leg lengths above the lowest footplant of which others still stand on the floor, and not on a step."""
