@@ -52,8 +52,8 @@ from understudy.retarget.features import (
     named_features,
     tips,
 )
+from understudy.retarget.ground import contact_name
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import contact_name
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.least_squares import LeastSquares

@@ -28,8 +28,15 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.retarget.ground import compliant_joints, feet_on_floor, floor_constraints, lift_toes
-from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
+from understudy.retarget.ground import (
+    PLANTS,
+    compliant_joints,
+    contact_constraints,
+    creep_constraints,
+    feet_on_floor,
+    floor_constraints,
+    lift_toes,
+)
 from understudy.retarget.touch import keep_touches
 from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
