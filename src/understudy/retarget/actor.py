@@ -281,7 +281,11 @@ def _make_actor(
 
 def _with_roles(clip: Clip, motion: Motion | None) -> Clip:
     """A clip whose skeleton knows the roles of its joints, also where its names do not give them."""
-    from understudy.correspondence.roles_by_shape import with_roles
+    from understudy.correspondence.by_name import names_tell_parts
+
+    if clip.skeleton.role_joints or names_tell_parts(clip.skeleton, motion):
+        return clip
+    from understudy.correspondence.by_shape import with_roles
 
     skeleton = with_roles(clip.skeleton, motion)
     if skeleton is clip.skeleton:
