@@ -584,7 +584,8 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     mode = "each moving from its own stance" if assignment.alignment.stance else "bones pointing alike"
     notes = [f"{data.spec.target or data.spec.source}: {len(pairs)} pairs of bones correspond, {mode}"]
     if len(pairs) < MIN_ORDINARY_PAIRS and data.spec.map is None:
-        from understudy.correspondence.suggest import describe, split_body
+        from understudy.correspondence.parts import describe
+        from understudy.correspondence.suggest import split_body
 
         understood = describe(split_body(data.target, data.target_motion))
         notes.append(
