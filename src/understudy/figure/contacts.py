@@ -245,7 +245,7 @@ def _speeds(places: Array, fps: float, how: Detection) -> Array:
 def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
     """First and last frames of the intervals in which a path (F, 3) at speeds (F,) stays in one place."""
     rests = []
-    for a, b in _runs(speed < how.release * rest):
+    for a, b in find_runs(speed < how.release * rest):
         resting = a + np.flatnonzero(speed[a : b + 1] < rest)
         if len(resting):
             rests.append((int(resting[0]), int(resting[-1])))
@@ -254,7 +254,7 @@ def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: 
     return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
 
 
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
+def find_runs(mask: np.ndarray) -> list[tuple[int, int]]:
     """First and last index of each run of true entries."""
     edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
     edges = [*([0] if len(mask) and mask[0] else []), *edges, *([len(mask)] if len(mask) and mask[-1] else [])]
@@ -285,8 +285,8 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         if settled.all():
             intervals += [(a, b)] if b - a + 1 >= shortest else []
             continue
-        intervals += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
-        pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
+        intervals += [(a + c, a + d) for c, d in find_runs(settled) if d - c + 1 >= shortest]
+        pending += [(a + c, a + d) for c, d in find_runs(~settled) if d - c + 1 >= shortest]
     return intervals
 
 
@@ -350,7 +350,7 @@ def find_creeps(
         for contact in contacts:
             if contact.point.name == point.name:
                 held[1 + contact.frames(fps, motion.num_frames)] = True
-        for first, last in _runs(slow[:, column] & ~held[1:-1]):
+        for first, last in find_runs(slow[:, column] & ~held[1:-1]):
             before, after = bool(held[first]), bool(held[last + 2])
             if last - first + 1 < shortest and not before and not after:
                 continue

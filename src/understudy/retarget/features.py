@@ -15,7 +15,7 @@ import numpy as np
 from understudy.base.errors import UnknownNameError
 from understudy.base.quaternion import Array, unrotate
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
-from understudy.figure.contacts import Contact, contact_points
+from understudy.figure.contacts import Contact, contact_points, find_runs
 from understudy.figure.kinematics import Pose, locate
 from understudy.figure.measures import crown_point, extent, feet, hip_centre, leg_length, rest_positions
 from understudy.figure.motion import Motion
@@ -282,7 +282,7 @@ def find_supports(
     supports = [
         Contact(point=feature.target, start=first / motion.fps, end=last / motion.fps)
         for column, feature in zip(down.T, supporting, strict=True)
-        for first, last in _runs(column)
+        for first, last in find_runs(column)
     ]
     return tuple(sorted(supports, key=lambda contact: contact.start)), tuple(notes)
 
@@ -357,7 +357,7 @@ def tip_rigid_body(down: np.ndarray, still: np.ndarray) -> tuple[np.ndarray, int
         # A motion that begins or ends with both feet down shifts its weight from or to the other foot.
         before = before if before.any() else together & ~after
         after = after if after.any() else together & ~before
-        runs = [(first + a, first + b) for a, b in _runs(still[first : last + 1])]
+        runs = [(first + a, first + b) for a, b in find_runs(still[first : last + 1])]
         longest = max(runs, key=lambda run: run[1] - run[0], default=None)
         begin, end = longest or ((first + last) // 2,) * 2
         standing[first : last + 1] = False
@@ -383,12 +383,6 @@ def _multiple_support(down: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]
 
 def _fill_gaps(down: np.ndarray, gap: int) -> None:
     """Set a mask (F,) to True, in place, over gaps of at most `gap` frames."""
-    for (_, before), (after, _) in pairwise(_runs(down)):
+    for (_, before), (after, _) in pairwise(find_runs(down)):
         if after - before - 1 <= gap:
             down[before:after] = True
-
-
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """First and last frame of each span in which a mask (F,) is True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
