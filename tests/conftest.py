@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from understudy.base.quaternion import conjugate, identity, multiply, normalize, unrotate
-from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 

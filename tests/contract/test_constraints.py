@@ -13,8 +13,7 @@ from understudy.constraints import Constraint, ConstraintInput, PointRef, Relati
 from understudy.constraints.base import Unit
 from understudy.constraints.direction import Direction
 from understudy.constraints.function import Function
-from understudy.figure.angles import joint_rotations
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.solve.evaluation import ProblemAtFrames

@@ -19,8 +19,7 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.figure.angles import joint_rotations
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.solve.problem import Actor, Problem

@@ -15,7 +15,7 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
-from understudy.figure.angles import joint_rotations
+from understudy.figure.kinematics import joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.solve.evaluation import ProblemAtFrames

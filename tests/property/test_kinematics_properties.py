@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.base.quaternion import angle_between, exp, multiply, normalize, rotate
-from understudy.figure.angles import joint_angles
-from understudy.figure.kinematics import fk, forward
+from understudy.figure.kinematics import fk, forward, joint_angles
 from understudy.figure.motion import Motion, frame_offsets, rest_motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 from understudy.solve.coordinates import Bodies, Body, BodyPoints

@@ -11,8 +11,7 @@ import pytest
 
 from understudy.base.errors import FileError, OptionError
 from understudy.base.quaternion import Array, angle_between, exp, from_axis_angle, multiply, rotate, to_matrix
-from understudy.figure.angles import joint_rotations
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import formats, read, write

@@ -7,7 +7,7 @@ import pytest
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import angle_between, exp, from_axis_angle, from_euler, multiply, normalize, to_matrix
-from understudy.figure.angles import joint_angle_curves, joint_angles, joint_rotations
+from understudy.figure.kinematics import joint_angle_curves, joint_angles, joint_rotations
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 TURN = 2.0 * np.pi

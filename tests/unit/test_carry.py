@@ -29,9 +29,8 @@ from understudy.base.quaternion import (
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import anchors, transfer_motion
 from understudy.correspondence.pairs import Correspondence, Pair
-from understudy.figure.angles import joint_angles, joint_rotations
 from understudy.figure.contacts import Floor, scaled_places
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_angles, joint_rotations
 from understudy.figure.measures import facing, mirror
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton

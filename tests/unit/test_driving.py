@@ -14,6 +14,7 @@ from understudy.base.quaternion import angle_between, exp, from_axis_angle, mult
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
 from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import hip_centre
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.retarget.feature_driving import (
@@ -30,7 +31,6 @@ from understudy.retarget.features import (
     Feature,
     choose_features,
     find_supports,
-    hip_centre,
     middle_point,
     named_features,
     tip_rigid_body,

@@ -14,9 +14,8 @@ from understudy.correspondence.alignment import Alignment, PairTree, align
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.hinge import find_bends, hinge_groups, split_bends
 from understudy.correspondence.pairs import Correspondence, Pair
-from understudy.figure.angles import joint_angles, joint_rotations, pointing_angles
 from understudy.figure.contacts import Floor
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_angles, joint_rotations, pointing_angles
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 

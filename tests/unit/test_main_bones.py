@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.variants import TRANSFORMS, hash_names, walk
 
-from understudy.correspondence.roles_by_shape import with_roles
+from understudy.correspondence.by_shape import with_roles
 from understudy.figure.kinematics import fk
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import is_humanoid, leg_length

@@ -13,7 +13,7 @@ import pytest
 
 from understudy.base.errors import FileError, OptionError
 from understudy.base.quaternion import Array, exp
-from understudy.figure.angles import joint_angles
+from understudy.figure.kinematics import joint_angles
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io import Clip, read, write

@@ -17,7 +17,7 @@ from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import Contact, Floor
 from understudy.figure.kinematics import fk
 from understudy.figure.skeleton import Point
-from understudy.retarget.plants import contact_constraints
+from understudy.retarget.ground import contact_constraints
 from understudy.samples import Scene
 
 FLAT = Floor(slope=np.zeros(2))

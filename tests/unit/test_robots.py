@@ -21,8 +21,7 @@ from understudy.base.quaternion import (
     to_matrix,
     unrotate,
 )
-from understudy.figure.angles import joint_rotations
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, formats, read, write

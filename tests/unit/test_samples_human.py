@@ -10,9 +10,8 @@ import pytest
 from understudy import samples
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, rotate, to_matrix
-from understudy.figure.angles import joint_angles
 from understudy.figure.contacts import Contact
-from understudy.figure.kinematics import Pose, fk
+from understudy.figure.kinematics import Pose, fk, joint_angles
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.metrics.base import evaluate

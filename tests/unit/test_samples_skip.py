@@ -7,8 +7,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import angle_between
-from understudy.figure.angles import joint_angles
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_angles
 from understudy.samples import Scene
 from understudy.samples.skip import PERIOD_SECONDS, skip
 

@@ -9,11 +9,10 @@ import pytest
 
 from understudy import samples
 from understudy.base.quaternion import conjugate, exp, log, multiply
-from understudy.figure.contacts import contact_points, detect_contacts
+from understudy.figure.contacts import contact_points, detect_contacts, detect_on_treadmill, find_period, floor_velocity
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.treadmill import detect_on_treadmill, floor_velocity
 from understudy.io.clip import Clip, write
 from understudy.metrics.base import evaluate
 from understudy.recipe.reading import read_recipe
@@ -21,7 +20,7 @@ from understudy.recipe.writing import write_recipe
 from understudy.retarget.actor import ActorSpec
 from understudy.retarget.driver import prepare, retarget
 from understudy.retarget.ground import feet_on_floor
-from understudy.retarget.loop import find_period, repeat_contacts
+from understudy.retarget.loop import repeat_contacts
 from understudy.retarget.spec import Recipe
 
 

@@ -11,8 +11,7 @@ import understudy
 from understudy import samples
 from understudy.correspondence.carry import floor_carriers, settle_floor_root
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, from_names
-from understudy.correspondence.suggest import check_trial, match, split_body, suggest, suggest_and_try
-from understudy.correspondence.trial import Failure, try_map
+from understudy.correspondence.suggest import Failure, check_trial, match, split_body, suggest, suggest_and_try, try_map
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton

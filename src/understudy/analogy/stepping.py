@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.figure.contacts import Contact, leg_ratio
+from understudy.figure.contacts import Contact, held_frames, leg_ratio
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -290,14 +290,6 @@ def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:
     return merged
 
 
-def _standing_frames(contacts: Sequence[Contact], motion: Motion) -> np.ndarray:
-    """(F,) True while any of the contacts holds."""
-    standing = np.zeros(motion.num_frames, bool)
-    for contact in contacts:
-        standing[contact.frames(motion.fps, motion.num_frames)] = True
-    return standing
-
-
 def _find_standing(
     points: Sequence[Point],
     stances: dict[str, list[Contact]],
@@ -312,7 +304,7 @@ def _find_standing(
     typical = {
         point.name: float(np.median(heights[standing, i])) - rises.get(point.name, 0.0)
         for i, point in enumerate(points)
-        if (standing := _standing_frames(stances.get(point.name, ()), motion)).any()
+        if (standing := held_frames(motion, stances.get(point.name, ()))).any()
     }
     lowest = min(typical.values(), default=0.0)
     highest = MAX_STANDING_HEIGHT_LEGS * leg_length(motion.skeleton)
@@ -328,7 +320,7 @@ def _travel_ratio(
     velocity = np.gradient(source.root, axis=0)[:, [0, 2]]
     product, square = 0.0, 0.0
     for i, point in enumerate(points):
-        standing = _standing_frames(stances.get(point.name, ()), source)
+        standing = held_frames(source, stances.get(point.name, ()))
         foot_velocity = np.gradient(local[:, i], axis=0)[:, [0, 2]]
         product -= float(np.sum(velocity[standing] * foot_velocity[standing]))
         square += float(np.sum(velocity[standing] ** 2))
@@ -351,7 +343,7 @@ def _place_motion(
     vertical = legs * (source.root[:, 1] - source.root[:, 1].mean())
     heights, lowest = [], local[..., 1].min() if len(points) else 0.0
     for i, point in enumerate(points):
-        standing = _standing_frames(stances.get(point.name, ()), motion)
+        standing = held_frames(motion, stances.get(point.name, ()))
         heights += list(floor + rises.get(point.name, 0.0) - local[standing, i, 1] - vertical[standing])
     root[:, 1] = vertical + (float(np.median(heights)) if heights else floor - float(lowest))
     return replace(motion, root=root)

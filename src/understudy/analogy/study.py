@@ -9,8 +9,7 @@ import numpy as np
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, from_axis_angle, log, mean, multiply, rotate, unrotate
-from understudy.figure.angles import joint_angle_curves, joint_angles, joint_rotations
-from understudy.figure.kinematics import forward, locate
+from understudy.figure.kinematics import forward, joint_angle_curves, joint_angles, joint_rotations, locate
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton

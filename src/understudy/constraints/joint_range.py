@@ -33,7 +33,7 @@ from understudy.constraints.base import (
     twist,
     two_angles,
 )
-from understudy.figure.angles import MAX_SQUARE_COSINE
+from understudy.figure.kinematics import MAX_SQUARE_COSINE
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 
 MIN_SWING_RADIANS = 1e-9

@@ -26,12 +26,11 @@ from understudy.base.quaternion import (
 from understudy.base.records import cached
 from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
-from understudy.figure.helper_bones import is_end_bone, leaf_helpers
 from understudy.figure.kinematics import Pose
 from understudy.figure.main_bones import main_bones, main_partners, main_rows
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles
+from understudy.figure.roles import is_end_bone, leaf_helpers, roles
 from understudy.figure.skeleton import JointKind, Skeleton
 
 

@@ -20,10 +20,11 @@ from understudy.correspondence.parts import (
     measure_reach,
     path,
     split_limb,
+    standing_pose,
 )
-from understudy.figure.helper_bones import is_helper
 from understudy.figure.measures import UP, is_humanoid
-from understudy.figure.roles import MAX_AXES, compound_joints, label, limb_row, meet, roles, side, words
+from understudy.figure.motion import Motion
+from understudy.figure.roles import MAX_AXES, compound_joints, is_helper, label, limb_row, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 CONVENTION_PARTS = (
@@ -320,6 +321,12 @@ def plan_by_names(skeleton: Skeleton, pose: StandingPose) -> BodyPlan | None:
         skeleton=skeleton, kind="quadruped" if four_legged else "biped", root=root, trunk=trunk, limbs=tuple(pairs),
         named=True, named_trunk=frozenset(trunk),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=32)
+def names_tell_parts(skeleton: Skeleton, motion: Motion | None = None) -> bool:
+    """Whether the names of a body identify its arms and legs; a motion shows how it stands."""
+    return plan_by_names(skeleton, standing_pose(skeleton, motion)) is not None
 
 
 def _find_root(skeleton: Skeleton, joints: dict[str, int], ends: Iterable[int]) -> int:

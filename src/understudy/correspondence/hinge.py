@@ -31,7 +31,7 @@ from understudy.base.quaternion import (
 from understudy.base.records import gaussian_smoothed
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
-from understudy.figure.angles import MAX_SQUARE_COSINE, joint_angle_curves, pointing_angles
+from understudy.figure.kinematics import MAX_SQUARE_COSINE, joint_angle_curves, pointing_angles
 from understudy.figure.roles import balls_of_hinges, compound_joints, label, roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 

@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
-from understudy.figure.helper_bones import is_helper_bone
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP, partners, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion
-from understudy.figure.roles import CompoundJoint, compound_joints, side
+from understudy.figure.roles import CompoundJoint, compound_joints, is_helper_bone, side
 from understudy.figure.skeleton import JointKind, Skeleton
 
 PARTS = ("girdle", "upper", "lower", "end", "tip")
@@ -71,6 +70,50 @@ class BodyPlan:
     """The parts of the trunk that names identify."""
     sure_sides: bool = True
     """Whether left and right are certain, not guessed."""
+
+
+PART_WORDS = {
+    "arm": ("collar bone", "upper arm", "forearm", "hand", "fingers"),
+    "leg": ("hip joint", "thigh", "shin", "foot", "toes"),
+    "foreleg": ("shoulder blade", "upper foreleg", "lower foreleg", "fore paw", "toes of the fore paw"),
+    "hind leg": ("hip joint", "upper hind leg", "lower hind leg", "hind paw", "toes of the hind paw"),
+    "wing": ("shoulder", "inner wing", "middle wing", "outer wing", "wing tip"),
+    "fin": ("base of the fin", "fin", "fin", "fin", "tip of the fin"),
+}
+"""Names of the PARTS of a limb, by the kind of limb."""
+
+
+def limb_name(plan: BodyPlan, limb: Limb) -> str:
+    """Name a limb: left arm, left hind leg, left leg 2 (counted from the front)."""
+    number = next((i for i, pair in enumerate(reversed(plan.limbs)) if limb in pair), 0)
+    if limb.kind == "leg" and sum(pair[0].stands for pair in plan.limbs) > 2:
+        return f"{limb.side} leg {number + 1}"
+    if limb.kind == "leg" and plan.kind == "quadruped":
+        return f"{limb.side} {'foreleg' if number == 0 else 'hind leg'}"
+    return f"{limb.side} {limb.kind}"
+
+
+def part_name(plan: BodyPlan, limb: Limb, part: str) -> str:
+    """Name a part of a limb: left upper arm, thigh of left leg 2."""
+    whole = limb_name(plan, limb)
+    kind = whole.removeprefix(f"{limb.side} ")
+    word = PART_WORDS.get(kind, PART_WORDS[limb.kind])[PARTS.index(part)]
+    return f"{limb.side} {word}" if kind in PART_WORDS else f"{word} of {whole}"
+
+
+def describe(plan: BodyPlan) -> str:
+    """Describe a body in a few words: its kind and its parts."""
+    kinds: dict[str, int] = {}
+    for pair in plan.limbs:
+        kinds[pair[0].kind] = kinds.get(pair[0].kind, 0) + 1
+    present = [f"{count} {'pair' if count == 1 else 'pairs'} of {kind}s" for kind, count in kinds.items()]
+    present += [part for part in ("spine", "neck", "head", "tail") if part in plan.trunk]
+    missing = [part for part in ("spine", "head") if part not in plan.trunk]
+    missing += [] if plan.limbs else ["limbs in pairs"]
+    name = f" `{plan.skeleton.name}`" if plan.skeleton.name else ""
+    parts = ", ".join(present) or "no part that can be identified"
+    text = f"{plan.kind}{name} of {plan.skeleton.num_joints} bones with {parts}"
+    return text + (f", without {', '.join(missing)}" if missing else "")
 
 
 def measure_reach(skeleton: Skeleton) -> Array:

@@ -1,17 +1,21 @@
-"""Contacts: what touches what and when, given by the user or detected where a point of the body stays still."""
+"""Contacts: what touches what and when, given by the user or detected where a point of the body stays still.
+
+**Motion in place**: a body that walks without moving on stands on a floor that moves under it, as on a treadmill. Its
+contacts are detected as seen from that floor, and move with it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, unrotate
 from understudy.base.records import cached, median, percentile
-from understudy.figure.kinematics import Pose, pose_of
+from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import feet, hands, is_humanoid, leg_length, sole_points
 from understudy.figure.motion import Motion
@@ -241,7 +245,7 @@ def _speeds(places: Array, fps: float, how: Detection) -> Array:
 def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: Detection) -> list[tuple[int, int]]:
     """First and last frames of the intervals in which a path (F, 3) at speeds (F,) stays in one place."""
     rests = []
-    for a, b in _runs(speed < how.release * rest):
+    for a, b in find_runs(speed < how.release * rest):
         resting = a + np.flatnonzero(speed[a : b + 1] < rest)
         if len(resting):
             rests.append((int(resting[0]), int(resting[-1])))
@@ -250,7 +254,7 @@ def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: 
     return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
 
 
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
+def find_runs(mask: np.ndarray) -> list[tuple[int, int]]:
     """First and last index of each run of true entries."""
     edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
     edges = [*([0] if len(mask) and mask[0] else []), *edges, *([len(mask)] if len(mask) and mask[-1] else [])]
@@ -281,8 +285,8 @@ def _settled(path: Array, first: int, last: int, radius: float, shortest: int) -
         if settled.all():
             intervals += [(a, b)] if b - a + 1 >= shortest else []
             continue
-        intervals += [(a + c, a + d) for c, d in _runs(settled) if d - c + 1 >= shortest]
-        pending += [(a + c, a + d) for c, d in _runs(~settled) if d - c + 1 >= shortest]
+        intervals += [(a + c, a + d) for c, d in find_runs(settled) if d - c + 1 >= shortest]
+        pending += [(a + c, a + d) for c, d in find_runs(~settled) if d - c + 1 >= shortest]
     return intervals
 
 
@@ -346,7 +350,7 @@ def find_creeps(
         for contact in contacts:
             if contact.point.name == point.name:
                 held[1 + contact.frames(fps, motion.num_frames)] = True
-        for first, last in _runs(slow[:, column] & ~held[1:-1]):
+        for first, last in find_runs(slow[:, column] & ~held[1:-1]):
             before, after = bool(held[first]), bool(held[last + 2])
             if last - first + 1 < shortest and not before and not after:
                 continue
@@ -447,3 +451,116 @@ def scaled_places(places: Array, ratio: float, floor: Floor) -> Array:
 
 FLOOR_DEPTH_METRES = 1e-3
 """Metres that the floor constraint lies below a contact, so that it does not duplicate the contact constraint."""
+
+
+def held_frames(motion: Motion, contacts: Sequence[Contact]) -> np.ndarray:
+    """(F,) True at the frames of a motion at which one of some contacts holds."""
+    held = np.zeros(motion.num_frames, bool)
+    for contact in contacts:
+        held[contact.frames(motion.fps, motion.num_frames)] = True
+    return held
+
+
+MAX_TRAVEL_LEGS = 0.5
+"""Leg lengths between the first and the last place of the root within which a motion is in place."""
+
+MAX_HELD_SHARE = 0.1
+"""Share of the time with a contact on a floor at rest above which the floor does not move."""
+
+MAX_LOW_LEGS = 0.04
+"""Leg lengths above its lowest place within which a point of a foot is on the floor."""
+
+MIN_SPEED_LEGS_PER_S = 0.3
+"""Least speed of a moving floor."""
+
+STEADY_SHARE, MIN_STEADY = 0.25, 0.5
+"""Share of the floor's speed by which a low foot may be faster or slower and still be steady, and the least share of
+the low frames in which it must be."""
+
+LOOSE_RADIUS_FACTOR = 3.0
+"""Factor on how far a point may stray from its place on the floor: game loops are keyed by hand, and their feet are
+not as steady as captured ones."""
+
+
+def floor_velocity(motion: Motion, points: Sequence[Point]) -> Array | None:
+    """(3,) metres a second, world, horizontal: how the floor moves under a motion in place; None if it does not.
+
+    Args:
+        motion: The motion.
+        points: The points of the feet.
+    """
+    if motion.num_frames < 4 or not points:
+        return None
+    leg = leg_length(motion.skeleton)
+    if np.linalg.norm((motion.root[-1] - motion.root[0])[[0, 2]]) > MAX_TRAVEL_LEGS * leg:
+        return None
+    paths = pose_of(motion, [motion.skeleton.joint(point.joint) for point in points]).points(points)
+    lowest = paths[..., 1].min(axis=0)
+    standing = lowest < lowest.min() + 2.0 * MAX_LOW_LEGS * leg
+    low = (paths[..., 1] < lowest + MAX_LOW_LEGS * leg) & standing
+    velocities = (np.gradient(paths, axis=0) * motion.fps)[low] * [1.0, 0.0, 1.0]
+    usual: Array = np.median(velocities, axis=0)
+    speed = float(np.linalg.norm(usual))
+    steady = np.linalg.norm(velocities - usual, axis=-1) < STEADY_SHARE * speed
+    if speed < MIN_SPEED_LEGS_PER_S * leg or np.mean(steady) < MIN_STEADY:
+        return None
+    return np.median(velocities[steady], axis=0)
+
+
+def detect_on_treadmill(
+    motion: Motion, contacts: Sequence[Contact], points: Sequence[Point], how: Detection | None = None
+) -> tuple[Contact, ...]:
+    """The contacts of a motion with a floor that moves, if it is in place and the floor at rest is hardly touched.
+
+    Args:
+        motion: The motion.
+        contacts: The contacts with a floor at rest.
+        points: The points of the feet.
+        how: The thresholds.
+
+    Returns:
+        The contacts with the moving floor, or the given ones.
+    """
+    held = held_frames(motion, contacts)
+    velocity = floor_velocity(motion, points) if np.mean(held) < MAX_HELD_SHARE else None
+    if velocity is None:
+        return tuple(contacts)
+    how = how or Detection()
+    travelling = replace(motion, root=motion.root - motion.times[:, None] * velocity)
+    for radius in (how.radius, LOOSE_RADIUS_FACTOR * how.radius):
+        speed = max(how.speed, STEADY_SHARE * float(np.linalg.norm(velocity)) / leg_length(motion.skeleton))
+        found = detect_contacts(travelling, points, replace(how, radius=radius, speed=speed))
+        on_floor = _on_floor(found, leg_length(motion.skeleton))
+        if on_floor:
+            return tuple(_moving(contact, velocity) for contact in on_floor)
+    return tuple(contacts)
+
+
+def _on_floor(contacts: Sequence[Contact], leg: float) -> list[Contact]:
+    """The contacts near the lowest one: a foot that swings may also move back steadily for a moment."""
+    heights = [float(c.place[1]) for c in contacts if c.place is not None]
+    highest = min(heights, default=0.0) + 2.0 * MAX_LOW_LEGS * leg
+    return [c for c in contacts if c.place is not None and c.place[1] < highest]
+
+
+def _moving(contact: Contact, velocity: Array) -> Contact:
+    """A contact found while travelling, as seen in place."""
+    assert contact.place is not None
+    return replace(contact, place=contact.place + contact.start * velocity, velocity=velocity)
+
+
+MAX_SAME_STEP, MAX_NEXT_STEP = 0.5, 2.5
+"""Share of a usual step from frame to frame by which the last frame of a loop may differ from the first: it is the
+same frame below the first number, and the frame before it below the second."""
+
+
+def find_period(motion: Motion) -> int | None:
+    """The number of frames after which a motion repeats, or None if its end does not join its beginning."""
+    if motion.num_frames < 4:
+        return None
+    positions = fk(motion).positions
+    step = float(np.median(np.linalg.norm(np.diff(positions, axis=0), axis=-1).max(axis=-1)))
+    seam = float(np.linalg.norm(positions[-1] - positions[0], axis=-1).max())
+    if step <= 0.0 or seam > MAX_NEXT_STEP * step:
+        return None
+    return motion.num_frames - 1 if seam < MAX_SAME_STEP * step else motion.num_frames

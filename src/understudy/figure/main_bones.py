@@ -15,11 +15,10 @@ import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, identity, mean, multiply, normalize, rotate, unrotate
 from understudy.base.records import cached
-from understudy.figure.helper_bones import is_end_bone, is_helper_bone, leaf_helpers
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import partners
 from understudy.figure.motion import Motion
-from understudy.figure.roles import balls_of_hinges, words
+from understudy.figure.roles import balls_of_hinges, is_end_bone, is_helper_bone, leaf_helpers, words
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 HALF_WORDS = {"twist", "roll"}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from understudy.base.errors import SkeletonError
-from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix
-from understudy.figure.helper_bones import is_end_bone, leaf_helpers
-from understudy.figure.kinematics import fk, locate
+from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix, unrotate
+from understudy.figure.kinematics import Pose, fk, locate
 from understudy.figure.motion import Motion
-from understudy.figure.roles import mirrored, roles, side, words
+from understudy.figure.roles import is_end_bone, leaf_helpers, mirrored, roles, side, words
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -169,6 +169,35 @@ def hands(skeleton: Skeleton) -> tuple[Point, ...]:
         elif forearm is not None:
             points += [end for end in skeleton.ends if skeleton.index[end.joint] == forearm][:1]
     return tuple(points)
+
+
+def hip_centre(skeleton: Skeleton) -> Point:
+    """The mean of the hip joints, fixed to the hips; the root if the roles are unknown."""
+    joint_roles = roles(skeleton)
+    hips = joint_roles.get("hips", 0)
+    name = skeleton.names[hips]
+    uppers = [joint_roles[key] for key in ("left_upper_leg", "right_upper_leg") if key in joint_roles]
+    if len(uppers) < 2 or not all(skeleton.below(hips)[upper] for upper in uppers):
+        return skeleton.point(name)
+    positions, rotations = skeleton.rest_world
+    offset = unrotate(rotations[hips], positions[uppers].mean(axis=0) - positions[hips])
+    return Point(name=f"{name}_centre", joint=name, offset=offset)
+
+
+def crown_point(skeleton: Skeleton) -> Point | None:
+    """The top of the head, or of the neck if no joint is the head; None without either."""
+    joint_roles = roles(skeleton)
+    head = joint_roles.get("head", joint_roles.get("neck"))
+    if head is None:
+        return None
+    ends = [end for end in skeleton.ends if skeleton.index[end.joint] == head]
+    return max(ends, key=lambda end: float(np.linalg.norm(end.offset)), default=skeleton.point(skeleton.names[head]))
+
+
+def rest_positions(skeleton: Skeleton, points: Sequence[Point]) -> Array:
+    """(P, 3) metres, world: positions of points in the rest pose."""
+    positions, rotations = skeleton.rest_world
+    return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None]).points(points)[0]
 
 
 @lru_cache(maxsize=64)

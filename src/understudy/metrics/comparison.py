@@ -12,7 +12,16 @@ import numpy as np
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import cached
 from understudy.correspondence.pairs import ContactContext, Correspondence
-from understudy.figure.contacts import Contact, Detection, Floor, contact_points, detect_contacts, find_floor, leg_ratio
+from understudy.figure.contacts import (
+    Contact,
+    Detection,
+    Floor,
+    contact_points,
+    detect_contacts,
+    find_floor,
+    held_frames,
+    leg_ratio,
+)
 from understudy.figure.kinematics import Pose, fk, paths_of
 from understudy.figure.measures import facing, is_humanoid, leg_length
 from understudy.figure.motion import Motion
@@ -463,11 +472,7 @@ class Comparison:
     @cached
     def held_elsewhere(self) -> np.ndarray:
         """(F,) whether something besides the floor supports the body: a rail, an object, another actor."""
-        mask = np.zeros(self.result.num_frames, bool)
-        for contact in self.contacts or ():
-            if contact.on != "floor":
-                mask[contact.frames(self.result.fps, self.result.num_frames)] = True
-        return mask
+        return held_frames(self.result, [contact for contact in self.contacts or () if contact.on != "floor"])
 
     @cached
     def headings(self) -> tuple[Array, Array] | None:

@@ -281,7 +281,11 @@ def _make_actor(
 
 def _with_roles(clip: Clip, motion: Motion | None) -> Clip:
     """A clip whose skeleton knows the roles of its joints, also where its names do not give them."""
-    from understudy.correspondence.roles_by_shape import with_roles
+    from understudy.correspondence.by_name import names_tell_parts
+
+    if clip.skeleton.role_joints or names_tell_parts(clip.skeleton, motion):
+        return clip
+    from understudy.correspondence.by_shape import with_roles
 
     skeleton = with_roles(clip.skeleton, motion)
     if skeleton is clip.skeleton:
@@ -580,7 +584,8 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
     mode = "each moving from its own stance" if assignment.alignment.stance else "bones pointing alike"
     notes = [f"{data.spec.target or data.spec.source}: {len(pairs)} pairs of bones correspond, {mode}"]
     if len(pairs) < MIN_ORDINARY_PAIRS and data.spec.map is None:
-        from understudy.correspondence.suggest import describe, split_body
+        from understudy.correspondence.parts import describe
+        from understudy.correspondence.suggest import split_body
 
         understood = describe(split_body(data.target, data.target_motion))
         notes.append(

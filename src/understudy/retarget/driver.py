@@ -19,10 +19,9 @@ from understudy.base.records import cached
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import Contact, contact_points, detect_contacts, leg_ratio
+from understudy.figure.contacts import Contact, contact_points, detect_contacts, detect_on_treadmill, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.treadmill import detect_on_treadmill
 from understudy.io.clip import Clip, write
 from understudy.retarget.actor import (
     ActorData,
@@ -38,7 +37,7 @@ from understudy.retarget.actor import (
     label_of,
     load,
 )
-from understudy.retarget.loop import is_loop, solve_loop
+from understudy.retarget.loop import solve_loop
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.scale import Scale
 from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, Recipe, Spacing
@@ -249,7 +248,7 @@ class Prepared:
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
         solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
-        if not self.recipe.constraints and is_loop(self.plan):
+        if not self.recipe.constraints and self.plan.is_loop:
             return Retargeted(prepared=self, solution=solve_loop(self.plan, solver, watch), spacing=spacing)
         return Retargeted(prepared=self, solution=self.plan.solve(solver, watch), spacing=spacing)
 

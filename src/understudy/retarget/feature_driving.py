@@ -33,9 +33,17 @@ from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import ContactContext, PointPair
 from understudy.figure.bands import choose_spacing, low_pass
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts, find_floor
+from understudy.figure.contacts import (
+    FLOOR_DEPTH_METRES,
+    Contact,
+    Floor,
+    contact_points,
+    detect_contacts,
+    find_floor,
+    held_frames,
+)
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, extent, facing, leg_length
+from understudy.figure.measures import UP, crown_point, extent, facing, hip_centre, leg_length, rest_positions
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
@@ -46,17 +54,14 @@ from understudy.retarget.features import (
     RIGHT,
     Feature,
     choose_features,
-    crown_point,
     find_supports,
     ground_points,
-    hip_centre,
     middle_point,
     named_features,
-    rest_positions,
     tips,
 )
+from understudy.retarget.ground import contact_name
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import contact_name
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution
 from understudy.solve.solvers.least_squares import LeastSquares
@@ -210,10 +215,7 @@ MIN_FLIGHT_HEIGHT_METRES = 1e-3
 
 def find_flights(contacts: Sequence[Contact], motion: Motion) -> list[tuple[int, int]]:
     """First and last frame of each span between two floor contacts in which nothing touches the floor."""
-    down = np.zeros(motion.num_frames, bool)
-    for contact in contacts:
-        if contact.on == "floor":
-            down[contact.frames(motion.fps, motion.num_frames)] = True
+    down = held_frames(motion, [contact for contact in contacts if contact.on == "floor"])
     edges = np.flatnonzero(np.diff(down.astype(np.int8)))
     return [(int(lift) + 1, int(last)) for lift, last in pairwise(edges) if not down[lift + 1]]
 

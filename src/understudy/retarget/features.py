@@ -15,9 +15,9 @@ import numpy as np
 from understudy.base.errors import UnknownNameError
 from understudy.base.quaternion import Array, unrotate
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
-from understudy.figure.contacts import Contact, contact_points
+from understudy.figure.contacts import Contact, contact_points, find_runs
 from understudy.figure.kinematics import Pose, locate
-from understudy.figure.measures import extent, feet, leg_length
+from understudy.figure.measures import crown_point, extent, feet, hip_centre, leg_length, rest_positions
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, side, words
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
@@ -57,12 +57,6 @@ class Feature:
     def path(self, pose: Pose) -> Array:
         """(F, 3) metres, world: mean position of the source's points."""
         return pose.points(self.source).mean(axis=1)
-
-
-def rest_positions(skeleton: Skeleton, points: Sequence[Point]) -> Array:
-    """(P, 3) metres, world: positions of points in the rest pose."""
-    positions, rotations = skeleton.rest_world
-    return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None]).points(points)[0]
 
 
 def named_features(source: Skeleton, target: Skeleton, points: Sequence[PointPair]) -> tuple[Feature, ...]:
@@ -184,29 +178,6 @@ def _sole_by_position(skeleton: Skeleton, which: str) -> tuple[Point, ...]:
     return (points[int(np.argmin(np.linalg.norm(away[:, [0, 2]], axis=-1)))],)
 
 
-def hip_centre(skeleton: Skeleton) -> Point:
-    """The mean of the hip joints, fixed to the hips; the root if the roles are unknown."""
-    joint_roles = roles(skeleton)
-    hips = joint_roles.get("hips", 0)
-    name = skeleton.names[hips]
-    uppers = [joint_roles[key] for key in ("left_upper_leg", "right_upper_leg") if key in joint_roles]
-    if len(uppers) < 2 or not all(skeleton.below(hips)[upper] for upper in uppers):
-        return skeleton.point(name)
-    positions, rotations = skeleton.rest_world
-    offset = unrotate(rotations[hips], positions[uppers].mean(axis=0) - positions[hips])
-    return Point(name=f"{name}_centre", joint=name, offset=offset)
-
-
-def crown_point(skeleton: Skeleton) -> Point | None:
-    """The top of the head, or of the neck if no joint is the head; None without either."""
-    joint_roles = roles(skeleton)
-    head = joint_roles.get("head", joint_roles.get("neck"))
-    if head is None:
-        return None
-    ends = [end for end in skeleton.ends if skeleton.index[end.joint] == head]
-    return max(ends, key=lambda end: float(np.linalg.norm(end.offset)), default=skeleton.point(skeleton.names[head]))
-
-
 def top_point(skeleton: Skeleton) -> Point:
     """The highest tip in the rest pose, or the mean of several equally high tips of one joint."""
     candidates = tips(skeleton)
@@ -311,7 +282,7 @@ def find_supports(
     supports = [
         Contact(point=feature.target, start=first / motion.fps, end=last / motion.fps)
         for column, feature in zip(down.T, supporting, strict=True)
-        for first, last in _runs(column)
+        for first, last in find_runs(column)
     ]
     return tuple(sorted(supports, key=lambda contact: contact.start)), tuple(notes)
 
@@ -386,7 +357,7 @@ def tip_rigid_body(down: np.ndarray, still: np.ndarray) -> tuple[np.ndarray, int
         # A motion that begins or ends with both feet down shifts its weight from or to the other foot.
         before = before if before.any() else together & ~after
         after = after if after.any() else together & ~before
-        runs = [(first + a, first + b) for a, b in _runs(still[first : last + 1])]
+        runs = [(first + a, first + b) for a, b in find_runs(still[first : last + 1])]
         longest = max(runs, key=lambda run: run[1] - run[0], default=None)
         begin, end = longest or ((first + last) // 2,) * 2
         standing[first : last + 1] = False
@@ -412,12 +383,6 @@ def _multiple_support(down: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]
 
 def _fill_gaps(down: np.ndarray, gap: int) -> None:
     """Set a mask (F,) to True, in place, over gaps of at most `gap` frames."""
-    for (_, before), (after, _) in pairwise(_runs(down)):
+    for (_, before), (after, _) in pairwise(find_runs(down)):
         if after - before - 1 <= gap:
             down[before:after] = True
-
-
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """First and last frame of each span in which a mask (F,) is True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, exp, log, multiply
-from understudy.figure.contacts import Contact, leg_ratio
-from understudy.figure.kinematics import fk
+from understudy.figure.contacts import Contact, find_period, leg_ratio
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.retarget.plan import Plan, plan
@@ -19,34 +18,11 @@ from understudy.solve.solvers.base import ProgressCallback, Solution, Solver, ma
 if TYPE_CHECKING:
     from understudy.solve.problem import Problem
 
-MAX_SAME_STEP, MAX_NEXT_STEP = 0.5, 2.5
-"""Share of a usual step from frame to frame by which the last frame of a loop may differ from the first: it is the
-same frame below the first number, and the frame before it below the second."""
-
 MAX_DRIFT_LEGS = 1e-3
 """Leg lengths by which a body in place may move on in one round."""
 
 NUM_ROUNDS = 3
 """Number of rounds that are solved; the middle one is kept."""
-
-
-def find_period(motion: Motion) -> int | None:
-    """The number of frames after which a motion repeats, or None if its end does not join its beginning."""
-    if motion.num_frames < 4:
-        return None
-    positions = fk(motion).positions
-    step = float(np.median(np.linalg.norm(np.diff(positions, axis=0), axis=-1).max(axis=-1)))
-    seam = float(np.linalg.norm(positions[-1] - positions[0], axis=-1).max())
-    if step <= 0.0 or seam > MAX_NEXT_STEP * step:
-        return None
-    return motion.num_frames - 1 if seam < MAX_SAME_STEP * step else motion.num_frames
-
-
-def is_loop(drawn: Plan) -> bool:
-    """Whether a plan is of one body that moves in place, as far as is known, and whose motion repeats."""
-    moving_floor = not drawn.contacts or any(contact.velocity is not None for contact in drawn.contacts)
-    alone = len(drawn.assignments) == 1 and drawn.assignments[0].share is None
-    return moving_floor and alone and find_period(drawn.assignments[0].motion) is not None
 
 
 def solve_loop(drawn: Plan, solver: Solver, watch: ProgressCallback | None = None) -> Solution:

@@ -14,14 +14,29 @@ from understudy.constraints.base import Constraint
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import ContactContext, check_structure, morph_motion, start_motion
 from understudy.figure.bands import choose_spacing
-from understudy.figure.contacts import Contact, Detection, Floor, detect_contacts, find_floor, stood_on
+from understudy.figure.contacts import (
+    Contact,
+    Detection,
+    Floor,
+    detect_contacts,
+    detect_on_treadmill,
+    find_floor,
+    find_period,
+    stood_on,
+)
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
-from understudy.figure.treadmill import detect_on_treadmill
-from understudy.retarget.ground import compliant_joints, feet_on_floor, floor_constraints, lift_toes
-from understudy.retarget.plants import PLANTS, contact_constraints, creep_constraints
+from understudy.retarget.ground import (
+    PLANTS,
+    compliant_joints,
+    contact_constraints,
+    creep_constraints,
+    feet_on_floor,
+    floor_constraints,
+    lift_toes,
+)
 from understudy.retarget.touch import keep_touches
 from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
@@ -108,6 +123,13 @@ class Plan:
     def __repr__(self) -> str:
         counts = len(self.assignments), len(self.contacts), len(self.constraints)
         return "<Plan: {} actors, {} contacts, {} constraints>".format(*counts)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the plan is of one body that moves in place, as far as is known, and whose motion repeats."""
+        moving_floor = not self.contacts or any(contact.velocity is not None for contact in self.contacts)
+        alone = len(self.assignments) == 1 and self.assignments[0].share is None
+        return moving_floor and alone and find_period(self.assignments[0].motion) is not None
 
     def problem(self) -> Problem:
         """The problem to solve."""

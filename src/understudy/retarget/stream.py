@@ -39,9 +39,8 @@ from understudy.retarget.actor import (
     label_of,
 )
 from understudy.retarget.driver import find_contacts
-from understudy.retarget.ground import floor_constraints
+from understudy.retarget.ground import contact_name, floor_constraints
 from understudy.retarget.plan import Assignment, Options, plan
-from understudy.retarget.plants import contact_name
 from understudy.solve.solvers.base import Solution
 from understudy.solve.solvers.spacetime import Spacetime
 

@@ -14,12 +14,11 @@ import numpy as np
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import Pose, pose_of
-from understudy.figure.measures import is_humanoid, leg_length, reach
+from understudy.figure.measures import crown_point, hip_centre, is_humanoid, leg_length, reach
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.figure.surface import RADIUS_SHARES
-from understudy.retarget.features import crown_point, hip_centre
 
 NEAR_ARMS, FAR_ARMS = 0.08, 0.24
 """Arm lengths between a wrist and a surface: nearer than the first the relation is kept in full, beyond the second not

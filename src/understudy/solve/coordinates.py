@@ -21,8 +21,7 @@ from understudy.base.quaternion import (
     rotate,
 )
 from understudy.base.records import cached, unchecked
-from understudy.figure.angles import joint_angles
-from understudy.figure.kinematics import BLOCK_FRAMES, forward, locate
+from understudy.figure.kinematics import BLOCK_FRAMES, forward, joint_angles, locate
 from understudy.figure.mass import masses
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import MAX_SAMPLED_FRAMES, Motion, rest_motion

@@ -13,7 +13,7 @@ from understudy.constraints.base import Constraint
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Point
 from understudy.retarget.driver import Problem
-from understudy.retarget.plants import contact_name
+from understudy.retarget.ground import contact_name
 from understudy.retarget.quality import MAX_QUICK_FPS, Violation
 
 MAX_ERROR_BINS = 120

@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, OptionError, nearest_names
 from understudy.base.quaternion import Array, angle_between, rotate, unrotate
-from understudy.figure.angles import joint_angle_curves, joint_angles, joint_rotations
+from understudy.figure.kinematics import joint_angle_curves, joint_angles, joint_rotations
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.acclaim import asf

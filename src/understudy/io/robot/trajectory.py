@@ -25,7 +25,7 @@ from understudy.base.quaternion import (
     rotate,
     unrotate,
 )
-from understudy.figure.angles import joint_angle_curves
+from understudy.figure.kinematics import joint_angle_curves
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.clip import Clip, ReadOptions, WriteOptions, world_from_file
