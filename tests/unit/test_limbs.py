@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.base.splines import Knots
+from understudy.base.splines import Knots, every_frame
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
+from understudy.constraints.same_place import SamePlace
 from understudy.figure.contacts import Contact, find_creeps
 from understudy.figure.kinematics import fk
 from understudy.figure.limbs import limb_joints
 from understudy.figure.motion import Motion, rest_motion
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern
-from understudy.solve.solvers.limbs import TRUNK_COST, LimbProblem, faded
+from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern, keys_of_forces
+from understudy.solve.solvers.limbs import TRUNK_COST, LimbProblem, agreeing_shifts, faded
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 
 
@@ -84,6 +85,69 @@ def test_the_normal_equations_of_keys_give_the_same_forces_as_the_matrix_of_forc
     by_forces = FactoredMatrix.of(pattern, pattern.band(jacobian).copy(), compliance, 0.5, excluded).forces(residuals)
     by_keys = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded).forces(residuals)
     assert np.allclose(by_keys, by_forces, atol=1e-8 * np.abs(by_forces).max())
+
+
+@pytest.mark.parametrize("hold", [-np.inf, 0.5])
+def test_rough_keys_cost_what_their_second_differences_say(hold: float) -> None:
+    """The keys of a step by the normal equations against a dense solution; keys before `hold` stay zero."""
+    rng = np.random.default_rng(5)
+    times = np.linspace(0.0, 2.0, 41)
+    basis = every_frame(times, hold)
+    curves = Curves(bases=(basis,), groups=(np.arange(3),), cost=rng.uniform(0.5, 2.0, 3), roughness=50.0)
+    at = np.sort(rng.integers(12, 41, 60))
+    jacobian, residuals = rng.normal(size=(60, 3)), rng.normal(size=60)
+    compliance = rng.uniform(1e-3, 1e-2, 60)
+    pattern = Pattern(times=at, previous=np.full(60, -1), is_residual=np.ones(60, bool), curves=curves)
+    forces = FactoredKeys.of(pattern, jacobian, compliance, 0.0, np.zeros(60, bool)).forces(residuals)
+    keys = keys_of_forces(pattern, jacobian, forces)[0]
+    moving = np.flatnonzero(basis.weights[:, 0])
+    second = np.diff(np.eye(41), 2, axis=0)[:, moving]
+    cost = np.kron(np.eye(len(moving)) + 50.0 * second.T @ second, np.diag(curves.cost))
+    rows = np.zeros((60, 3 * len(moving)))
+    for row, time in enumerate(at):
+        rows[row, 3 * (time - moving[0]) : 3 * (time - moving[0]) + 3] = jacobian[row]
+    weighted = rows.T / compliance
+    expected = -np.linalg.solve(cost + weighted @ rows, weighted @ residuals).reshape(-1, 3)
+    np.testing.assert_allclose(basis.values(keys)[moving], expected, atol=1e-6 * np.abs(expected).max())
+    assert np.all(basis.values(keys)[: moving[0]] == 0.0)
+
+
+def test_a_contact_takes_hold_without_a_spike() -> None:
+    """A planted foot that is 5 mm away gets there over many frames, and the plant is exact from its first frame on."""
+    motion = walk()
+    path = fk(motion).points(["LeftFoot"])[:, 0]
+    frame = int(np.argmin(path[20:40, 1])) + 20
+    goal = path[frame] + [0.005, 0.0, 0.0]
+    constraint = Place(
+        point=PointRef(point="LeftFoot"), target=goal, start=motion.times[frame], end=motion.times[frame + 6]
+    )
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(constraint,))
+    only_last = tuple(level for level in levels(4 / 30, motion.fps) if level.limbs and not level.spacing)
+    solution = Spacetime(levels=only_last).solve(problem)
+    moved = fk(solution.motion).points(["LeftFoot"])[:, 0] - path
+    assert solution.outcomes[0].worst < 1e-3
+    assert np.linalg.norm(moved[frame - 1]) > 0.002, "it is on its way a frame before"
+    assert np.linalg.norm(np.diff(moved[: frame + 1], 2, axis=0), axis=1).max() < 0.003
+
+
+def test_contacts_of_one_step_agree() -> None:
+    """A heel and a toe that are held one after the other keep the distance of one foot."""
+    motion = walk()
+    names = ("LeftFoot", "LeftToeBase")
+    paths = dict(zip(names, np.moveaxis(fk(motion).points(list(names)), 1, 0), strict=True))
+    heel = SamePlace(point=PointRef(point="LeftFoot"), start=0.5, end=0.7)
+    toe = SamePlace(point=PointRef(point="LeftToeBase"), start=0.7, end=1.2)
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(heel, toe))
+    spans = problem.constraint_frames
+    of = {0: paths["LeftFoot"][spans[0]], 1: paths["LeftToeBase"][spans[1]]}
+    goals = {number: np.broadcast_to(path.mean(axis=0), path.shape) for number, path in of.items()}
+    shifts = agreeing_shifts(problem, goals, of)
+    needs = {number: goals[number] + shifts[number] - of[number] for number in goals}
+    shared, first, second = np.intersect1d(*spans, return_indices=True)
+    assert len(shared)
+    before = np.linalg.norm((goals[0] - of[0])[first].mean(axis=0) - (goals[1] - of[1])[second].mean(axis=0))
+    after = np.linalg.norm(needs[0][first].mean(axis=0) - needs[1][second].mean(axis=0))
+    assert after < 0.2 * before
 
 
 def hand_up() -> Place:

@@ -21,6 +21,10 @@ BLOCK_FLOATS = 2**15
 """The number of floats in a block of work, so that intermediate results stay in the processor's cache."""
 
 
+HELD_KEY_COST = 1e9
+"""The cost of a key that moves nothing, in units of the cost of any other."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curves:
     """The unknowns: one spline for each group of coordinates, all evaluated at the same times."""
@@ -68,15 +72,17 @@ class Curves:
         """Keys (K, d) of each group with the least cost for forces that would make these without roughness."""
         if not self.roughness:
             return keys
-        factors = {count: cholesky_factor(self.key_costs(count)) for count in {len(part) for part in keys}}
-        return tuple(solve_factored(factors[len(part)], part) for part in keys)
+        factors = {id(basis): cholesky_factor(self.key_costs(basis)) for basis in self.bases}
+        return tuple(solve_factored(factors[id(basis)], part) for basis, part in zip(self.bases, keys, strict=True))
 
-    def key_costs(self, count: int) -> Array:
-        """(count, 1 or 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+    def key_costs(self, basis: Basis) -> Array:
+        """(K, 1 or 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+        count = basis.num_keys
         if not self.roughness:
             return np.ones((count, 1))
         band = np.zeros((count, 3))
-        band[:, 0] = 1.0
+        # A key that moves nothing stays zero, so that the change sets in smoothly beside it.
+        band[:, 0] = np.where(basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0, 1.0, HELD_KEY_COST)
         for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
             band[a : max(count - 2 + a, 0), b - a] += self.roughness * factor
         return band
@@ -467,7 +473,7 @@ class FactoredGroup:
             times=pattern.times[rows],
             jacobian=columns[np.ix_(rows, used)],
             stiffness=stiffness[rows],
-            key_costs=cost[:, None] * pattern.curves.key_costs(basis.num_keys)[:, None],
+            key_costs=cost[:, None] * pattern.curves.key_costs(basis)[:, None],
         )
 
     def with_stiffness(self, stiffness: Array) -> FactoredGroup:

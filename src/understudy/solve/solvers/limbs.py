@@ -2,8 +2,7 @@
 
 Root and trunk move only as far as the band-limited level moves them, so that hips and head never jump where a contact
 begins or ends. Every constraint on the place of one point becomes a track: where the point should be at which frames.
-Beside these frames the point follows its own path with a share of the displacement that it needs where it is held. The
-share falls to zero over a tenth of a second, so that a contact takes hold and lets go gradually.
+The contacts of one step agree on their places, and the points of one foot move together.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class LimbProblem:
             problem: The whole problem.
             bodies: Its bodies with the motion reached so far.
             constraints: The indices of the constraints to meet.
-            final: Whether contacts become exact: soft constraints are left out, slack stays, and contacts fade.
+            final: Whether contacts become exact: slack stays, and points with soft constraints move with their limb.
         """
         made = _limb_constraints(problem, bodies, constraints, final=final)
         limbs = [_limb_coordinates(problem, number) for number in range(len(bodies))]
@@ -185,7 +184,7 @@ def _limb_constraints(
     """The constraints of the limb problem.
 
     In the level with dense keys, every place that the solver chooses is fixed where the bodies have it now: that makes
-    the normal equations of the keys sparse. In the last level, places are free, slack is left out, and contacts fade.
+    the normal equations of the keys sparse. In the last level, places are fixed anew, and what slack allows stays.
     """
     frames = np.arange(len(problem.times))
     single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)

@@ -40,10 +40,11 @@ from understudy.solve.solvers.newton import (
 
 BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e8
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
-limbs by dense keys, and that of the last level, which leaves about a hundredth of the violation."""
+limbs by dense keys, and that of the last level, whose smooth changes cost more the faster they are."""
 
 SMOOTHING_SECONDS = 0.06
-"""Seconds."""
+"""The time over which the last level spreads a change: at changes over this time, second differences cost as much as
+the keys themselves. With half of it knees have spikes where contacts begin; with 0.1 s feet move before they should."""
 
 LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 """Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
