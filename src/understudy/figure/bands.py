@@ -28,15 +28,17 @@ NUM_LEVELS = 6
 """Levels that count as movement: the slowest holds changes over about a second; slower is posture and travel."""
 
 KEY_SPACING_FRAMES = {2: 4, 3: 8}
-"""Frames at 30 Hz between keys, by level: the widest spacing that can follow the level."""
+"""Frames at 30 Hz between keys, by level: the widest spacing that can follow the level.
+
+Keys every 2 frames, which would follow level 1, are left out: with them hips and head jump in runs and cartwheels.
+Limbs have denser keys of their own."""
 
 MIN_ENERGY_SHARE = 0.1
 """Share of the energy of all levels that a level and all faster ones together must exceed to set the key spacing.
 
-On captured motion this separates walks (levels 0 and 1 hold 5 to 7 percent: keys every 4 frames, the best spacing for
-the walk in the paper) from runs and swing dances (11 to 15 percent: every 2 frames), and both from slow picking up,
-ladder climbing and squats (levels 0 to 2 below 8 percent: every 8). Including the faster levels keeps a sudden move
-in a slow clip."""
+On captured motion this separates walks, runs and dances (keys every 4 frames, the best spacing for the walk in the
+paper) from slow picking up, ladder climbing and squats (levels 0 to 2 below 8 percent: every 8). Including the faster levels
+keeps a sudden move in a slow clip."""
 
 BLOCK_NUMBERS = 2**16
 """Numbers processed at a time, so that intermediate results stay in the processor's cache."""
@@ -123,7 +125,7 @@ def level_shares(motion: Motion) -> Array:
 
 
 def choose_spacing(motion: Motion) -> float:
-    """Seconds between keys that suit a motion: 2, 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
+    """Seconds between keys that suit a motion: 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
 
     The fastest level of the pyramid at which the cumulative energy exceeds `MIN_ENERGY_SHARE` sets the spacing.
     """
