@@ -36,9 +36,9 @@ Limbs have denser keys of their own."""
 MIN_ENERGY_SHARE = 0.1
 """Share of the energy of all levels that a level and all faster ones together must exceed to set the key spacing.
 
-On captured motion this separates walks, runs and dances (keys every 4 frames, the best spacing for the walk in the
-paper) from slow picking up, ladder climbing and squats (levels 0 to 2 below 8 percent: every 8). Including the faster levels
-keeps a sudden move in a slow clip."""
+On captured motion this separates walks, runs and dances (keys every 4 frames, the best spacing for the walk of the
+paper) from slow picking up, ladder climbing and squats (levels 0 to 2 below 8 percent: every 8). Including the faster
+levels keeps a sudden move in a slow clip."""
 
 BLOCK_NUMBERS = 2**16
 """Numbers processed at a time, so that intermediate results stay in the processor's cache."""
