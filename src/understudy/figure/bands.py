@@ -124,15 +124,18 @@ def level_shares(motion: Motion) -> Array:
     return energy / total if total > MAX_STILL_ENERGY else np.zeros_like(energy)
 
 
-def choose_spacing(motion: Motion) -> float:
+def choose_spacing(motion: Motion, *, follow: bool = False) -> float:
     """Seconds between keys that suit a motion: 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
+
+    To `follow` a motion by a body without limbs, whose keys have to do it all, 2 frames suit a fast motion too.
 
     The fastest level of the pyramid at which the cumulative energy exceeds `MIN_ENERGY_SHARE` sets the spacing.
     """
     shares = np.cumsum(level_shares(motion))
     fastest = next((level for level, share in enumerate(shares) if share > MIN_ENERGY_SHARE), NUM_LEVELS)
+    frames = {1: 2, **KEY_SPACING_FRAMES} if follow else KEY_SPACING_FRAMES
     # Levels faster than the densest keys can follow use those too, and slower levels use the widest.
-    return KEY_SPACING_FRAMES[int(np.clip(fastest, min(KEY_SPACING_FRAMES), max(KEY_SPACING_FRAMES)))] / LEVEL_RATE_FPS
+    return frames[int(np.clip(fastest, min(frames), max(frames)))] / LEVEL_RATE_FPS
 
 
 def low_pass(curves: Array, fps: float, cutoff: float) -> Array:

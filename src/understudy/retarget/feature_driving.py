@@ -383,7 +383,7 @@ def drive(
         supports, notes = (), ()
     progress = _progress_range(watch, 0.0, 0.4)
     intermediate, features = _retarget_to_intermediate(motion, features, proportions, contacts, options, progress)
-    spacing = options.spacing or choose_spacing(motion)
+    spacing = options.spacing or choose_spacing(motion, follow=True)
     progress = _progress_range(watch, 0.4, 0.7)
     followed, limits = _follow_features(intermediate, features, target, spacing, options, progress)
     floor = find_floor(contacts, leg_length(motion.skeleton))

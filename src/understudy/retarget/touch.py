@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
+from understudy.correspondence.alignment import MIN_BONE_METRES
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import Pose, pose_of
 from understudy.figure.measures import crown_point, hip_centre, is_humanoid, leg_length, reach
@@ -154,7 +155,8 @@ def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
 
 
 def _has_free_arms(skeleton: Skeleton) -> bool:
-    """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not."""
+    """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not, and the bones
+    of the arms have a length."""
     joint_of = roles(skeleton)
     for side in ("left", "right"):
         arm = [joint_of.get(f"{side}_{part}") for part in ARM]
@@ -162,6 +164,8 @@ def _has_free_arms(skeleton: Skeleton) -> bool:
         if kinds[0] is not JointKind.BALL or kinds[2] is not JointKind.BALL:
             return False
         if kinds[1] not in (JointKind.BALL, JointKind.HINGE):
+            return False
+        if any(skeleton.lengths[joint] < MIN_BONE_METRES for joint in arm[1:] if joint is not None):
             return False
     return True
 

@@ -46,6 +46,9 @@ SMOOTHING_SECONDS = 0.06
 """The time over which the last level spreads a change: at changes over this time, second differences cost as much as
 the keys themselves. With half of it knees have spikes where contacts begin; with 0.1 s feet move before they should."""
 
+LIMBLESS_STIFFNESS = 5e6
+"""The stiffness of the last level of a body without limbs, which moves as a whole at every frame."""
+
 LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 """Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
 
@@ -315,9 +318,10 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        if not limb_coordinates(problem).any():
-            # A body without limbs, such as a can, is moved as a whole at every frame.
-            last = replace(passes[-1], stiffness=STIFFER_FACTOR * passes[-1].stiffness, steps=4, limbs=False)
+        if not limb_coordinates(problem).any() or problem.times[-1] < 2.0 * passes[0].spacing:
+            # A body without limbs, such as a can, is moved as a whole at every frame, and so is any body in a motion of
+            # a few frames, which has no frequencies to keep.
+            last = replace(passes[-1], stiffness=LIMBLESS_STIFFNESS, limbs=False, smoothing=0.0)
             passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
         state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
         remedies, limbs = iter(remedies_of(passes)), tuple(level for level in passes if level.limbs)
