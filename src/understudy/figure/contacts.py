@@ -483,7 +483,7 @@ not as steady as captured ones."""
 
 
 MIN_STEP_SECONDS = 0.3
-"""Seconds: a shorter motion, or one of a body with a single foot, shows no steps on a floor that moves."""
+"""Seconds: a shorter motion shows no steps on a floor that moves."""
 
 
 def floor_velocity(motion: Motion, points: Sequence[Point]) -> Array | None:
@@ -493,7 +493,7 @@ def floor_velocity(motion: Motion, points: Sequence[Point]) -> Array | None:
         motion: The motion.
         points: The points of the feet.
     """
-    if motion.duration < MIN_STEP_SECONDS or len({point.joint for point in points}) < 2:
+    if motion.duration < MIN_STEP_SECONDS or not points:
         return None
     leg = leg_length(motion.skeleton)
     if np.linalg.norm((motion.root[-1] - motion.root[0])[[0, 2]]) > MAX_TRAVEL_LEGS * leg:
