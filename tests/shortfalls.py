@@ -86,5 +86,10 @@ SHORTFALLS = {
     "tests/real/test_retarget_real.py::test_clip_on_other_bodies[19_05]": ENERGY,
     "tests/real/test_retarget_real.py::test_clip_on_other_bodies[93_04]": ENERGY,
     "tests/paper/test_hsieh05_retarget.py::test_nothing_is_frozen_and_nothing_jumps[dog_trot-stance]": SPEED,
+    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[makehuman-back]": EXACT,
+    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[milad-back]": NEAR,
+    "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[rokoko]": NEAR,
+    "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mixed_orders]": NEAR,
+    "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[human on dog-stance]": EXACT,
 }
 """By the beginning of the test's name: the reason."""

@@ -381,6 +381,10 @@ def lift_toes(context: ContactContext, contacts: Sequence[Contact]) -> Motion:
     return start.derived(rotations=rotations)
 
 
+MAX_SAME_TOE_RATIO = 1.02
+"""Ratio of a toe's length to the source's, scaled, below which it leads no deeper into the floor."""
+
+
 def _bend_up(
     context: ContactContext, pose: Pose, mover: int, point: _FloorPoint, footplants: Sequence[Contact]
 ) -> Array | None:
@@ -393,6 +397,11 @@ def _bend_up(
     if not planted:
         return None
     nearest = max(planted, key=lambda c: target.index[context.point(c.point).joint])
+    own_length = _rest_distance(target, context.point(nearest.point), point.target)
+    lengths = [_rest_distance(context.source.skeleton, nearest.point, tip) for tip in point.sources]
+    if own_length < MAX_SAME_TOE_RATIO * context.ratio * max(lengths, default=0.0):
+        # A toe no longer than the source's leads no deeper.
+        return None
     lowest = _floor_plant(context, footplants)
     toe = pose.points([point.target])[:, 0] - pose.positions[:, mover]
     length = np.maximum(np.linalg.norm(toe, axis=-1), 1e-9)
