@@ -35,7 +35,7 @@ from understudy.figure.contacts import (
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import feet, is_humanoid, leg_length, rest_positions
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import roles, side
+from understudy.figure.roles import is_end_bone, leaf_helpers, roles, side
 from understudy.figure.skeleton import Point, Skeleton
 
 PLANTS = ("free", "fixed", "none")
@@ -571,8 +571,12 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
     correspondence = context.alignment.correspondence
     parts, depths = _source_parts(correspondence), _sole_depths(context.target, list(planted.values()))
     candidates = []
+    # Helper bones are no part of the body, wherever they point; the ends of bones are.
+    helpers = {j for j in leaf_helpers(context.target) if not is_end_bone(context.target, j)}
     for point in _outline(context.target):
         pair = _nearest_pair(correspondence, "target", point.joint)
+        if context.target.index[point.joint] in helpers:
+            continue
         if pair is not None and point.name not in planted and point.name not in rigid:
             sources = tuple(parts.get(pair.source, ()))
             candidates.append(_FloorPoint(target=point, sources=sources, depth=depths.get(point.name, 0.0)))
