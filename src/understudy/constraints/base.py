@@ -195,11 +195,6 @@ class Constraint(ABC):
         """(3,) True along the axes of the world in which the solver chooses the place of its `goal`."""
         return np.zeros(3, bool)
 
-    def drifted(self, drift: Array, view: ConstraintInput) -> Constraint:
-        """The constraint with its point displaced from its `goal` by a drift (N, 3) metres at the frames of an input.
-        A kind that cannot express a drift stays as it is."""
-        return self
-
     @classmethod
     @abstractmethod
     def example(cls, rng: np.random.Generator) -> Constraint:

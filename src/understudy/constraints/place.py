@@ -10,7 +10,6 @@ import numpy as np
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, repeat_frames
-from understudy.constraints.follow import Follow
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,13 +53,6 @@ class Place(Constraint):
 
     def goal(self, view: ConstraintInput) -> Array:
         return view.points[:, 0] + self.pull(view)
-
-    def drifted(self, drift: Array, view: ConstraintInput) -> Follow:
-        return Follow(
-            point=self.point, path=self.target + drift, times=view.times, axes=self.axes, start=self.start,
-            end=self.end, instants=self.instants, pauses=self.pauses, weight=self.weight, priority=self.priority,
-            tolerance=self.tolerance, name=self.name,
-        )  # fmt: skip
 
     @classmethod
     def example(cls, rng: np.random.Generator) -> Place:

@@ -95,9 +95,6 @@ class SamePlace(Constraint):
     def chosen_axes(self) -> np.ndarray:
         return np.array([True, self.height is None, True])
 
-    def drifted(self, drift: Array, view: ConstraintInput) -> SamePlace:
-        return replace(self, drift=drift + self._drift(view), times=view.times)
-
     @classmethod
     def example(cls, rng: np.random.Generator) -> SamePlace:
         height = float(rng.normal()) if rng.random() < 0.5 else None
