@@ -18,7 +18,6 @@ SHORTFALLS = {
     "tests/paper/test_analogies.py::test_spider_walk_from_pairs_given_by_hand": EXACT,
     "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[child]": ENERGY,
     "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[stretched]": ENERGY,
-    "tests/e2e/test_examples.py::test_script_runs[own_correspondence]": EXACT,
     "tests/paper/test_gleicher98_method.py::test_a_walking_figure_morphs_to_sixty_percent[fixed]": ENERGY,
     "tests/paper/test_gleicher98_motivation.py::test_spacetime_keeps_both_handhold_and_smoothness": ENERGY,
     "tests/paper/test_gleicher98_motivation.py::test_spacetime_meets_the_same_constraints_without_the_snap[walk2d]": SPEED,

@@ -250,6 +250,19 @@ class State:
             return tuple(i for i in self.working_set if i not in set(self.soft))
         return tuple(i for i in self.working_set if i not in set(self.soft) and self.weights[i] > MIN_HOLDING_WEIGHT)
 
+    @property
+    def broken(self) -> WorkingSet:
+        """The hard constraints of the working set that are broken."""
+        holding = {*self.holding, *self.soft}
+        return tuple(i for i in self.working_set if i not in holding)
+
+    def with_all_weights(self) -> State:
+        """The state after the levels of the whole body, with no constraint broken."""
+        state = State(self.problem, tuple(sorted({*self.working_set, *self.soft})))
+        state.bodies = state.whole_bodies = self.whole_bodies
+        state.weights = np.ones(len(self.problem.constraints))
+        return state
+
     def evaluated(self) -> Evaluation:
         """The evaluation of all constraints at every frame."""
         if self.evaluation is None:
@@ -257,6 +270,16 @@ class State:
             sample = ProblemAtFrames(problem=self.problem, bodies=self.bodies, frames=frames, constraint_indices=())
             self.evaluation = sample.measure()
         return self.evaluation.completed()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attempt:
+    """A solved motion and the hard constraints that it does not meet."""
+
+    bodies: tuple[Body, ...]
+    evaluation: Evaluation | None = None
+    """The evaluation of all constraints at every frame."""
+    unmet: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -323,10 +346,31 @@ class Spacetime(Solver):
             # a few frames, which has no frequencies to keep.
             last = replace(passes[-1], stiffness=LIMBLESS_STIFFNESS, limbs=False, smoothing=0.0)
             passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
-        state = State(problem, select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin))
-        remedies, limbs = iter(remedies_of(passes)), tuple(level for level in passes if level.limbs)
-        best: tuple[tuple[Body, ...], Evaluation | None] = (bodies, None)
-        best_excess = np.inf
+        working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
+        state = State(problem, working_set)
+        best = self._solve_levels(state, passes, budget, watch)
+        limbs = tuple(level for level in passes if level.limbs)
+        if state.broken and limbs and not budget.spent:
+            # What a wide band breaks may hold with denser keys: those of the limbs alone first, then those of the whole
+            # body [Gleicher98, sec. 3.6, step 5].
+            denser = replace(passes[0], spacing=0.5 * passes[0].spacing)
+            for first, dense in ((state.with_all_weights(), limbs), (State(problem, working_set), (denser, *limbs))):
+                result = self._solve_levels(first, dense, budget, watch)
+                if result.unmet < best.unmet:
+                    best = result
+                if not best.unmet or budget.spent or passes[0].spacing < 2.0 * LIMB_SPACING:
+                    break
+        return best.bodies, budget.steps, best.evaluation
+
+    def _solve_levels(
+        self, state: State, passes: tuple[Level, ...], budget: Budget, watch: ProgressCallback
+    ) -> Attempt:
+        """Solve levels, then remedies while limbs cannot meet a constraint: the best of these attempts."""
+        problem, remedies = state.problem, iter(remedies_of(passes))
+        limbs = tuple(level for level in passes if level.limbs)
+        tolerance = np.array([constraint.tolerance for constraint in problem.constraints])
+        is_hard = np.array([not constraint.soft for constraint in problem.constraints])
+        best, best_excess = Attempt(bodies=state.bodies), np.inf
         for attempt in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
                 keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
@@ -335,10 +379,10 @@ class Spacetime(Solver):
             evaluation = state.evaluated()
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
             violated = newly_violated(problem, state.working_set, worst, self.margin)
-            tolerance = np.array([constraint.tolerance for constraint in problem.constraints])
             excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
             if excess < best_excess:
-                best, best_excess = (state.bodies, evaluation), excess
+                all_unmet = frozenset(np.flatnonzero(is_hard & (worst > tolerance)).tolist())
+                best, best_excess = Attempt(bodies=state.bodies, evaluation=evaluation, unmet=all_unmet), excess
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
             remedy = next(remedies, None) if unmet else None
             state.urgency[unmet] *= URGENT_FACTOR
@@ -348,7 +392,7 @@ class Spacetime(Solver):
             passes = remedy or limbs or passes
             if not remedy or remedy[0].spacing:
                 state.bodies = state.whole_bodies
-        return best[0], budget.steps, best[1]
+        return best
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
         """Solve one level and note its result in the state of the solve."""
