@@ -322,7 +322,8 @@ def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> l
     footplants = _footplants(contacts)
     if not _stands_on_floor(context.source, footplants):
         return []
-    rises = [context.rise(c) for c in footplants]
+    # The heights of the plants themselves: a floor above them would make a foot jump where its plant ends.
+    rises = _footplant_rises(context, footplants)
     for name, point in {c.point.name: c.point for c in footplants}.items():
         indices = [i for i, c in enumerate(footplants) if c.point.name == name]
         pauses = tuple((footplants[i].start, footplants[i].end) for i in indices)
