@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.base.quaternion import Array
-from understudy.base.records import unchecked
+from understudy.base.quaternion import Array, cross
+from understudy.base.records import cached, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
+from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import limb_joints
 from understudy.solve.coordinates import Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
@@ -35,6 +36,10 @@ MAX_STEP_GAP_SECONDS, AGREEMENT_WEIGHT = 0.1, 100.0
 
 SOFT_TOLERANCE_METRES = 1e6
 """The tolerance of soft goals, which no distance exceeds."""
+
+MIN_LINE_METRES, MAX_RIGID_METRES = 0.01, 1e-4
+"""Two held points that are nearer than the first show no rotation of their foot. Two whose distance varies by more than
+the second are not on one bone."""
 
 SLOW_WEIGHT = 3e-4
 """The factor on the weight of soft constraints in the last level, whose stiffness is high."""
@@ -190,7 +195,8 @@ def _limb_constraints(
     single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
     sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
     inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
-    tracks, held, made = TrackTable(problem=problem), HeldLimbs(problem=problem), list[Constraint]()
+    tracks, made = TrackTable(problem=problem), list[Constraint]()
+    held = HeldLimbs(problem=problem, bodies=bodies)
     goals: dict[int, Array] = {}
     for number in constraints:
         constraint = problem.constraints[number]
@@ -244,7 +250,11 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
             if len(in_i) == 0:
                 in_i, in_j = np.array([len(spans[i]) - 1]), np.array([0])
             weight = AGREEMENT_WEIGHT * max(len(in_i), gap)
-            force = weight * (needs[i][in_i].mean(axis=0) - needs[j][in_j].mean(axis=0))
+            first, second = numbers[i], numbers[j]
+            stretch = _stretch_of_tilted_foot(
+                paths[first][in_i] - paths[second][in_j], goals[first][in_i] - goals[second][in_j]
+            )
+            force = weight * (needs[i][in_i].mean(axis=0) - needs[j][in_j].mean(axis=0) - stretch)
             matrix[[i, j], [i, j]] += weight
             matrix[[i, j], [j, i]] -= weight
             wanted[i] -= force
@@ -256,6 +266,22 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
             for i, value in zip(some.tolist(), values.tolist(), strict=True):
                 shifts.setdefault(numbers[i], np.zeros(3))[axis] = value
     return shifts
+
+
+def _stretch_of_tilted_foot(line: Array, goal: Array) -> Array:
+    """(3,) metres: how much further apart along the ground two points of a rigid foot must stand than they are.
+
+    Args:
+        line: (n, 3) metres from one point to the other at the frames at which both are held.
+        goal: (n, 3) metres from the goal of one to that of the other, whose heights are given.
+    """
+    lengths, out = np.linalg.norm(line, axis=-1), np.zeros(3)
+    rise = float(np.nan_to_num(goal[:, 1].mean()))
+    flat = line.mean(axis=0) * [1.0, 0.0, 1.0]
+    if np.ptp(lengths) > MAX_RIGID_METRES or np.linalg.norm(flat) < MIN_LINE_METRES:
+        return out
+    reach = np.sqrt(max(float(lengths.mean()) ** 2 - rise**2, 0.0))
+    return flat * (reach / float(np.linalg.norm(flat)) - 1.0)
 
 
 def limb_of(problem: Problem, number: int) -> tuple[int, int]:
@@ -328,13 +354,15 @@ def make_track(problem: Problem, point: int, places: Array, **fields: Any) -> Tr
 class HeldLimbs:
     """What contacts of the last level ask of each limb, and which of its points move slowly beside them.
 
-    All points of a foot move together: where one of them is held, the others and the frames beside it in which the foot
-    moves slowly get the same displacement. Otherwise a heel that is held would pull against an ankle that only creeps.
+    A foot moves as one body: where some of its points are held, the others get the displacement of a rigid foot, and so
+    do the frames beside it in which the foot moves slowly. Otherwise a heel that is held would pull against an ankle
+    that only creeps, and a foot that is held at heel and toe would roll about the line between them.
     """
 
     problem: Problem
-    needs: dict[tuple[int, int], Array] = field(default_factory=dict)
-    """By actor and limb (F, 4): the sum of the displacements (3) that held points need, and their number."""
+    bodies: Sequence[Body]
+    needs: dict[tuple[int, int], dict[int, Array]] = field(default_factory=dict)
+    """By actor and limb, and by point: the displacement (F, 3) that a held point needs, nan where it is not held."""
     slow: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
     """By actor and limb (F,): the frames at which a point moves slowly, as a soft constraint says."""
     paths: dict[int, Array] = field(default_factory=dict)
@@ -343,8 +371,10 @@ class HeldLimbs:
     def add(self, number: int, need: Array) -> None:
         """Add the displacement (n, 3) that the held point of a constraint needs."""
         if np.isfinite(need).all() and not self.problem.constraints[number].instants:
-            needs = self.needs.setdefault(limb_of(self.problem, number), np.zeros((len(self.problem.times), 4)))
-            needs[self.problem.constraint_frames[number]] += np.append(need, np.ones((len(need), 1)), axis=1)
+            points = self.needs.setdefault(limb_of(self.problem, number), {})
+            point = int(self.problem.targets[number].points[0])
+            needs = points.setdefault(point, np.full((len(self.problem.times), 3), np.nan))
+            needs[self.problem.constraint_frames[number]] = need
 
     def add_slow(self, number: int, path: Array) -> None:
         """Add a soft constraint, which says how a point moves slowly, and the path (n, 3) of the point."""
@@ -355,15 +385,63 @@ class HeldLimbs:
     def slow_paths(self) -> Iterator[tuple[int, Array]]:
         """The soft constraints, and where their points (n, 3) should be: on their paths, displaced with the limb."""
         fade = max(round(FADE_SECONDS * self.problem.actors[0].motion.fps), 1)
-        displacements: dict[tuple[int, int], Array] = {}
-        for limb, needs in self.needs.items():
-            held = needs[:, 3] > 0.0
-            mean = np.where(held[:, None], needs[:, :3] / np.maximum(needs[:, 3:], 1.0), np.nan)
-            displacements[limb] = np.nan_to_num(faded(mean, held, self.slow.get(limb, ~held & False), fade))
+        turns: dict[tuple[int, int], Array] = {}
+        moved: dict[tuple[tuple[int, int], int], Array] = {}
         for number, path in self.paths.items():
-            limb = limb_of(self.problem, number)
-            frames = self.problem.constraint_frames[number]
-            yield number, path + (displacements[limb][frames] if limb in displacements else 0.0)
+            limb, point = limb_of(self.problem, number), int(self.problem.targets[number].points[0])
+            if limb not in self.needs:
+                yield number, path
+                continue
+            if limb not in turns:
+                turns[limb] = self._turn(limb, fade)
+            if (limb, point) not in moved:
+                displacement, held = self._rigid_displacement(limb, turns[limb], point)
+                moved[limb, point] = np.nan_to_num(faded(displacement, held, self.slow[limb], fade))
+            yield number, path + moved[limb, point][self.problem.constraint_frames[number]]
+
+    def _turn(self, limb: tuple[int, int], fade: int) -> Array:
+        """(F, 3) radians: the small rotation that a limb's two held points ask for, fading beside these frames."""
+        turn = np.full((len(self.problem.times), 3), np.nan)
+        for first, second in itertools.combinations(self.needs[limb].items(), 2):
+            line = self._path(second[0]) - self._path(first[0])
+            change = second[1] - first[1]
+            squared = np.sum(line**2, axis=-1, keepdims=True)
+            both = np.isfinite(change[:, 0]) & np.isnan(turn[:, 0]) & (squared[:, 0] > MIN_LINE_METRES**2)
+            turn[both] = cross(line[both], change[both]) / squared[both]
+        held = np.isfinite(turn[:, 0])
+        if not held.any():
+            return np.zeros_like(turn)
+        return np.nan_to_num(faded(turn, held, ~held & False, fade))
+
+    def _rigid_displacement(self, limb: tuple[int, int], turn: Array, point: int) -> tuple[Array, np.ndarray]:
+        """(F, 3) metres: the displacement of a point of a limb that moves as one body with its held points; and (F,)
+        the frames at which one of these is held."""
+        total, count = np.zeros_like(turn), np.zeros(len(turn))
+        for other, need in self.needs[limb].items():
+            held = np.isfinite(need[:, 0])
+            total[held] += need[held]
+            if other != point:
+                total[held] += cross(turn[held], (self._path(point) - self._path(other))[held])
+            count += held
+        return np.where(count[:, None] > 0, total / np.maximum(count, 1.0)[:, None], np.nan), count > 0.0
+
+    def _path(self, point: int) -> Array:
+        """(F, 3) metres, world: the path of a point of the problem before this level."""
+        return self._all_paths[point]
+
+    @cached
+    def _all_paths(self) -> dict[int, Array]:
+        used = {point for points in self.needs.values() for point in points}
+        used |= {int(self.problem.targets[number].points[0]) for number in self.paths}
+        paths: dict[int, Array] = {}
+        for number, body in enumerate(self.bodies):
+            some = [point for point in sorted(used) if self.problem.points[point][0] == number]
+            refs = [self.problem.points[point][1] for point in some]
+            if refs:
+                motion = body.motion
+                pose = pose_of(motion, [motion.skeleton.index[ref.joint] for ref in refs])
+                paths |= dict(zip(some, pose.points(refs).transpose(1, 0, 2), strict=True))
+        return paths
 
 
 def faded(change: Array, held: np.ndarray, slow: np.ndarray, fade: int) -> Array:

@@ -269,9 +269,13 @@ value is for the last level, whose steps are small."""
 MIN_REUSE_GAIN = 0.9
 """The relative gain of a step of the last level from which on the next step reuses its derivatives."""
 
-MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES = 8, 3, 2
+MAX_ACTIVE_SET_CHANGES, MAX_ADDING_CHANGES, MAX_KEY_CHANGES, MAX_LATE_KEY_CHANGES = 8, 3, 6, 4
 """The largest number of changes of the active set in a step, of those that may add residuals, and of those of a step by
-the normal equations, which need a new factorisation for each."""
+the normal equations, in the first step of a level and in later ones. With too few of them a step ends with one-sided
+residuals that pull, and a foot in the air is drawn to the floor."""
+
+NEGLIGIBLE_PULL = 0.02
+"""The share of the largest force below which one-sided residuals may pull, where another change needs a factorisation."""
 
 EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
 """No level begins, and a level with a key at every frame stops, if the violations of equalities and of one-sided
@@ -458,13 +462,14 @@ class LinearizedStep:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys.
 
         Inactive residuals that the step would violate by more than a margin become active. By the normal equations,
-        the active set changes in the `first` step of a level only; in later steps it is what the step before left.
+        none become active but in the `first` step of a level, because each change needs a factorisation.
         """
         pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
         old_share = damping / (1.0 + damping)
         residuals = self.values - (1.0 - old_share) * self.linear_part
         excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
-        changes = MAX_ACTIVE_SET_CHANGES if self.band is not None else MAX_KEY_CHANGES if first else 1
+        by_keys = self.band is None
+        changes = MAX_ACTIVE_SET_CHANGES if not by_keys else MAX_KEY_CHANGES if first else MAX_LATE_KEY_CHANGES
         for number in range(changes):
             forces = self._forces(residuals, damping, excluded)
             # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
@@ -472,10 +477,12 @@ class LinearizedStep:
             negative = one_sided & (forces < 0.0)
             dropped |= negative
             # The last changes only drop residuals, so that the exchange ends.
-            added = one_sided & excluded & ~dropped & (margin < np.inf and number < MAX_ADDING_CHANGES)
+            can_add = margin < np.inf and number < MAX_ADDING_CHANGES and (first or not by_keys)
+            added = one_sided & excluded & ~dropped & can_add
             if added.any():
                 added &= self._after(residuals, forces / (1.0 + damping)) > margin
-            if not negative.any() and not added.any():
+            pull = -float(forces[negative].min(initial=0.0))
+            if pull <= (NEGLIGIBLE_PULL if by_keys else 0.0) * float(np.abs(forces).max()) and not added.any():
                 break
             excluded = (excluded | negative) & ~added
         change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))

@@ -42,9 +42,10 @@ BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e8
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
 limbs by dense keys, and that of the last level, whose smooth changes cost more the faster they are."""
 
-SMOOTHING_SECONDS = 0.06
-"""The time over which the last level spreads a change: at changes over this time, second differences cost as much as
-the keys themselves. With half of it knees have spikes where contacts begin; with 0.1 s feet move before they should."""
+LIMB_SMOOTHING_SECONDS, SMOOTHING_SECONDS = 0.1, 0.06
+"""The time over which the level that moves limbs by dense keys spreads a change, and that of the last level: at changes
+over this time, second differences cost as much as the keys themselves. Without the first, a limb swings wide of its way
+beside a contact. With half of the second, knees have spikes where contacts begin; with 0.1 s, feet move too early."""
 
 LIMBLESS_STIFFNESS = 5e6
 """The stiffness of the last level of a body without limbs, which moves as a whole at every frame."""
@@ -76,7 +77,7 @@ class Level:
     limbs: bool = False
     """Whether only limbs move."""
     smoothing: float = 0.0
-    """Seconds over which a change at one frame spreads to its neighbours, with a key at every frame."""
+    """Seconds over which a change spreads to its neighbours: second differences of keys cost as much as the keys."""
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
@@ -98,6 +99,7 @@ def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
             steps=2,
             gain=0.15,
             limbs=True,
+            smoothing=LIMB_SMOOTHING_SECONDS,
         ),
         Level(spacing=0.0, rate=fps, stiffness=FINAL_STIFFNESS, steps=4, limbs=True, smoothing=SMOOTHING_SECONDS),
     )
@@ -549,7 +551,7 @@ class Spacetime(Solver):
         self, problem: Problem, sample: ProblemAtFrames, level: Level, groups: tuple[np.ndarray, ...] | None
     ) -> tuple[Curves, Curves]:
         """The unknown curves at the evaluated frames, and at all frames."""
-        roughness = (level.smoothing * problem.actors[0].motion.fps) ** 4
+        roughness = (level.smoothing / (level.spacing or 1.0 / problem.actors[0].motion.fps)) ** 4
         groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
         if self.slower and not level.limbs:
