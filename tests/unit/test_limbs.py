@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from understudy import samples
+from understudy.base.quaternion import Array
 from understudy.base.splines import Knots, every_frame
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
@@ -14,9 +15,11 @@ from understudy.figure.contacts import Contact, find_creeps
 from understudy.figure.kinematics import fk
 from understudy.figure.limbs import limb_joints
 from understudy.figure.motion import Motion, rest_motion
+from understudy.retarget.driver import retarget
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern, keys_of_forces
-from understudy.solve.solvers.limbs import TRUNK_COST, LimbProblem, agreeing_shifts, faded
+from understudy.solve.solvers.limbs import TRUNK_COST, HeldLimbs, LimbProblem, agreeing_shifts, faded
+from understudy.solve.solvers.newton import NEGLIGIBLE_PULL, Keys, LinearizedStep
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 
 
@@ -148,6 +151,48 @@ def test_contacts_of_one_step_agree() -> None:
     before = np.linalg.norm((goals[0] - of[0])[first].mean(axis=0) - (goals[1] - of[1])[second].mean(axis=0))
     after = np.linalg.norm(needs[0][first].mean(axis=0) - needs[1][second].mean(axis=0))
     assert after < 0.2 * before
+
+
+def test_the_points_of_a_foot_move_as_one_rigid_body() -> None:
+    """Heel and toe ask for a small turn and a shift of the foot: the ankle gets the displacement of that rigid foot."""
+    motion = walk()
+    names = ("LeftFoot", "LeftToeBase", "LeftLeg")
+    spans = {"start": 0.5, "end": 1.0}
+    held = [SamePlace(point=PointRef(point=name), **spans) for name in names[:2]]
+    slow = SamePlace(point=PointRef(point=names[2]), soft=True, priority=-1, **spans)
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(*held, slow))
+    frames = problem.constraint_frames[0]
+    paths = fk(motion).points(list(names))[frames]
+    across = np.cross(paths[:, 1] - paths[:, 0], [0.0, 1.0, 0.0])
+    turn = 1e-3 * across / np.linalg.norm(across, axis=-1, keepdims=True)
+    shift = np.array([0.002, 0.001, -0.003])
+    wanted = shift + np.cross(turn[:, None], paths - paths[:, :1])
+    limbs = HeldLimbs(problem=problem, bodies=problem.bodies)
+    for number in (0, 1):
+        limbs.add(number, wanted[:, number])
+    limbs.add_slow(2, paths[:, 2])
+    ((number, place),) = limbs.slow_paths()
+    # A turn about the line from heel to toe is the one that they cannot ask for, and this one is across it.
+    assert number == 2
+    assert np.abs(place - paths[:, 2] - wanted[:, 2]).max() < 1e-6
+
+
+@pytest.mark.parametrize(("name", "target"), [("walk", "giant"), ("dance", "child"), ("walk", "dog")])
+def test_no_one_sided_residual_pulls(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The floor pushes and never pulls: no step ends with a force on it that draws a foot down."""
+    pulls = []
+    step = LinearizedStep.step
+
+    def watched(self: LinearizedStep, keys: Keys, damping: float, *rest: float, **named: bool) -> tuple[Array, Keys]:
+        forces, new = step(self, keys, damping, *rest, **named)
+        one_sided = forces[self.step_pattern.layout.one_sided]
+        pulls.append(-one_sided.min(initial=0.0) / np.abs(forces).max())
+        return forces, new
+
+    monkeypatch.setattr(LinearizedStep, "step", watched)
+    retarget(f"sample:{name}", f"sample:{target}")
+    assert pulls
+    assert max(pulls) <= NEGLIGIBLE_PULL
 
 
 def hand_up() -> Place:
