@@ -107,6 +107,19 @@ def retarget_options(command: Command) -> Command:
     return reading_options(command)
 
 
+def robot_options(command: Command) -> Command:
+    """Options of the files that hold a robot's motion."""
+    options = [
+        click.option(
+            "--joint-order", metavar="ORDER", help="A robot's joints in OUT: mjcf, urdf, isaac, or a robot's file."
+        ),
+        click.option("--quaternion-order", metavar="ORDER", help="A robot's quaternions in OUT: wxyz or xyzw."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def make_recipe(arguments: dict[str, Any]) -> Recipe:
     """The recipe of a command line: from the recipe file if one is given, changed by the other options."""
     from understudy.retarget.actor import ActorSpec
