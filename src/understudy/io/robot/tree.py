@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -150,6 +151,9 @@ class RobotBody:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RobotLayout:
     """What is needed to write a robot's motion as its joint values."""
+
+    is_robot: ClassVar[bool] = True
+    """Whether a clip with this layout is of a robot."""
 
     robot: str
     """The model's name."""
