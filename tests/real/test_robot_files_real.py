@@ -16,7 +16,7 @@ from understudy.figure.motion import Motion
 from understudy.io import Clip, read, write
 from understudy.io.robot.trajectory import WORLD
 
-mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'understudy-motion[robot]'")
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
 
 ROBOTS = ("unitree_g1.xml", "unitree_h1.xml", "booster_t1.xml", "robotis_op3.xml", "unitree_go2.xml")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_a_tilted_floor_becomes_level_and_zero(stickbot: Clip) -> None:
     np.testing.assert_allclose(after[..., 1], above, atol=1e-12)
 
 
-def test_robots_stand_at_zero_unless_told_to_keep_the_floor(stickbot: Clip) -> None:
+def test_robots_stand_at_zero_unless_told_to_keep_the_floor(stickbot: Clip, tmp_path: Path) -> None:
     source = sample("walk").motion.resampled(30.0)[:36]
     raised = replace(source, root=source.root + np.array([0.0, 0.7, 0.0]))
     soles = [end for end in stickbot.skeleton.ends if "sole" in end.name]
@@ -193,6 +194,9 @@ def test_robots_stand_at_zero_unless_told_to_keep_the_floor(stickbot: Clip) -> N
         lowest[level] = float(np.percentile(fk(result.motion).points(soles)[..., 1].min(axis=1), 20))
         assert result.clip.motion is not None
         np.testing.assert_allclose(result.clip.motion.root, result.motion.root)
+        assert result.clip.layout.floor == {"auto": "level, z = 0", "keep": ""}[level]
+        result.write(tmp_path / "walk.csv")
+        assert ("# floor: level, z = 0" in (tmp_path / "walk.csv").read_text()) == (level == "auto")
     assert abs(lowest["auto"]) < 0.002
     assert lowest["keep"] == pytest.approx(0.7, abs=0.002)
 

@@ -306,7 +306,13 @@ class Retargeted:
     def clips(self) -> tuple[Clip, ...]:
         """The result of each actor, to be written in the conventions of its character's file."""
         pairs = zip(self.prepared.actors, self.solution.motions, strict=True)
-        return tuple(clip_of(actor, self._on_its_floor(actor, motion)) for actor, motion in pairs)
+        clips = (clip_of(actor, self._on_its_floor(actor, motion)) for actor, motion in pairs)
+        return tuple(replace(clip, layout=self._with_floor(clip.layout)) for clip in clips)
+
+    def _with_floor(self, layout: Any) -> Any:
+        """What a clip is written with; that of a robot says where its floor is."""
+        stays = self.prepared.plan is None or self.prepared.recipe.options.level == "keep"
+        return layout if stays or not getattr(layout, "is_robot", False) else replace(layout, floor="level, z = 0")
 
     @property
     def clip(self) -> Clip:

@@ -226,6 +226,7 @@ def trajectory_arrays(path: Trajectory, joint_order: str | None = None, quaterni
     """The arrays of a robot's trajectory, whose joints are in an order already."""
     return {
         **({"joint_order": joint_order} if joint_order else {}),
+        **({"floor": path.floor} if path.floor else {}),
         TRAJECTORY: TRAJECTORY_VERSION,
         "fps": path.fps,
         "root_position": path.root_position,

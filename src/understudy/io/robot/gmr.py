@@ -88,6 +88,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         "robot": layout.robot,
         "robot_file": layout.file,
         "units": "metres, radians; Z up",
+        "floor": layout.floor,
     }
     # numpy 1 and 2 both know the array maker by its old name.
     stream.write(pickle.dumps(data, protocol=3).replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n"))

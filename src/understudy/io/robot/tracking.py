@@ -74,6 +74,7 @@ def tracking_arrays(clip: Clip, layout: str, options: WriteOptions) -> dict[str,
     stated = {
         "joint_names": np.array(names, np.str_), "joint_order": order, "quaternion_order": quaternion,
         "robot": robot.robot, "robot_file": robot.file, "units": "metres, radians, seconds; Z up",
+        "floor": robot.floor,
     }  # fmt: skip
     if layout == "qpos":
         return {"fps": np.array([fps]), "qpos": qpos, **stated}

@@ -58,6 +58,8 @@ class Trajectory:
     robot: str = ""
     """The model's name."""
     robot_file: str = ""
+    floor: str = ""
+    """Where the floor is, in words; empty if that is not known."""
     joint_order: str = ""
     """The order of values without names: `mjcf`, `urdf`, `isaac` or the file of a robot."""
 
@@ -90,6 +92,7 @@ def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
         joint_values=np.stack(columns, axis=-1) if columns else np.zeros((motion.num_frames, 0)),
         robot=layout.robot,
         robot_file=layout.file,
+        floor=layout.floor,
     )
 
 
@@ -411,6 +414,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         *([f"# joint_order: {options.joint_order}"] if options.joint_order else []),
         f"# robot: {_one_line(path.robot)}",
         f"# robot_file: {_one_line(path.robot_file)}",
+        *([f"# floor: {path.floor}"] if path.floor else []),
     ]
     from understudy.io.robot.order import to_order
 

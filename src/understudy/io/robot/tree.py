@@ -173,6 +173,8 @@ class RobotLayout:
     """Radians a second, by joint, where the file gives a limit."""
     max_torques: dict[str, float] = field(default_factory=dict)
     """Newton metres, by joint, where the file gives a limit."""
+    floor: str = ""
+    """Where the floor of the motion is, in words; empty if that is not known."""
 
     def channels(self, name: str) -> list[str]:
         """The channels that a motion has for a joint."""
