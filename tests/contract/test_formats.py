@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -70,7 +71,15 @@ def assert_same_movement(result: Clip, expected: Motion) -> None:
     assert error.max() < TOLERANCE
 
 
-OWN_FILES = {
+def numpy_file(values: list[list[float]]) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.array(values))
+    return stream.getvalue()
+
+
+QPOS = [[0, 0, 1, 1, 0, 0, 0, 0.1, 0.2], [0.1, 0, 1, 0.8, 0, 0, 0.6, -0.1, 0.4]]
+
+OWN_FILES: dict[str, str | bytes] = {
     "asf": """:version 1.10
 :name leg
 :units
@@ -116,6 +125,17 @@ OWN_FILES = {
 """,
     "csv": "# fps: 30\nroot_x,root_y,root_z,root_qw,root_qx,root_qy,root_qz,hip,knee\n"
     "0,0,1,1,0,0,0,0.1,0.2\n0.1,0,1,0.8,0,0,0.6,-0.1,0.4\n",
+    "gmr": pickle.dumps(
+        {
+            "fps": 30,
+            "root_pos": [r[:3] for r in QPOS],
+            "root_rot": [[*r[4:7], r[3]] for r in QPOS],
+            "dof_pos": [r[7:] for r in QPOS],
+            "local_body_pos": None,
+            "link_body_list": None,
+        }
+    ),
+    "qpos": numpy_file(QPOS),
     "amc": ":FULLY-SPECIFIED\n:DEGREES\n"
     "1\nroot 1 16 3 0 10 0\nthigh 1 2 3\nshin 4\n2\nroot 2 17 4 0 20 5\nthigh 10 20 30\nshin 40\n",
 }
@@ -124,8 +144,9 @@ OWN_FILES = {
 
 def source(name: str, folder: Path) -> Path:
     """A file of a format: written from our person if the format can, else the file above with those it needs."""
-    for other, text in OWN_FILES.items():
-        (folder / f"made{formats()[other].suffixes[0]}").write_text(text)
+    for other, data in OWN_FILES.items():
+        path = folder / f"made{formats()[other].suffixes[0]}"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
     path = folder / f"made{formats()[name].suffixes[0]}"
     if name not in OWN_FILES:
         write(person(), path)

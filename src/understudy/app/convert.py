@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from understudy.app.options import FrameRange, clip_option, json_option, reading_options
+from understudy.app.options import FrameRange, clip_option, json_option, reading_options, robot_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")
 @click.option("--to-unit", help="Unit of the output [the input's].")
 @click.option("--to-up", help="Up axis of the output [the input's].")
+@robot_options
 @json_option
 def convert(
     source: str,
@@ -41,6 +42,8 @@ def convert(
     drop_reference: bool,
     to_unit: str | None,
     to_up: str | None,
+    joint_order: str | None,
+    quaternion_order: str | None,
     as_json: bool,
 ) -> None:
     """Read IN and write it as OUT, in the format of OUT's suffix.
@@ -51,7 +54,8 @@ def convert(
 
     original = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
     changed, notes = select_frames(original, frames=frames, fps=fps, drop_reference=drop_reference)
-    lost = write(changed, target, unit=to_unit, up=to_up)
+    orders = {"joint_order": joint_order, "quaternion_order": quaternion_order}
+    lost = write(changed, target, unit=to_unit, up=to_up, fps=fps if changed.motion is not None else None, **orders)
     count = 0 if changed.motion is None else changed.motion.num_frames
     note(notes)
     note(original.dropped, "left out")

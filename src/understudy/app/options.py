@@ -87,6 +87,12 @@ def retarget_options(command: Command) -> Command:
             type=click.Choice(["follow", "stay"]),
             help="What a root on the floor below TARGET's hips does: follow by place and heading, or stay [follow].",
         ),
+        click.option(
+            "--floor",
+            "level",
+            type=click.Choice(["zero", "keep"]),
+            help="Floor of the result: level and at zero, or as the source's [zero for robots, else keep].",
+        ),
         click.option("--source-reference", type=int, metavar="FRAME", help="Frame of SOURCE with its reference pose."),
         click.option("--target-reference", type=int, metavar="FRAME", help="Frame of TARGET with its reference pose."),
         click.option("--height", type=float, metavar="METRES", help="Height of SOURCE's body, instead of --unit."),
@@ -105,6 +111,19 @@ def retarget_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return reading_options(command)
+
+
+def robot_options(command: Command) -> Command:
+    """Options of the files that hold a robot's motion."""
+    options = [
+        click.option(
+            "--joint-order", metavar="ORDER", help="A robot's joints in OUT: mjcf, urdf, isaac, or a robot's file."
+        ),
+        click.option("--quaternion-order", metavar="ORDER", help="A robot's quaternions in OUT: wxyz or xyzw."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def make_recipe(arguments: dict[str, Any]) -> Recipe:
@@ -180,6 +199,8 @@ def _with_options(recipe: Recipe, arguments: dict[str, Any]) -> Recipe:
     options: dict[str, Any] = {}
     if arguments.get("plants") is not None:
         options["plants"] = arguments["plants"]
+    if arguments.get("level") is not None:
+        options["level"] = arguments["level"]
     if arguments.get("keep"):
         options["keep"] = tuple(name for text in arguments["keep"] for name in text.split(",") if name)
     changes: dict[str, Any] = {}

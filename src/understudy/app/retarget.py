@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options, verbose_option
+from understudy.app.options import json_option, make_recipe, retarget_options, robot_options, verbose_option
 from understudy.app.output import Progress, check_output, fold_notes, note, paint_conclusions, print_json
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.argument("target", required=False)
 @click.option("-o", "--output", required=True, metavar="OUT", help="Output file; its suffix determines the format.")
 @retarget_options
+@robot_options
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
@@ -57,7 +58,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
             path = Path(arguments["output"])
             if len(spacings) > 1:
                 path = path.with_name(f"{path.stem}_{round(30 * spacing)}f{path.suffix}")
-            files, lost = write_results(result, path)
+            files, lost = write_results(result, path, robot_writing(recipe, arguments))
             not_kept += [sentence for sentence in lost if sentence not in not_kept]
             variants.append({"files": files, **result.quality})
     note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
@@ -78,7 +79,13 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
         click.get_current_context().exit(1)
 
 
-def write_results(result: Retargeted, path: Path) -> tuple[list[str], list[str]]:
+def robot_writing(recipe: Recipe, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `write` for a robot's motion: its orders, and its rate if one was asked for."""
+    orders = {key: arguments.get(key) for key in ("joint_order", "quaternion_order")}
+    return {**orders, "fps": recipe.reading.fps}
+
+
+def write_results(result: Retargeted, path: Path, writing: dict[str, Any] | None = None) -> tuple[list[str], list[str]]:
     """Write the motion of every moving actor; returns the files, and sentences on what they could not hold."""
     from understudy.io import write
 
@@ -88,7 +95,7 @@ def write_results(result: Retargeted, path: Path) -> tuple[list[str], list[str]]
     lost: list[str] = []
     for i in moving:
         file = path.with_name(f"{path.stem}_{actors[i].spec.name}{path.suffix}") if len(moving) > 1 else path
-        lost += write(result.clips[i], file)
+        lost += write(result.clips[i], file, **(writing or {}))
         files.append(str(file))
     return files, lost
 

@@ -154,6 +154,12 @@ class ReadOptions:
     """The skeleton's file, for formats with a separate one (AMC); None to look for it in the motion's folder."""
     clip: str | None = None
     """The name of the animation to read, for formats that hold several; None for the first."""
+    fps: float | None = None
+    """Frames per second, for files of robots that do not state it."""
+    joint_order: str | None = None
+    """The order of a robot's joints, `mjcf`, `urdf`, `isaac` or a robot's file; None for the file's own."""
+    quaternion_order: str | None = None
+    """`wxyz` or `xyzw`, for files of robots; None for the file's or the usual one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +172,12 @@ class WriteOptions:
     """The up axis; None for the clip's own."""
     path: str = ""
     """The file's name, which selects the variant of formats with several endings; empty for the first."""
+    fps: float | None = None
+    """Frames per second of a robot's motion; None for the motion's, or 50 in files for training."""
+    joint_order: str | None = None
+    """The order of a robot's joints, `mjcf`, `urdf`, `isaac` or a robot's file; None for the format's usual one."""
+    quaternion_order: str | None = None
+    """`wxyz` or `xyzw`, for a robot's motion; None for the format's usual one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,6 +298,9 @@ def read(
     skeleton: str | Path | None = None,
     clip: str | None = None,
     height: float | None = None,
+    fps: float | None = None,
+    joint_order: str | None = None,
+    quaternion_order: str | None = None,
 ) -> Clip:
     """Read a character or motion file.
 
@@ -297,7 +312,13 @@ def read(
         skeleton: The skeleton's file, for formats with a separate one (AMC).
         clip: The name of the animation to read, if the file holds several; the first if not given.
         height: The body's height, metres from sole to crown, instead of a unit.
+        fps: Frames per second of a robot's motion in a file that does not state it.
+        joint_order: The order of a robot's joints in its motion: `mjcf`, `urdf`, `isaac` or the file of a robot. If not
+            given, the file's own, or the usual one of its format.
+        quaternion_order: `wxyz` or `xyzw`, for a robot's motion. If not given, the file's own, or the usual one.
     """
+    if fps is not None:
+        check_fps(fps)
     if height is not None:
         unit = _unit_for_height(height, unit, read(path, up=up, lenient=lenient, skeleton=skeleton, clip=clip))
     path, named = split_clip(path)
@@ -308,6 +329,9 @@ def read(
         lenient=lenient,
         skeleton=None if skeleton is None else str(skeleton),
         clip=clip,
+        fps=fps,
+        joint_order=joint_order,
+        quaternion_order=quaternion_order,
     )
     chosen = format_of(path)
     if chosen.read is None:
@@ -337,6 +361,9 @@ def write(
     *,
     unit: str | float | None = None,
     up: str | None = None,
+    fps: float | None = None,
+    joint_order: str | None = None,
+    quaternion_order: str | None = None,
 ) -> tuple[str, ...]:
     """Write a clip, motion or skeleton to a file. An existing file is replaced only when the new one is complete.
 
@@ -345,6 +372,10 @@ def write(
         path: The file; its ending selects the format.
         unit: The unit to write in, a name or metres; the clip's unit if not given.
         up: The up axis to write; the clip's up axis if not given.
+        fps: Frames per second of a robot's motion; the motion's if not given, or 50 in files for training.
+        joint_order: The order of a robot's joints: `mjcf`, `urdf`, `isaac` or the file of a robot; the format's usual
+            one if not given.
+        quaternion_order: `wxyz` or `xyzw`, for a robot's motion; the format's usual one if not given.
 
     Returns:
         What the format could not hold, a sentence each.
@@ -353,7 +384,12 @@ def write(
         unit=None if unit is None else parse_unit(str(unit)),
         up=None if up is None else parse_up(up),
         path=str(path),
+        fps=fps,
+        joint_order=joint_order,
+        quaternion_order=quaternion_order,
     )
+    if fps is not None:
+        check_fps(fps)
     chosen = format_of(path)
     if chosen.write is None:
         raise OptionError(f"{chosen.title} files can be read, not written: `{path}`")

@@ -249,8 +249,26 @@ class Prepared:
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
         solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
         if not self.recipe.constraints and self.plan.is_loop:
-            return Retargeted(prepared=self, solution=solve_loop(self.plan, solver, watch), spacing=spacing)
-        return Retargeted(prepared=self, solution=self.plan.solve(solver, watch), spacing=spacing)
+            solution = solve_loop(self.plan, solver, watch)
+        else:
+            solution = self.plan.solve(solver, watch)
+        return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
+
+    def _for_machines(self, solution: Solution, spacing: float) -> Solution:
+        """A solution in which robots keep their arms out of their bodies, and their joints within ranges and speeds."""
+        layouts: list[Any] = [actor.clip.layout for actor in self.actors]
+        if not any(getattr(layout, "is_robot", False) for layout in layouts):
+            return solution
+        from understudy.retarget.machine import separate_arms, within_limits
+
+        options, motions = self.recipe.options, list(solution.motions)
+        for i, (actor, layout) in enumerate(zip(self.actors, layouts, strict=True)):
+            if getattr(layout, "is_robot", False) and actor.spec.moves:
+                if options.collisions:
+                    motions[i] = separate_arms(motions[i], layout, margin=options.margin, spacing=spacing)
+                if options.speeds:
+                    motions[i] = within_limits(motions[i], layout)
+        return replace(solution, motions=tuple(motions))
 
     def copied(self) -> Solution:
         """The sources' angles on the targets, with nothing solved, and how well they meet the constraints."""
@@ -287,7 +305,14 @@ class Retargeted:
     @cached
     def clips(self) -> tuple[Clip, ...]:
         """The result of each actor, to be written in the conventions of its character's file."""
-        return tuple(clip_of(*pair) for pair in zip(self.prepared.actors, self.solution.motions, strict=True))
+        pairs = zip(self.prepared.actors, self.solution.motions, strict=True)
+        clips = (clip_of(actor, self._on_its_floor(actor, motion)) for actor, motion in pairs)
+        return tuple(replace(clip, layout=self._with_floor(clip.layout)) for clip in clips)
+
+    def _with_floor(self, layout: Any) -> Any:
+        """What a clip is written with; that of a robot says where its floor is."""
+        stays = self.prepared.plan is None or self.prepared.recipe.options.level == "keep"
+        return layout if stays or not getattr(layout, "is_robot", False) else replace(layout, floor="level, z = 0")
 
     @property
     def clip(self) -> Clip:
@@ -298,7 +323,18 @@ class Retargeted:
     def motions(self) -> tuple[Motion, ...]:
         """The motion of each actor, on its target's skeleton as given."""
         pairs = zip(self.prepared.actors, self.solution.motions, strict=True)
-        return tuple(actor.on_given_target(motion) for actor, motion in pairs)
+        return tuple(actor.on_given_target(self._on_its_floor(actor, motion)) for actor, motion in pairs)
+
+    def _on_its_floor(self, actor: ActorData, motion: Motion) -> Motion:
+        """The motion of an actor as it is given out: on a level floor at zero for a robot, unless asked otherwise."""
+        planned, level = self.prepared.plan, self.prepared.recipe.options.level
+        if level == "auto":
+            level = "zero" if getattr(actor.clip.layout, "is_robot", False) else "keep"
+        if planned is None or planned.floor is None or level == "keep":
+            return motion
+        from understudy.retarget.machine import on_level_floor
+
+        return on_level_floor(motion, planned.floor)
 
     @property
     def motion(self) -> Motion:

@@ -51,6 +51,10 @@ MIN_SHIFT_FADE_SECONDS = 1.0
 """A shift of the body towards a user's constraint fades to zero over at least this time before and after it."""
 
 
+LEVELS = ("auto", "zero", "keep")
+"""Where the floor of a result is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Settings of a retarget."""
@@ -62,10 +66,19 @@ class Options:
     detection: Detection = field(default_factory=Detection)
     floor: bool = True
     """Keep the body above the floor, or no deeper in it than the source."""
+    level: str = "auto"
+    """Where the result's floor is: `zero`: level and at height zero; `keep`: where the source's is, tilted as it is;
+    `auto`: `zero` for robots, else `keep`."""
     touch: bool = True
     """Keep hands as near to the body and to each other as the source's are."""
     limits: bool = True
     """Keep joints within the skeleton's limits, or within human limits if it has none."""
+    collisions: bool = True
+    """Keep the parts of a robot out of each other, by the collision shapes of its file."""
+    speeds: bool = True
+    """Keep a robot's joints slower than the speeds that its file states, or than 30 radians a second."""
+    margin: float = 0.005
+    """Metres that the parts of a robot keep between them."""
     keep: tuple[str, ...] = ()
     """Joints whose rotations do not change."""
     stiffness: dict[str, float] | None = None
@@ -74,6 +87,10 @@ class Options:
     def __post_init__(self) -> None:
         if self.plants not in PLANTS:
             raise OptionError(f"Expected plants, one of {', '.join(PLANTS)}; got `{self.plants}`")
+        if not (np.isfinite(self.margin) and self.margin >= 0.0):
+            raise OptionError(f"Expected a margin of zero or more metres, got {self.margin}")
+        if self.level not in LEVELS:
+            raise OptionError(f"Expected level, one of {', '.join(LEVELS)}; got `{self.level}`")
         if self.spacing is not None and not (np.isfinite(self.spacing) and self.spacing > 0.0):
             raise OptionError(f"Expected a key spacing above zero seconds, got {self.spacing}")
 
@@ -115,6 +132,8 @@ class Plan:
     """The sources' contacts."""
     constraints: tuple[Constraint, ...]
     options: Options
+    floor: Floor | None = None
+    """The ground on which sources and targets stand; None if a plan was made without."""
     notes: tuple[str, ...] = ()
     """Decisions made by the planner, one sentence each."""
     _problem: Problem | None = field(default=None, init=False, repr=False)
@@ -219,6 +238,7 @@ def plan(
         contacts=contacts,
         constraints=(*(c for c in generated if _is_movable(c, assignments)), *constraints),
         options=options,
+        floor=floor,
         notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
     )
     return _add_joint_limits(shift_plan_starts(unshifted, constraints))

@@ -18,7 +18,9 @@ from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io.clip import UP_AXES, Clip, ReadOptions, WriteOptions
 from understudy.io.npz import amass
 from understudy.io.npz.archive import Archive, row, save
-from understudy.io.robot.trajectory import Trajectory, checked, clip_of, lost, trajectory_of
+from understudy.io.robot.order import to_order
+from understudy.io.robot.tracking import is_tracking, read_tracking, tracking_arrays, tracking_layout
+from understudy.io.robot.trajectory import Trajectory, at_rate, checked, clip_of, in_order, lost, trajectory_of
 from understudy.io.robot.tree import RobotLayout
 
 VERSION = 1
@@ -53,6 +55,8 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         if TRAJECTORY in keys:
             _check_version(archive, TRAJECTORY, TRAJECTORY_VERSION)
         return clip_of(_trajectory(archive), name, options, "npz")
+    if is_tracking(keys):
+        return read_tracking(archive, options)
     if amass.is_amass(keys):
         return amass.read(archive, options)
     shown = ", ".join(f"`{key}`" for key in sorted(keys)[:6]) or "nothing"
@@ -167,8 +171,13 @@ def _trajectory(archive: Archive) -> Trajectory:
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
     """Write a clip; returns what the format could not hold."""
+    tracking = tracking_layout(options.path)
+    if tracking is not None:
+        save(tracking_arrays(clip, tracking, options), stream)
+        return lost(clip, clip.skeleton)
     if isinstance(clip.layout, RobotLayout) and clip.motion is not None:
-        save(trajectory_arrays(trajectory_of(clip.motion, clip.layout)), stream)
+        path = in_order(trajectory_of(at_rate(clip.motion, options), clip.layout), clip, options.joint_order)
+        save(trajectory_arrays(path, options.joint_order, options.quaternion_order or "wxyz"), stream)
         return lost(clip, clip.motion.skeleton)
     if isinstance(clip.layout, amass.AmassLayout) and clip.motion is not None:
         return amass.write(clip, stream)
@@ -213,14 +222,16 @@ def clip_arrays(clip: Clip) -> dict[str, Any]:
     return arrays
 
 
-def trajectory_arrays(path: Trajectory) -> dict[str, Any]:
-    """The arrays of a robot's trajectory."""
+def trajectory_arrays(path: Trajectory, joint_order: str | None = None, quaternion: str = "wxyz") -> dict[str, Any]:
+    """The arrays of a robot's trajectory, whose joints are in an order already."""
     return {
+        **({"joint_order": joint_order} if joint_order else {}),
+        **({"floor": path.floor} if path.floor else {}),
         TRAJECTORY: TRAJECTORY_VERSION,
         "fps": path.fps,
         "root_position": path.root_position,
-        "root_quaternion": path.root_quaternion,
-        "quaternion_order": "wxyz",
+        "root_quaternion": to_order(path.root_quaternion, quaternion),
+        "quaternion_order": quaternion,
         "joint_names": row(path.joint_names),
         "joint_values": path.joint_values,
         "units": "metres, radians; Z up",

@@ -246,6 +246,23 @@ def read_standing_pose(root: Node, widths: dict[str, int]) -> dict[str, Array] |
     return None
 
 
+def read_torques(root: Node, defaults: Defaults) -> dict[str, float]:
+    """The largest torque of the actuators of each joint, newton metres, where the file limits it."""
+    torques: dict[str, float] = {}
+    for node in (child for actuators in root.all("actuator") for child in actuators.children):
+        full = defaults.apply(node, MAIN).attributes
+        joint, key = full.get("joint"), "forcerange" if "forcerange" in full else "ctrlrange"
+        # The control of a motor is its force; that of a position or velocity servo is not.
+        if joint is None or key not in full or (key == "ctrlrange" and node.tag not in ("motor", "general")):
+            continue
+        if key == "ctrlrange" and "gainprm" in full and "biasprm" in full:
+            continue
+        node = Node(tag=node.tag, attributes=full, file=node.file, line=node.line)
+        gear = abs(float(node.required("gear", (1, 2, 3, 4, 5, 6))[0])) if "gear" in full else 1.0
+        torques[joint] = gear * float(np.abs(node.required(key, (2,))).max())
+    return torques
+
+
 QPOS_WIDTHS = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 """How many numbers of `qpos` a joint of each type takes."""
 
@@ -287,6 +304,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
     reader = _MjcfReader()
     insert_includes(root, name, reader.notes)
     reader.compiler, reader.defaults = read_compiler(root), Defaults.of(root)
+    reader.torques = read_torques(root, reader.defaults)
     dropped = reader.read(root)
     reader.set_rest_pose(read_standing_pose(root, reader.widths))
     if reader.skipped:
@@ -317,6 +335,8 @@ class _MjcfReader:
     skipped: list[str] = field(default_factory=list)
     bodies: dict[str, Node] = field(default_factory=dict)
     joints: dict[str, Node] = field(default_factory=dict)
+    torques: dict[str, float] = field(default_factory=dict)
+    """Newton metres, by joint: the largest torque of its actuators."""
     widths: dict[str, int] = field(default_factory=dict)
     """How many numbers of `qpos` each joint takes, in the file's order, the root first."""
 
@@ -368,6 +388,7 @@ class _MjcfReader:
                 joints=joints,
                 shapes=tuple(shape for p in parts if (shape := self._shape(p)) is not None),
                 centre=None if inertial is None else inertial.to_body(inertial.node.numbers("pos", 3, (0.0, 0.0, 0.0))),
+                mass=None if inertial is None else inertial.node.number("mass", 0.0),
             )
         )
         number = len(self.links) - 1
@@ -432,7 +453,15 @@ class _MjcfReader:
             limits=limits,
             position=position,
             reference=float(self.compiler.angle(node.number("ref", 0.0))),
+            max_torque=self._max_torque(node, name),
         )
+
+    def _max_torque(self, node: Node, name: str) -> float:
+        """Newton metres: the largest torque that a joint's motor gives, from the joint or from its actuators."""
+        ranges = [self.torques[name]] if name in self.torques else []
+        if "actuatorfrcrange" in node.attributes:
+            ranges.append(float(np.abs(node.required("actuatorfrcrange", (2,))).max()))
+        return min((value for value in ranges if value > 0.0), default=np.inf)
 
     def set_rest_pose(self, pose: dict[str, Array] | None) -> None:
         """Use a keyframe as the rest pose if the pose in which the file defines the links breaks joint limits."""
@@ -467,7 +496,13 @@ class _MjcfReader:
         if shape is None:
             return None
         position, rotation = part.to_body(shape.position), multiply(part.rotation, shape.rotation)
-        return CollisionShape(kind=shape.kind, position=position, rotation=rotation, size=shape.size)
+        return replace(shape, position=position, rotation=rotation, collides=_collides(part.node))
+
+
+def _collides(node: Node) -> bool:
+    """Whether a `geom` takes part in collisions."""
+    masks = (node.attributes.get(key, "1").strip() for key in ("contype", "conaffinity"))
+    return node.tag == "geom" and any(mask != "0" for mask in masks)
 
 
 def _count_joints(node: Node) -> int:

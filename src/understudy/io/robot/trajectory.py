@@ -52,11 +52,16 @@ class Trajectory:
     root_quaternion: Array
     """(F, 4) w, x, y, z, from the root link's frame to the world."""
     joint_names: tuple[str, ...]
+    """Empty if the file does not name them; `joint_order` tells them then."""
     joint_values: Array
     """(F, N) radians."""
     robot: str = ""
     """The model's name."""
     robot_file: str = ""
+    floor: str = ""
+    """Where the floor is, in words; empty if that is not known."""
+    joint_order: str = ""
+    """The order of values without names: `mjcf`, `urdf`, `isaac` or the file of a robot."""
 
 
 def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
@@ -87,6 +92,7 @@ def trajectory_of(motion: Motion, layout: RobotLayout) -> Trajectory:
         joint_values=np.stack(columns, axis=-1) if columns else np.zeros((motion.num_frames, 0)),
         robot=layout.robot,
         robot_file=layout.file,
+        floor=layout.floor,
     )
 
 
@@ -149,8 +155,25 @@ def motion_of(trajectory: Trajectory, robot: Clip, name: str) -> tuple[Motion, l
 def clip_of(trajectory: Trajectory, name: str, options: ReadOptions, format: str) -> Clip:
     """The clip of a trajectory, with the robot read from its own file."""
     robot = _read_robot(trajectory, name, options)
+    if trajectory.joint_order and not trajectory.joint_names:
+        trajectory = _with_names(trajectory, robot, name)
     motion, notes = motion_of(trajectory, robot, name)
     return replace(robot, motion=motion, format=format, notes=(*robot.notes, *notes))
+
+
+def _with_names(trajectory: Trajectory, robot: Clip, name: str) -> Trajectory:
+    """The trajectory with the names of its joints, from the robot and the order of the values."""
+    from understudy.io.robot.order import joints_in_order, refuse_other_joints
+
+    refuse_other_joints(robot.layout, robot.skeleton, f"`{Path(name).name}`")
+    names = joints_in_order(robot.layout, robot.skeleton, trajectory.joint_order)
+    width = trajectory.joint_values.shape[1]
+    if len(names) != width:
+        raise FileError(
+            name, None, f"has {width} joint values in each frame; robot `{robot.layout.robot}` has {len(names)} joints",
+            hint=HINT,
+        )  # fmt: skip
+    return replace(trajectory, joint_names=names)
 
 
 def _read_robot(trajectory: Trajectory, name: str, options: ReadOptions) -> Clip:
@@ -182,10 +205,13 @@ def _find_robot_file(trajectory: Trajectory, path: Path) -> Path | None:
 def checked(trajectory: Trajectory, name: str) -> Trajectory:
     """The trajectory with unit quaternions. Raises an error if the arrays do not fit together."""
     frames = len(trajectory.root_position)
+    width = len(trajectory.joint_names)
+    if trajectory.joint_order and not trajectory.joint_names and trajectory.joint_values.ndim == 2:
+        width = trajectory.joint_values.shape[1]
     shapes = {
         "root_position": (trajectory.root_position, (frames, 3)),
         "root_quaternion": (trajectory.root_quaternion, (frames, 4)),
-        "joint_values": (trajectory.joint_values, (frames, len(trajectory.joint_names))),
+        "joint_values": (trajectory.joint_values, (frames, width)),
     }
     for key, (value, shape) in shapes.items():
         if value.shape != shape:
@@ -241,7 +267,50 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise FileError(name, None, "is no text; expected a CSV trajectory") from None
+    bare = _bare_values(lines, name)
+    if bare is not None:
+        return _read_bare(bare, name, options)
     return clip_of(parse(lines, name), name, options, "csv")
+
+
+BARE_ENDING = ".lafan1.csv"
+"""A file name with this ending requests a CSV without names, as the LaFAN1 retargeting datasets have them."""
+
+BARE_FPS = 30.0
+"""Frames a second of a CSV without names, unless another rate is given."""
+
+
+def _bare_values(lines: list[str], name: str) -> Array | None:
+    """(F, C) the numbers of a file whose first row is one of numbers, not of names; None for any other file."""
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if first is None:
+        return None
+    cells = lines[first].split(",")
+    try:
+        [float(cell) for cell in cells]
+    except ValueError:
+        return None
+    return _values(lines[first:], first + 1, len(cells), name)
+
+
+def _read_bare(values: Array, name: str, options: ReadOptions) -> Clip:
+    """Read rows of root position, root quaternion x, y, z, w and joint values."""
+    from understudy.io.robot.order import from_order
+
+    if values.shape[1] < 8:
+        raise FileError(name, 1, f"expected a position, a quaternion and joint values; got {values.shape[1]} numbers")
+    order = options.quaternion_order or "xyzw"
+    path = Trajectory(
+        fps=options.fps or BARE_FPS,
+        root_position=values[:, :3],
+        root_quaternion=continuous(from_order(values[:, 3:7], order)),
+        joint_names=(),
+        joint_values=values[:, 7:],
+        joint_order=options.joint_order or "mjcf",
+    )
+    clip = clip_of(checked(path, name), name, options, "csv")
+    note = f"A CSV without names: read as {path.fps:g} frames per second, {order}, joints in {path.joint_order} order."
+    return replace(clip, notes=(*clip.notes, note))
 
 
 def parse(lines: list[str], name: str) -> Trajectory:
@@ -331,21 +400,68 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
             f"A CSV trajectory holds a robot's joint values, and this is {what}",
             hint="retarget onto a robot first: understudy retarget MOTION robot.urdf -o walk.csv",
         )
-    path = trajectory_of(clip.motion, clip.layout)
+    if options.path.lower().endswith(BARE_ENDING):
+        return _write_bare(clip, stream, options)
+    motion = at_rate(clip.motion, options)
+    path = in_order(trajectory_of(motion, clip.layout), clip, options.joint_order)
+    order = options.quaternion_order or "wxyz"
+    columns = QUATERNION_COLUMNS if order == "wxyz" else (*QUATERNION_COLUMNS[1:], QUATERNION_COLUMNS[0])
     head = [
         "# understudy trajectory: 1",
         f"# fps: {path.fps!r}",
         "# units: metres, radians, seconds; Z up",
-        "# quaternion_order: wxyz (root_qw is the real part; from the root link to the world)",
+        f"# quaternion_order: {order} (root_qw is the real part; from the root link to the world)",
+        *([f"# joint_order: {options.joint_order}"] if options.joint_order else []),
         f"# robot: {_one_line(path.robot)}",
         f"# robot_file: {_one_line(path.robot_file)}",
+        *([f"# floor: {path.floor}"] if path.floor else []),
     ]
-    times = clip.motion.times[:, None]
-    values = np.concatenate([times, path.root_position, path.root_quaternion, path.joint_values], axis=1)
-    names = ",".join(_cell(name) for name in (TIME_COLUMN, *POSITION_COLUMNS, *QUATERNION_COLUMNS, *path.joint_names))
+    from understudy.io.robot.order import to_order
+
+    turns = to_order(path.root_quaternion, order)
+    values = np.concatenate([motion.times[:, None], path.root_position, turns, path.joint_values], axis=1)
+    names = ",".join(_cell(name) for name in (TIME_COLUMN, *POSITION_COLUMNS, *columns, *path.joint_names))
     rows = [",".join(map(repr, row)) for row in values.tolist()]
     stream.write(("\n".join([*head, names, *rows]) + "\n").encode())
     return lost(clip, clip.motion.skeleton)
+
+
+def at_rate(motion: Motion, options: WriteOptions) -> Motion:
+    """The motion at the rate that the options ask for."""
+    same = options.fps is None or abs(options.fps - motion.fps) < 1e-9
+    return motion if same or options.fps is None else motion.resampled(options.fps)
+
+
+def in_order(path: Trajectory, clip: Clip, order: str | None) -> Trajectory:
+    """A trajectory with its joints in another order."""
+    if order is None:
+        return path
+    from understudy.io.robot.order import joints_in_order, refuse_other_joints
+
+    refuse_other_joints(clip.layout, clip.skeleton, "A joint order")
+    names = joints_in_order(clip.layout, clip.skeleton, order)
+    columns = [path.joint_names.index(name) for name in names]
+    return replace(path, joint_names=names, joint_values=path.joint_values[:, columns])
+
+
+def _write_bare(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
+    """Write rows of root position, root quaternion x, y, z, w and joint values, and nothing else."""
+    from understudy.io.robot.order import refuse_other_joints
+
+    assert clip.motion is not None
+    if options.quaternion_order not in (None, "xyzw"):
+        raise OptionError(
+            "A CSV without names always has quaternions as x, y, z, w: it has no place to state another order",
+            hint=f"a name that does not end in {BARE_ENDING} gives a CSV that names its columns",
+        )
+    refuse_other_joints(clip.layout, clip.skeleton, "A CSV without names")
+    motion = at_rate(clip.motion, replace(options, fps=options.fps or BARE_FPS))
+    path = in_order(trajectory_of(motion, clip.layout), clip, options.joint_order or "mjcf")
+    turns = np.roll(path.root_quaternion, -1, axis=-1)
+    values = np.concatenate([path.root_position, turns, path.joint_values], axis=1)
+    stream.write(("\n".join(",".join(map(repr, row)) for row in values.tolist()) + "\n").encode())
+    stated = f"The rate ({motion.fps:g} frames per second), the joints' names: a CSV of this kind holds numbers alone."
+    return (*lost(clip, clip.motion.skeleton), stated)
 
 
 def _one_line(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class CollisionShape:
     """(4,) in its link's frame. The length of a capsule or cylinder is along its z axis."""
     size: Array
     """(3,) metres: the radius, or radius and half length, or half sizes."""
+    collides: bool = True
+    """False for a shape that is only seen."""
 
     @property
     def is_solid(self) -> bool:
@@ -94,6 +97,10 @@ class RobotJoint:
     """The joint value, radians, in the pose in which the file defines its links."""
     rest: float | None = None
     """The joint value in the rest pose; `reference` if not given."""
+    max_velocity: float = np.inf
+    """Radians a second."""
+    max_torque: float = np.inf
+    """Newton metres."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,11 +121,39 @@ class Link:
     shapes: tuple[CollisionShape, ...] = ()
     centre: Array | None = None
     """(3,) the centre of mass, if the file gives it."""
+    mass: float | None = None
+    """Kilograms, if the file gives it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RobotBody:
+    """A link of a robot's file and the joint of the skeleton that it moves with."""
+
+    name: str
+    parent: int
+    """The index of the parent body; -1 for the first."""
+    joint: str
+    """The joint of the skeleton that carries it."""
+    position: Array
+    """(3,) metres, in the joint's frame."""
+    rotation: Array
+    """(4,) in the joint's frame."""
+    moves: bool
+    """Whether it moves relative to its parent; the first body does."""
+    centre: Array
+    """(3,) metres, in the body's frame: the centre of mass; the origin if the file does not give it."""
+    mass: float | None = None
+    """Kilograms, if the file gives it."""
+    shapes: tuple[CollisionShape, ...] = ()
+    """The shapes that collide, in the body's frame."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RobotLayout:
     """What is needed to write a robot's motion as its joint values."""
+
+    is_robot: ClassVar[bool] = True
+    """Whether a clip with this layout is of a robot."""
 
     robot: str
     """The model's name."""
@@ -130,6 +165,16 @@ class RobotLayout:
     """The joint values in the rest pose, radians, where they are not zero."""
     still: tuple[str, ...] = ()
     """Sliding joints, which a skeleton cannot hold. They stay fixed."""
+    format: str = "mjcf"
+    """The format of the robot's file: "mjcf" or "urdf"."""
+    bodies: tuple[RobotBody, ...] = ()
+    """All links of the file, parents before children, depth first."""
+    max_velocities: dict[str, float] = field(default_factory=dict)
+    """Radians a second, by joint, where the file gives a limit."""
+    max_torques: dict[str, float] = field(default_factory=dict)
+    """Newton metres, by joint, where the file gives a limit."""
+    floor: str = ""
+    """Where the floor of the motion is, in words; empty if that is not known."""
 
     def channels(self, name: str) -> list[str]:
         """The channels that a motion has for a joint."""
@@ -161,6 +206,7 @@ def assemble(
     order: Sequence[str] = (),
     still: Sequence[str] = (),
     up: str | None = None,
+    format: str = "mjcf",
 ) -> Robot:
     """Build the skeleton of a robot's links.
 
@@ -171,6 +217,7 @@ def assemble(
         order: The joints in the file's order; the order of the links if not given.
         still: Joints that are kept fixed.
         up: The up axis of the rest pose; if not given, Z, or the axis along which its legs stand.
+        format: The format of the file.
     """
     axis, reason = (up, f"{up} is up: given") if up else _find_up(links)
     tree = _LinkTree(links)
@@ -183,6 +230,10 @@ def assemble(
         names=tuple(sorted(moving, key=lambda name: rank.get(name, len(rank)))),
         references=tree.references,
         still=tuple(still),
+        format=format,
+        bodies=tree.bodies(),
+        max_velocities={j.name: j.max_velocity for link in links for j in link.joints if np.isfinite(j.max_velocity)},
+        max_torques={j.name: j.max_torque for link in links for j in link.joints if np.isfinite(j.max_torque)},
     )
     return Robot(
         skeleton=tree.skeleton(robot),
@@ -296,6 +347,23 @@ class _LinkTree:
         self.pose_in_joint.append((len(self.names) - 1, position, rotation))
         self.shapes[-1] += [_move_shape(shape, position, rotation) for shape in link.shapes]
         self.carried[-1] = link.name
+
+    def bodies(self) -> tuple[RobotBody, ...]:
+        """All links, with the joints that carry them."""
+        return tuple(
+            RobotBody(
+                name=link.name,
+                parent=link.parent,
+                joint=self.names[joint],
+                position=position,
+                rotation=rotation,
+                moves=link.parent < 0 or bool(link.joints),
+                centre=ORIGIN if link.centre is None else link.centre,
+                mass=link.mass,
+                shapes=tuple(shape for shape in link.shapes if shape.is_solid and shape.collides),
+            )
+            for link, (joint, position, rotation) in zip(self.links, self.pose_in_joint, strict=True)
+        )
 
     def skeleton(self, name: str) -> Skeleton:
         limits = np.tile([-np.inf, np.inf], (len(self.names), 3, 1))

@@ -7,6 +7,7 @@ whether the root may move; it is read as free to move.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 from typing import BinaryIO
 
@@ -16,7 +17,7 @@ from understudy.base.errors import FileError, SkeletonError
 from understudy.base.quaternion import IDENTITY, Array, from_euler
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, Robot, RobotJoint, assemble, with_ends
+from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, Robot, RobotBody, RobotJoint, assemble, with_ends
 from understudy.io.robot.xml import Node, parse
 
 ROTATING_TYPES = {"revolute", "continuous"}
@@ -65,14 +66,17 @@ def make_clip(
     path = PurePath(name)
     try:
         assembled = assemble(
-            links, robot=robot or path.stem, file=path.name, order=order or (), still=still or (), up=options.up
-        )
+            links, robot=robot or path.stem, file=path.name, order=order or (), still=still or (), up=options.up,
+            format=format,
+        )  # fmt: skip
         skeleton = with_ends(assembled)
     except SkeletonError as error:
         raise FileError(name, None, f"the links make no body: {error.message}") from None
     unit = 1.0 if options.unit is None else options.unit
+    layout = assembled.layout
     if unit != 1.0:
         skeleton = skeleton.scaled(unit)
+        layout = replace(layout, bodies=tuple(_scaled_body(body, unit) for body in layout.bodies))
     return Clip(
         skeleton=skeleton,
         format=format,
@@ -82,8 +86,13 @@ def make_clip(
         up_reason=assembled.up_reason,
         notes=(*notes, *_notes(assembled)),
         dropped=dropped,
-        layout=assembled.layout,
+        layout=layout,
     )
+
+
+def _scaled_body(body: RobotBody, unit: float) -> RobotBody:
+    shapes = tuple(replace(s, position=unit * s.position, size=unit * s.size) for s in body.shapes)
+    return replace(body, position=unit * body.position, centre=unit * body.centre, shapes=shapes)
 
 
 def _notes(robot: Robot) -> list[str]:
@@ -203,7 +212,9 @@ def _link(name: str, parent: int, joint: Node | None, node: Node, notes: list[st
     if parent >= 0 and joint is not None:
         joints = _joint(joint, notes)
     inertial = node.first("inertial")
-    heavy = inertial is not None and (mass := inertial.first("mass")) is not None and mass.number("value", 0.0) > 0.01
+    weight = None if inertial is None else inertial.first("mass")
+    mass = None if weight is None else weight.number("value", 0.0)
+    heavy = mass is not None and mass > 0.01
     return Link(
         name=name,
         parent=parent,
@@ -213,6 +224,7 @@ def _link(name: str, parent: int, joint: Node | None, node: Node, notes: list[st
         fixed_name="" if joint is None else joint.text("name"),
         shapes=tuple(shape for part in node.all("collision", "visual") if (shape := _shape(part)) is not None),
         centre=_origin(inertial.first("origin"))[0] if heavy and inertial is not None else None,
+        mass=mass,
     )
 
 
@@ -234,7 +246,14 @@ def _joint(joint: Node, notes: list[str]) -> tuple[RobotJoint, ...]:
             if limits[0] > limits[1]:
                 raise limit.wrong(f"joint `{name}`: limits run from {limits[0]:g} down to {limits[1]:g}")
     direction = np.array([1.0, 0.0, 0.0]) if axis is None else axis.unit("xyz", (1.0, 0.0, 0.0))
-    return (RobotJoint(name=name, kind=JointKind.HINGE, axis=direction, limits=limits),)
+    velocity, effort = (0.0, 0.0) if limit is None else (limit.number("velocity", 0.0), limit.number("effort", 0.0))
+    # Exporters write zero for what they do not know.
+    return (
+        RobotJoint(
+            name=name, kind=JointKind.HINGE, axis=direction, limits=limits,
+            max_velocity=velocity if velocity > 0.0 else np.inf, max_torque=effort if effort > 0.0 else np.inf,
+        ),
+    )  # fmt: skip
 
 
 def _origin(node: Node | None) -> tuple[Array, Array]:
@@ -257,4 +276,6 @@ def _shape(part: Node) -> CollisionShape | None:
     elif form.tag != "mesh":
         size[0] = form.number("radius", 0.0)
         size[1] = 0.5 * form.number("length", 0.0)
-    return CollisionShape(kind=form.tag, position=position, rotation=rotation, size=np.abs(size))
+    return CollisionShape(
+        kind=form.tag, position=position, rotation=rotation, size=np.abs(size), collides=part.tag == "collision"
+    )
