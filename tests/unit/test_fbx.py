@@ -184,12 +184,44 @@ def test_stacks_are_clips() -> None:
     assert clip.motion is not None
     assert (clip.motion.name, clip.motion.fps, clip.motion.num_frames) == ("bend", 30.0, 31)
     assert angle_between(clip.motion.rotations[15, 1], degrees(45, X)) < 1e-6
-    assert "2 animations; `bend`, the first, is read" in clip.notes
+    assert any(note.startswith("2 animations; `bend`, the first, is read") for note in clip.notes)
     walk = scene.read(clip="walk").motion
     assert walk is not None
     assert np.allclose(walk.root[[0, 30, 60], 2], [0.0, 1.5, 3.0], atol=1e-6)
     with pytest.raises(UnknownNameError, match="holds no animation `walks`; nearest: `walk`"):
         scene.read(clip="walks")
+
+
+def test_the_first_stack_that_moves_the_character_is_read() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    other = scene.node("Prop", sub="Null")
+    scene.stack("Take 001", 1.0, {})
+    scene.stack("prop only", 1.0, {(other, "Lcl Translation", "X"): {0.0: 0.0, 1.0: 5.0}})
+    scene.stack("pose", 1.0, {(knee, "Lcl Rotation", "X"): {0.0: 10.0, 1.0: 10.0}})
+    scene.stack("mixamo.com", 1.0, {(knee, "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    clip = scene.read()
+    assert clip.motion is not None
+    assert clip.motion.name == "mixamo.com"
+    assert clip.empty_clips == ("Take 001", "prop only")
+    assert "4 animations; `mixamo.com`, the first that moves joints, is read; others: `made.fbx#pose`" in clip.notes
+    assert "animation `Take 001` moves no joint of the character" in clip.notes
+    assert scene.read(clip="Take 001").motion is None
+    pose = scene.read(clip="pose").motion
+    assert pose is not None
+    assert angle_between(pose.rotations[0, 1], degrees(10, X)) < 1e-6
+
+
+def test_a_stack_of_another_skeleton_is_empty_for_the_character() -> None:
+    scene = Scene()
+    _, knee, _ = leg(scene)
+    small = scene.node("Other", Lcl_Translation=(50, 0, 0))
+    scene.node("OtherTip", small, Lcl_Translation=(0, 10, 0))
+    scene.stack("of the other", 1.0, {(small, "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    scene.stack("bend", 1.0, {(knee, "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 90.0}})
+    clip = scene.read()
+    assert clip.motion is not None
+    assert (clip.motion.name, clip.empty_clips) == ("bend", ("of the other",))
 
 
 def test_a_stack_that_does_not_say_lasts_as_long_as_its_keys() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from understudy.app.options import FrameRange, clip_option, json_option, reading_options
+from understudy.app.options import FrameRange, json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @reading_options
-@clip_option
 @click.option("--fps", type=float, help="Frames per second of the output; the motion keeps its speed.")
 @click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B excluded.")
 @click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")

@@ -41,17 +41,24 @@ def reading_options(command: Command) -> Command:
         click.option(
             "--skeleton", metavar="FILE", help="The skeleton's file, for formats that store it separately (AMC)."
         ),
+        click.option(
+            "--clip",
+            metavar="NAME",
+            help="Which animation of a file with several [the first that moves joints]; also as FILE#NAME.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def clip_option(command: Command) -> Command:
-    """The option that chooses one of a file's animations."""
-    return click.option(
-        "--clip", metavar="NAME", help="Which animation of a file with several [the first]; also as FILE#NAME."
-    )(command)
+def name_clip(file: str, clip: str | None) -> str:
+    """A file's name with the animation that `--clip` chose, as FILE#NAME; the name itself if none was chosen."""
+    if clip is None:
+        return file
+    if file.startswith("sample:"):
+        raise click.UsageError(f"--clip chooses an animation of a file; `{file}` is a sample.")
+    return f"{file}#{clip}"
 
 
 def json_option(command: Command) -> Command:
@@ -114,6 +121,7 @@ def make_recipe(arguments: dict[str, Any]) -> Recipe:
     from understudy.retarget.spec import Recipe
 
     source, target = arguments.get("source"), arguments.get("target")
+    source = name_clip(source, arguments.get("clip")) if source else source
     scale = None if arguments.get("scale") is None else parse_scale(arguments["scale"])
     if arguments.get("recipe"):
         from understudy.recipe import read_recipe

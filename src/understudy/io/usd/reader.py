@@ -16,7 +16,7 @@ from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.reader import pack_influences, triangulate
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
@@ -155,8 +155,7 @@ def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
         notes.append(f"{num_roots} joints hang from no other joint; a root at the origin was made up for them")
     if len(info["skeletons"]) > 1:
         dropped.append(f"{len(info['skeletons'])} skeletons; `{info['skeleton']}` is read")
-    if len(clips) > 1 and options.clip is None:
-        notes.append(f"{len(clips)} animations; `{clips[0]}`, the first, is read")
+    notes += describe_clip_choice(clips, 0 if clips else None, (), options.clip, name)
     motion = None
     if "moved" in arrays:
         worlds = _moved_worlds(info, arrays, order, parents, unit, up)
