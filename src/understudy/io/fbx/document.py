@@ -7,6 +7,7 @@ are kept as the bytes they are, so that a file that is written again differs onl
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ MAX_RECORDS = 4_000_000
 SECOND = 46186158000
 """Units of time in a second."""
 
-FOOTER_ID = bytes.fromhex("fabcab09d0c8d466b176fb83 1cf7267e".replace(" ", ""))
+FOOTER_ID = bytes.fromhex("fabcab09d0c8d466b176fb831cf7267e")
 """The code in the footer that readers of the format's owner expect with the fixed date and file number below."""
 
 FOOTER_END = bytes.fromhex("f85a8c6adef5d97eece90ce3758f290b")
@@ -59,6 +60,10 @@ class FbxRecord:
     children: list[FbxRecord] = field(default_factory=list)
     braces: bool = False
     """Whether the record has a list of records below it, which may be empty."""
+    span: tuple[int, int] = (0, 0)
+    """Where the record begins and ends in a text file."""
+    inside: tuple[int, int] = (0, 0)
+    """Where the list of a record in a text file begins and ends, without the braces."""
 
     def value(self, number: int) -> Any:
         """A property as a Python value; None if there is none of this number."""
@@ -147,12 +152,35 @@ def is_binary(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
-def parse_binary(data: bytes) -> tuple[FbxRecord, int]:
-    """The records of a binary file below a record without a name, and the file's version.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FbxDocument:
+    """An FBX file as a tree of records."""
+
+    root: FbxRecord
+    """A record without a name; its children are the records at the top of the file."""
+    version: int
+    """Such as 7400."""
+    footer: bytes = FOOTER_ID
+    """The code of a binary file's footer, 16 bytes."""
+    text: str | None = None
+    """The content of a text file; None for a binary one."""
+
+    def top(self, name: str) -> FbxRecord | None:
+        """The first record of this name at the top of the file."""
+        return self.root.child(name)
+
+
+def parse(data: bytes) -> FbxDocument:
+    """The tree of records of a binary or text file.
 
     Raises:
         DocumentError: The bytes are no such tree.
     """
+    return parse_binary(data) if is_binary(data) else parse_text(data.decode("utf-8", errors="surrogateescape"))
+
+
+def parse_binary(data: bytes) -> FbxDocument:
+    """The tree of records of a binary file."""
     if not is_binary(data) or len(data) < 27:
         raise DocumentError("the header is missing")
     version = struct.unpack_from("<I", data, 23)[0]
@@ -172,8 +200,8 @@ def parse_binary(data: bytes) -> tuple[FbxRecord, int]:
         if end == 0:
             place += head.size
             stack.pop()
-            if stack and place > limit:
-                raise DocumentError(f"the records at byte {place} end beyond their parent")
+            if stack and place != limit:
+                raise DocumentError(f"the records at byte {place} do not end with their parent")
             continue
         count += 1
         start = place + head.size + name_length
@@ -186,7 +214,8 @@ def parse_binary(data: bytes) -> tuple[FbxRecord, int]:
         if end > place:
             made.braces = True
             stack.append((made, end))
-    return root, version
+    footer = data[place : place + 16]
+    return FbxDocument(root=root, version=version, footer=footer if len(footer) == 16 else FOOTER_ID)
 
 
 def _read_properties(data: bytes, place: int, end: int, count: int) -> tuple[list[str], list[bytes]]:
@@ -215,24 +244,17 @@ def _read_properties(data: bytes, place: int, end: int, count: int) -> tuple[lis
     return codes, packed
 
 
-def write_binary(root: FbxRecord, version: int, stream: BinaryIO, footer: bytes = FOOTER_ID) -> None:
-    """Write a binary file.
-
-    Args:
-        root: Its children are the records at the top.
-        version: Such as 7400.
-        stream: The file to write to.
-        footer: The code of the file's footer, 16 bytes.
-    """
+def write_binary(document: FbxDocument, stream: BinaryIO) -> None:
+    """Write a document as a binary file."""
+    version = document.version
     wide = version >= WIDE_VERSION
     out = bytearray(MAGIC + struct.pack("<I", version))
-    for top in root.children:
+    for top in document.root.children:
         _write_record(top, out, wide)
     out += bytes(25 if wide else 13)
-    out += footer
-    out += bytes(4)
+    out += document.footer
     out += bytes(-len(out) % 16 or 16)
-    out += struct.pack("<I", version) + bytes(120) + FOOTER_END
+    out += struct.pack("<II", 0, version) + bytes(120) + FOOTER_END
     stream.write(out)
 
 
@@ -247,15 +269,82 @@ def _write_record(item: FbxRecord, out: bytearray, wide: bool) -> None:
     length = len(out) - start
     for below in item.children:
         _write_record(below, out, wide)
-    # Readers of the format's owner expect the mark also after an empty list and in records without properties.
-    if item.children or item.braces or not item.codes:
+    if item.children or item.braces:
         out += bytes(head.size)
     head.pack_into(out, place, len(out), len(item.codes), length, len(name))
 
 
-def find_footer(data: bytes) -> bytes:
-    """The code of a binary file's footer: 16 bytes before the padding, the version and the end mark."""
-    body = data.rstrip(b"\x00")
-    if body.endswith(FOOTER_END):
-        body = body[: -len(FOOTER_END)].rstrip(b"\x00")[:-2].rstrip(b"\x00")
-    return body[-16:] if len(body) > 27 + 16 and len(data) > 200 else FOOTER_ID
+_TOKEN = re.compile(
+    r"""(?P<blank>[\s,]+|;[^\n]*)|(?P<name>[A-Za-z_][\w|.]*)\s*:(?!:)|(?P<text>"[^"]*")|(?P<count>\*\d+)"""
+    r"""|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<word>[^\s,{}":;]+)|(?P<brace>[{}])"""
+)
+
+
+def parse_text(text: str) -> FbxDocument:
+    """The tree of records of a text file, with the place of each record in the text."""
+    root = FbxRecord(name="", braces=True, inside=(0, len(text)))
+    stack, last = [root], root
+    place = count = 0
+    for match in iter(_TOKEN.scanner(text).match, None):
+        place, kind, token = match.end(), match.lastgroup, match.group()
+        if kind == "blank" or kind == "count":
+            continue
+        count += 1
+        if count > 20 * MAX_RECORDS:
+            raise DocumentError("there are more records than are read")
+        if kind == "name":
+            last = FbxRecord(name=match["name"], span=(match.start(), match.end()))
+            stack[-1].children.append(last)
+        elif token == "{":
+            if last is stack[-1] or last.braces or len(stack) > MAX_DEPTH:
+                raise DocumentError(f"an unexpected brace at character {match.start()}")
+            last.braces, last.inside = True, (match.end(), match.end())
+            stack.append(last)
+        elif token == "}":
+            if len(stack) == 1:
+                raise DocumentError(f"an unexpected brace at character {match.start()}")
+            last = stack.pop()
+            last.inside = (last.inside[0], match.start())
+            last.span = (last.span[0], match.end())
+        elif last is not root and not last.braces:
+            code, packed = _pack(_text_value(kind, token))
+            last.codes.append(code)
+            last.packed.append(packed)
+            last.span = (last.span[0], match.end())
+    if len(stack) > 1 or place < len(text.rstrip()):
+        raise DocumentError(f"the text makes no sense from character {place} on")
+    header = root.child("FBXHeaderExtension")
+    version = None if header is None else header.child("FBXVersion")
+    number = None if version is None else version.value(0)
+    return FbxDocument(root=root, version=number if isinstance(number, int) else 0, text=text)
+
+
+def _text_value(kind: str | None, token: str) -> Any:
+    if kind == "text":
+        return token[1:-1].replace("&quot;", '"')
+    if kind == "number":
+        return Typed("L", int(token)) if re.fullmatch(r"[-+]?\d{1,18}", token) else float(token)
+    return token
+
+
+def to_text(item: FbxRecord, depth: int) -> str:
+    """A record as text, indented by tabs, with a line end."""
+    tabs = "\t" * depth
+    if len(item.codes) == 1 and item.codes[0] in _ARRAYS:
+        values = item.value(0)
+        numbers = ",".join(repr(number) for number in values.tolist())
+        return f"{tabs}{item.name}: *{len(values)} {{\n{tabs}\ta: {numbers}\n{tabs}}} \n"
+    values = ", ".join(_value_text(code, item.value(i)) for i, code in enumerate(item.codes))
+    if not (item.children or item.braces):
+        return f"{tabs}{item.name}: {values}\n"
+    return f"{tabs}{item.name}: {values} {{\n{''.join(to_text(below, depth + 1) for below in item.children)}{tabs}}}\n"
+
+
+def _value_text(code: str, value: Any) -> str:
+    if code == "S":
+        name, mark, kind = value.partition("\x00\x01")
+        text = f"{kind}::{name}" if mark else value
+        return '"' + text.replace('"', "&quot;") + '"'
+    if code == "C":
+        return "T" if value else "F"
+    return repr(value)

@@ -19,6 +19,7 @@ from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.joints import EMPTY, NO_NODE, FbxJoints, find_joints, nodes_of
+from understudy.io.fbx.writer import FbxLayout
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig
 
 FIRST_DUAL_QUATERNION_METHOD = 2
@@ -184,10 +185,10 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         raise FileError(name, None, f"is larger than {MAX_FILE_BYTES >> 20} MiB, the most that is read")
     info, arrays = ask("understudy.io.fbx.child", {"clip": options.clip}, data, name)
     with refuse_bodies_of_bad_numbers(name):
-        return _clip(info, arrays, name, options)
+        return _clip(info, arrays, data, name, options)
 
 
-def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
+def _clip(info: dict[str, Any], arrays: Arrays, data: bytes, name: str, options: ReadOptions) -> Clip:
     names = tuple(info["stacks"])
     effects = info["effects"]
     chosen = choose_clip_index(names, options.clip, name, effects.index(max(effects)) if effects else 0)
@@ -212,6 +213,11 @@ def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
         skeleton=skeleton, motion=motion, format="fbx", unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason,
         notes=tuple(notes), dropped=(*dropped, *left), clips=names, empty_clips=empty,
         meshes=meshes,
+        layout=FbxLayout(
+            data=data, names=info["names"], parents=info["parents"], worlds=arrays["worlds"], nodes=joints.nodes,
+            joint_parents=joints.parents, joint_names=joints.names, stretches=rig.stretches, to_world=to_world,
+            motion=motion, skeleton=skeleton,
+        ),
     )  # fmt: skip
 
 
