@@ -297,7 +297,7 @@ def recipe_with(**changes: Any) -> Recipe:
         ({"timeout": -1.0}, OptionError, "Expected a timeout of 0 or more, got -1"),
         ({"memory": float("nan")}, OptionError, "Expected a memory of 0 or more, got nan"),
         ({"table": "xls"}, OptionError, "Expected a table as csv or parquet, got `xls`"),
-        ({"format": "fbx"}, OptionError, "Results cannot be written as `fbx`; known: "),
+        ({"format": "urdf"}, OptionError, "Results cannot be written as `urdf`; known: "),
         ({"pattern": "*.xyz"}, FileError, "holds no motion file that matches *.xyz"),
         ({"recipe": recipe_with(spacing="all")}, OptionError, "Spacing `all` makes three variants of a clip"),
         ({"recipe": recipe_with(contacts=())}, OptionError, "The recipe lists the contacts of one clip"),

@@ -26,8 +26,8 @@ MAX_MATRICES = 1 << 22
 MIN_FPS, MAX_FPS = 1.0, 1000.0
 """Limits between which the file's frame rate is believed."""
 
-MIN_KEYS_PER_FRAME = 1.01
-"""The rate of the keys replaces the file's frame rate if it is higher by this factor."""
+MIN_KEYS_PER_FRAME = 0.999
+"""The rate of the keys replaces the file's frame rate if it is higher, or about the same, by this factor."""
 
 Thing = TypeVar("Thing")
 

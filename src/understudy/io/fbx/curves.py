@@ -86,7 +86,7 @@ def make_animation(
     out.objects.append(
         _object("AnimationStack", stack, join_name(name, "AnimStack"), [record("Properties70", children=table)])
     )
-    out.objects.append(_object("AnimationLayer", out.layer, join_name("BaseLayer", "AnimLayer"), []))
+    out.objects.append(_object("AnimationLayer", out.layer, join_name(name, "AnimLayer"), []))
     out.links.append(link(out.layer, stack))
     out.links.append(link(stack, 0))
     for item in nodes:

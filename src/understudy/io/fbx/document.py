@@ -285,9 +285,11 @@ def parse_text(text: str) -> FbxDocument:
     root = FbxRecord(name="", braces=True, inside=(0, len(text)))
     stack, last = [root], root
     place = count = 0
-    for match in iter(_TOKEN.scanner(text).match, None):
+    for match in _TOKEN.finditer(text):
+        if match.start() != place:
+            break
         place, kind, token = match.end(), match.lastgroup, match.group()
-        if kind == "blank" or kind == "count":
+        if kind in ("blank", "count"):
             continue
         count += 1
         if count > 20 * MAX_RECORDS:

@@ -286,7 +286,7 @@ def _motion(
     for joint, node in enumerate(joints.nodes):
         worlds[:, joint] = np.eye(4) if node == NO_NODE else to_world @ arrays["moved"][:, column_of[node]]
     notes = []
-    if info["fps"] != info["scene_fps"]:
+    if info["fps"] > 1.01 * info["scene_fps"]:
         notes.append(f"the keys are set at {info['fps']:g} a second, more often than the file's {info['scene_fps']:g}")
     if info["begin"] != 0.0:
         notes.append(f"animation `{title}` starts at {info['begin']:.6g} s of the file's clock")

@@ -105,11 +105,10 @@ WORLD = Placed(matrix=np.eye(4), rotation=np.array([1.0, 0.0, 0.0, 0.0]), scale=
 def place(node: NodeTransform, parent: Placed, rotation: Array, origin: Array) -> Placed:
     """A node in the world with a rotation (..., 4) and an origin (..., 3) in its parent."""
     turned = multiply(parent.rotation, rotation)
+    scale = node.scale if node.inherit == SCALE_NOT_INHERITED else node.scale * parent.scale
     if node.inherit == SCALE_BY_MATRIX:
         linear = parent.matrix[..., :3, :3] @ (to_matrix(rotation) * node.scale)
-        scale = node.scale
     else:
-        scale = node.scale * parent.scale if node.inherit == SCALE_BY_PARTS else node.scale
         linear = to_matrix(turned) * scale
     position = np.einsum("...ij,...j->...i", parent.matrix[..., :3, :3], origin) + parent.matrix[..., :3, 3]
     return Placed(matrix=make_affine(linear, position), rotation=turned, scale=scale)
@@ -131,7 +130,7 @@ def local_values(node: NodeTransform, parent: Placed, wanted: Array) -> tuple[Ar
     if node.inherit == SCALE_BY_MATRIX:
         linear = inverse[..., :3, :3] @ wanted[..., :3, :3] / scale
     else:
-        inherited = scale * parent.scale if node.inherit == SCALE_BY_PARTS else scale
+        inherited = scale if node.inherit == SCALE_NOT_INHERITED else scale * parent.scale
         linear = np.swapaxes(to_matrix(parent.rotation), -1, -2) @ wanted[..., :3, :3] / inherited
     origins = np.einsum("...ij,...j->...i", inverse[..., :3, :3], wanted[..., :3, 3]) + inverse[..., :3, 3]
     return extract_rotations(linear), np.broadcast_to(origins, (*wanted.shape[:-2], 3))
