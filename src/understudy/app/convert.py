@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from understudy.app.game import (
+    apply_game_options,
+    check_game_options,
+    game_options,
+    write_path_beside,
+    writing_options,
+)
 from understudy.app.options import FrameRange, json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
@@ -26,31 +33,24 @@ if TYPE_CHECKING:
 @click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")
 @click.option("--to-unit", help="Unit of the output [the input's].")
 @click.option("--to-up", help="Up axis of the output [the input's].")
+@game_options
 @json_option
-def convert(
-    source: str,
-    target: str,
-    unit: str | None,
-    up: str | None,
-    lenient: bool,
-    skeleton: str | None,
-    clip: str | None,
-    fps: float | None,
-    frames: slice | None,
-    drop_reference: bool,
-    to_unit: str | None,
-    to_up: str | None,
-    as_json: bool,
-) -> None:
+def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
     """Read IN and write it as OUT, in the format of OUT's suffix.
 
     A file that is written in its own format keeps its unit, axes, Euler orders and names.
     """
     from understudy.io import read, write
 
-    original = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
-    changed, notes = select_frames(original, frames=frames, fps=fps, drop_reference=drop_reference)
-    lost = write(changed, target, unit=to_unit, up=to_up)
+    check_game_options(arguments, target)
+    original = read(source, **{key: arguments[key] for key in ("unit", "up", "lenient", "skeleton", "clip")})
+    chosen = {key: arguments[key] for key in ("frames", "fps", "drop_reference")}
+    changed, notes = select_frames(original, **chosen)
+    changed, path, more = apply_game_options(changed, arguments)
+    lost = write(changed, target, **writing_options(arguments))
+    if path is not None:
+        write_path_beside(path, target)
+    notes = [*notes, *more]
     count = 0 if changed.motion is None else changed.motion.num_frames
     note(notes)
     note(original.dropped, "left out")

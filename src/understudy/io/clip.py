@@ -166,6 +166,8 @@ class WriteOptions:
     """Metres in one unit; None for the clip's own."""
     up: str | None = None
     """The up axis; None for the clip's own."""
+    bake: bool = False
+    """Whether every joint gets a key for its place and its rotation at every frame, also where nothing moves."""
     path: str = ""
     """The file's name, which selects the variant of formats with several endings; empty for the first."""
 
@@ -376,6 +378,7 @@ def write(
     *,
     unit: str | float | None = None,
     up: str | None = None,
+    bake: bool = False,
 ) -> tuple[str, ...]:
     """Write a clip, motion or skeleton to a file. An existing file is replaced only when the new one is complete.
 
@@ -384,6 +387,7 @@ def write(
         path: The file; its ending selects the format.
         unit: The unit to write in, a name or metres; the clip's unit if not given.
         up: The up axis to write; the clip's up axis if not given.
+        bake: Whether every joint gets a key for its place and its rotation at every frame, also where nothing moves.
 
     Returns:
         What the format could not hold, a sentence each.
@@ -392,6 +396,7 @@ def write(
         unit=None if unit is None else parse_unit(str(unit)),
         up=None if up is None else parse_up(up),
         path=str(path),
+        bake=bake,
     )
     chosen = format_of(path)
     if chosen.write is None:

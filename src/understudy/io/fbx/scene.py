@@ -62,7 +62,9 @@ def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str
     animation, name = None, ""
     if clip.motion is not None:
         name = clip.motion.name or PurePath(options.path).stem or "motion"
-        animation = make_animation(name, clip.motion.fps, clip.motion.num_frames, scene.curves(clip), scene.numbers)
+        animation = make_animation(
+            name, clip.motion.fps, clip.motion.num_frames, scene.curves(clip, bake=options.bake), scene.numbers
+        )
     fps = 30.0 if clip.motion is None else clip.motion.fps
     root = FbxRecord(name="", children=_top_records(scene, animation, name, fps))
     write_binary(FbxDocument(root=root, version=VERSION), stream)
@@ -194,7 +196,7 @@ class _Scene:
         head = [record("Type", "BindPose"), record("Version", 100), record("NbPoseNodes", len(nodes))]
         self.add("Pose", join_name("BindPose", "Pose"), "BindPose", [*head, *nodes])
 
-    def curves(self, clip: Clip) -> list[NodeCurves]:
+    def curves(self, clip: Clip, *, bake: bool) -> list[NodeCurves]:
         """The animated values of each joint."""
         motion, skeleton = clip.motion, self.skeleton
         assert motion is not None
@@ -206,7 +208,9 @@ class _Scene:
             places = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
             if joint == 0:
                 rotations = multiply(file_from_world, rotations)
-            if places is not None and np.abs(places - skeleton.offsets[joint]).max() <= min_translation:
+            if bake and places is None:
+                places = np.broadcast_to(skeleton.offsets[joint], (motion.num_frames, 3))
+            if not bake and places is not None and np.abs(places - skeleton.offsets[joint]).max() <= min_translation:
                 places = None
             if places is not None:
                 places = (rotate(file_from_world, places) if joint == 0 else places) / self.unit

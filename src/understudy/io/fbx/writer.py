@@ -115,7 +115,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
         stream.write(layout.data)
         return tuple(notes)
     try:
-        notes += _insert_motion(clip.motion, layout, _motion_name(clip, options), stream)
+        notes += _insert_motion(clip.motion, layout, _motion_name(clip, options), stream, bake=options.bake)
     except (DocumentError, UnicodeError) as problem:
         notes.append(f"the character's own file could not be changed ({problem}); a new file is written")
         return (*notes, *write_scene(clip, stream, options))
@@ -129,7 +129,7 @@ def _motion_name(clip: Clip, options: WriteOptions) -> str:
     return name or "motion"
 
 
-def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryIO) -> list[str]:
+def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryIO, *, bake: bool) -> list[str]:
     """Write the character's own file with a motion; returns what is not kept."""
     document = parse(layout.data)
     if document.version < MIN_VERSION:
@@ -139,7 +139,7 @@ def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryI
             raise DocumentError(f"it has no `{section}`")
     table = ModelTable(document)
     numbers = table.match(layout.names, layout.parents)
-    nodes, cleared = _make_curves(motion, layout, table, numbers)
+    nodes, cleared = _make_curves(motion, layout, table, numbers, bake=bake)
     moving = {numbers[node] for joint in layout.nodes if joint != NO_NODE for node in _above(layout.parents, joint)}
     removed, kept = _old_animation(document, name, {number for number in moving if number is not None})
     animation = make_animation(name, motion.fps, motion.num_frames, nodes, _free_numbers(document))
@@ -180,7 +180,7 @@ def _above(parents: list[int], node: int) -> Iterator[int]:
 
 
 def _make_curves(
-    motion: Motion, layout: FbxLayout, table: ModelTable, numbers: list[int | None]
+    motion: Motion, layout: FbxLayout, table: ModelTable, numbers: list[int | None], *, bake: bool
 ) -> tuple[list[NodeCurves], set[int]]:
     """The curves of each joint that has a node, and the numbers of nodes whose rotations have to be made plain.
 
@@ -211,7 +211,7 @@ def _make_curves(
         placed[node] = place(transform, parent, rotations, origins)
         translations = origins - transform.shift(rotations)
         unit = float(np.cbrt(abs(np.linalg.det(layout.to_world[:3, :3] @ layout.worlds[layout.parents[node]][:3, :3]))))
-        moves = unit * np.abs(translations - transform.translation).max() > min_translation
+        moves = bake or unit * np.abs(translations - transform.translation).max() > min_translation
         angles = transform.animated_angles(rotations)
         curves.append(NodeCurves(node=number, angles=angles, translations=translations if moves else None))
     return curves, cleared

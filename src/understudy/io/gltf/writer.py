@@ -51,8 +51,10 @@ class Track:
     """(F, 3) local; None if the node keeps its translation in the file."""
 
 
-def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
-    """A track for each joint that has a node.
+def make_tracks(
+    nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str, *, bake: bool = False
+) -> list[Track]:
+    """A track for each joint that has a node; with the place of every joint if baked.
 
     Positions are exact for any scales of the nodes: each node is placed relative to the actual transform of its parent.
     """
@@ -87,7 +89,7 @@ def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: fl
         Track(
             node=node,
             rotations=continuous(rotations[node]),
-            translations=translations[node] if distances[node] > min_translation else None,
+            translations=translations[node] if bake or distances[node] > min_translation else None,
         )
         for node in rotations
     ]
@@ -245,7 +247,7 @@ def _bone(start: Array, tip: Array) -> Array:
     return start + rotate(between(np.array([0.0, 1.0, 0.0]), along), local)
 
 
-def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[str]]:
+def build(clip: Clip, unit: float, up: str, name: str, *, bake: bool = False) -> tuple[Builder, list[str]]:
     """Build a new file of a clip's joints, meshes and motion. Returns it with notes on what it does not hold."""
     skeleton = clip.skeleton
     builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
@@ -258,7 +260,7 @@ def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[st
     tree["scenes"] = [{"nodes": roots, **({"name": skeleton.name} if skeleton.name else {})}]
     if clip.motion is not None:
         times = np.arange(clip.motion.num_frames) / clip.motion.fps
-        tracks = _tracks(clip.motion, unit, up)
+        tracks = _tracks(clip.motion, unit, up, bake=bake)
         tree["animations"] = [builder.animation(name, times, clip.motion.fps, tracks)]
     return builder, _losses(clip, len(meshes))
 
@@ -318,8 +320,8 @@ def _round_weights(weights: Array) -> Array:
     return out
 
 
-def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
-    """The track of each joint's node. Translations are included only if they differ from the skeleton's."""
+def _tracks(motion: Motion, unit: float, up: str, *, bake: bool = False) -> list[Track]:
+    """The track of each joint's node. Translations are included if they differ from the skeleton's, or if baked."""
     skeleton = motion.skeleton
     file_from_world = conjugate(world_from_file(up))
     rotations = np.array(motion.rotations)
@@ -328,7 +330,13 @@ def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
     tracks = []
     for joint in range(skeleton.num_joints):
         translations = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
-        if translations is not None and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation:
+        if bake and translations is None:
+            translations = np.broadcast_to(skeleton.offsets[joint], (motion.num_frames, 3))
+        if (
+            not bake
+            and translations is not None
+            and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation
+        ):
             translations = None
         if translations is not None:
             translations = (rotate(file_from_world, translations) if joint == 0 else translations) / unit
@@ -387,7 +395,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     text = options.path.lower().endswith(".gltf")
     if layout is None:
         name = clip.motion.name if clip.motion is not None and clip.motion.name else "motion"
-        builder, notes = build(clip, options.unit or 1.0, options.up or "Y", name)
+        builder, notes = build(clip, options.unit or 1.0, options.up or "Y", name, bake=options.bake)
     else:
         builder, notes = _insert_motion(clip, layout, options)
     builder.write(stream, text=text)
@@ -408,7 +416,7 @@ def _insert_motion(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tup
     builder = Builder(copy.deepcopy(layout.document.tree), layout.document.buffers)
     if motion is None or motion is layout.motion:
         return builder, notes
-    tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up)
+    tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up, bake=options.bake)
     _split_matrices(builder.tree, layout.nodes, tracks)
     names = names_of_animations(layout.document)
     # A motion with the name of its character has no name of its own; the file's name says more.
