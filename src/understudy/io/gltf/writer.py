@@ -265,6 +265,17 @@ def build(clip: Clip, unit: float, up: str, name: str, *, bake: bool = False) ->
     return builder, _losses(clip, len(meshes))
 
 
+def build_joints(motion: Motion, unit: float, up: str, name: str) -> Builder:
+    """Build a new file of a motion alone: a node for each joint, and the animation."""
+    builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
+    tree = builder.tree
+    tree["nodes"] = _joint_nodes(motion.skeleton, unit, up)
+    tree["scenes"] = [{"nodes": [0]}]
+    times = np.arange(motion.num_frames) / motion.fps
+    tree["animations"] = [builder.animation(name, times, motion.fps, _tracks(motion, unit, up))]
+    return builder
+
+
 def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
     file_from_world = conjugate(world_from_file(up))
     offsets, rest = skeleton.offsets / unit, np.array(skeleton.rest)
