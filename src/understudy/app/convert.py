@@ -14,8 +14,16 @@ from understudy.app.game import (
     write_path_beside,
     writing_options,
 )
-from understudy.app.options import FrameRange, json_option, reading_options
-from understudy.app.output import count_of, note, print_json
+from understudy.app.options import FrameRange, force_option, json_option, reading_options
+from understudy.app.output import (
+    STANDARD_STREAM,
+    count_of,
+    input_file,
+    note,
+    output_file,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.io.clip import Clip
@@ -34,12 +42,31 @@ if TYPE_CHECKING:
 @click.option("--to-unit", help="Unit of the output [the input's].")
 @click.option("--to-up", help="Up axis of the output [the input's].")
 @game_options
+@click.option("--from", "stdin_kind", metavar="FORMAT", help="Format of stdin, if IN is `-`.")
+@click.option("--to", "stdout_kind", metavar="FORMAT", help="Format of stdout, if OUT is `-`.")
+@force_option
 @json_option
 def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
-    """Read IN and write it as OUT, in the format of OUT's suffix.
+    """Read IN and write it as OUT, in the format of OUT's suffix; `-` is stdin or stdout.
 
     A file that is written in its own format keeps its unit, axes, Euler orders and names.
     """
+    refuse_overwriting(target, [source], force=arguments["force"])
+    with input_file(source, arguments["stdin_kind"]) as file, output_file(target, arguments["stdout_kind"]) as out:
+        data, notes = convert_file(file, out, arguments)
+    note(notes)
+    note(data["left_out"], "left out")
+    note(data["not_kept"], "not kept")
+    if as_json:
+        if target == STANDARD_STREAM:
+            raise click.UsageError("Expected --json or `-` as OUT, got both: each needs stdout.")
+        print_json({"file": target, "notes": [*notes, *data.pop("left_out")], **data})
+    elif target != STANDARD_STREAM:
+        click.echo(f"{target}: {count_of(data['frames'], 'frame')}, {count_of(data['joints'], 'joint')}")
+
+
+def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Convert a file; returns what it holds and what is lost, and notes."""
     from understudy.io import read, write
 
     check_game_options(arguments, target)
@@ -50,17 +77,12 @@ def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
     lost = write(changed, target, **writing_options(arguments))
     if path is not None:
         write_path_beside(path, target)
-    notes = [*notes, *more]
-    count = 0 if changed.motion is None else changed.motion.num_frames
-    note(notes)
-    note(original.dropped, "left out")
-    note(lost, "not kept")
-    if as_json:
-        rate = None if changed.motion is None else changed.motion.fps
-        notes = [*notes, *original.dropped]
-        print_json({"file": target, "frames": count, "fps": rate, "notes": notes, "not_kept": list(lost)})
-    else:
-        click.echo(f"{target}: {count_of(count, 'frame')}, {count_of(changed.skeleton.num_joints, 'joint')}")
+    motion = changed.motion
+    data = {
+        "frames": 0 if motion is None else motion.num_frames, "fps": None if motion is None else motion.fps,
+        "joints": changed.skeleton.num_joints, "left_out": list(original.dropped), "not_kept": list(lost),
+    }  # fmt: skip
+    return data, [*notes, *more]
 
 
 def select_frames(

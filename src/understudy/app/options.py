@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from understudy.app.output import QUIET
+
 if TYPE_CHECKING:
     from understudy.retarget.spec import Recipe
 
@@ -62,8 +64,20 @@ def name_clip(file: str, clip: str | None) -> str:
 
 
 def json_option(command: Command) -> Command:
-    """The flag that makes a command print JSON."""
+    """The flags that make a command print JSON, and that make it print no notes."""
+    command = click.option(
+        "-q", "--quiet", is_flag=True, expose_value=False, callback=_be_quiet, help="Print no notes, only the result."
+    )(command)
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")(command)
+
+
+def _be_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[QUIET] = value
+
+
+def force_option(command: Command) -> Command:
+    """The flag that allows a command to overwrite what it was given."""
+    return click.option("--force", is_flag=True, help="Write also over an input file or a recipe.")(command)
 
 
 def verbose_option(command: Command) -> Command:

@@ -15,8 +15,16 @@ from understudy.app.game import (
     write_path_beside,
     writing_options,
 )
-from understudy.app.options import json_option, make_recipe, retarget_options, verbose_option
-from understudy.app.output import Progress, check_output, fold_notes, note, paint_conclusions, print_json
+from understudy.app.options import force_option, json_option, make_recipe, retarget_options, verbose_option
+from understudy.app.output import (
+    Progress,
+    check_output,
+    fold_notes,
+    note,
+    paint_conclusions,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.retarget.driver import Retargeted
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
 @game_options
+@force_option
 @verbose_option
 @json_option
 def retarget(**arguments: Any) -> None:
@@ -46,6 +55,8 @@ def retarget(**arguments: Any) -> None:
     joints by name (the bone that leads to the joint). Several actors, props and constraints need a recipe.
     """
     check_game_options(arguments, arguments["output"])
+    inputs = (arguments["source"], arguments["target"], arguments["recipe"])
+    refuse_overwriting(arguments["output"], inputs, force=arguments["force"])
     perform(make_recipe(arguments), arguments)
 
 
