@@ -18,10 +18,10 @@ from understudy.base.quaternion import angle_between, exp, from_axis_angle, mult
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import skinned
+from understudy.figure.skin import Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.fbx import document
+from understudy.io.fbx import document, reader
 from understudy.io.gltf.writer import bone_mesh
 
 pytest.importorskip("ufbx")
@@ -611,6 +611,52 @@ def test_a_skinned_mesh_is_written_with_its_weights(tmp_path: Path) -> None:
     assert {end.name.removesuffix("_end") for end in back.skeleton.ends} == {
         end.name.removesuffix("_end") for end in walk.skeleton.ends
     }
+
+
+def painted(mesh: Mesh) -> Mesh:
+    """A mesh with normals and texture coordinates at its corners, and two materials."""
+    rng, count = np.random.default_rng(2), len(mesh.triangles)
+    normals = rng.normal(size=(count, 3, 3))
+    image = b"\x89PNG\r\n" + bytes(range(200))
+    materials = (Material(name="red", colour=(1.0, 0.1, 0.2, 1.0)), Material(name="i", image=image, image_name="a.png"))
+    look = Look(
+        normals=normals / np.linalg.norm(normals, axis=-1, keepdims=True), uvs=rng.uniform(size=(count, 3, 2)),
+        materials=materials, material_numbers=np.arange(count) // (count // 2 + 1),
+    )  # fmt: skip
+    return replace(mesh, look=look)
+
+
+@pytest.mark.parametrize("first", ["glb", "fbx"])
+def test_normals_coordinates_and_materials_go_from_format_to_format(tmp_path: Path, first: str) -> None:
+    walk = samples.motion("walk").motion[:3]
+    mesh = painted(bone_mesh(walk.skeleton))
+    write(Clip(skeleton=walk.skeleton, motion=walk, meshes=(mesh,)), tmp_path / f"one.{first}", up="Z")
+    clip = read(tmp_path / f"one.{first}", up="Z")
+    write(replace(clip, layout=None), tmp_path / ("two.glb" if first == "fbx" else "two.fbx"))
+    back = read(tmp_path / ("two.glb" if first == "fbx" else "two.fbx"))
+    assert mesh.look is not None
+    for result in (clip.meshes[0], back.meshes[0]):
+        look = result.look
+        assert look is not None
+        assert look.normals is not None
+        assert look.uvs is not None
+        assert np.abs(look.normals - mesh.look.normals).max() < 1e-6
+        assert np.abs(look.uvs - mesh.look.uvs).max() < 1e-6
+        assert np.array_equal(look.material_numbers, mesh.look.material_numbers)
+        assert [material.name for material in look.materials] == ["red", "i"]
+        assert look.materials[0].colour == pytest.approx((1.0, 0.1, 0.2, 1.0))
+        assert look.materials[1].image == mesh.look.materials[1].image
+        assert np.abs(result.vertices[result.triangles] - mesh.vertices[mesh.triangles]).max() < 1e-5
+
+
+def test_an_image_beside_the_file_is_read_and_one_elsewhere_is_not(tmp_path: Path) -> None:
+    (tmp_path / "in" / "textures").mkdir(parents=True)
+    (tmp_path / "in" / "textures" / "skin.png").write_bytes(b"\x89PNG\r\nhere")
+    (tmp_path / "other.png").write_bytes(b"\x89PNG\r\nelsewhere")
+    folder = tmp_path / "in"
+    assert reader._image_beside("textures/skin.png", folder) == b"\x89PNG\r\nhere"
+    assert reader._image_beside("../other.png", folder) == b""
+    assert reader._image_beside("C:/models/none.png", folder) == b""
 
 
 def test_a_missing_package_is_named_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:

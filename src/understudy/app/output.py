@@ -172,8 +172,7 @@ def _ending(kind: str | None, option: str) -> str:
 
 def print_usage_error(error: click.UsageError) -> None:
     """Print an error about wrong use like all other errors, with the way to the command's help."""
-    message = error.format_message().rstrip(".")
-    click.echo(f"{warn_style('error:', 'red')} {message}", err=True)
+    click.echo(f"{warn_style('error:', 'red')} {error.format_message()}", err=True)
     if error.ctx is not None:
         click.echo(f"\n{warn_style('hint:', 'cyan')} `{error.ctx.command_path} --help` lists the options", err=True)
 

@@ -58,7 +58,7 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
             ufbx.load_memory(
                 data,
                 load_external_files=False,
-                ignore_embedded=True,
+                ignore_embedded=False,
                 generate_missing_normals=False,
                 file_format=ufbx.FileFormat.FBX,
             )
@@ -149,15 +149,43 @@ def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
         arrays |= {f"mesh{i}_vertices": vertices, f"mesh{i}_faces": faces, f"mesh{i}_corners": corners}
         geometry = _keep(_keep(scene.nodes)[nodes[0]])
         arrays[f"mesh{i}_world"] = np.array(_matrix(geometry.geometry_to_world))
+        _add_corners(mesh, i, arrays)
         skins = [_keep(skin) for skin in _keep(mesh.skin_deformers)]
         clusters = _clusters(skins[0], i, arrays) if skins else []
         meshes.append(
             {
                 "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
+                "materials": [_material(_keep(material), arrays) for material in _keep(mesh.materials)],
             }
         )  # fmt: skip
     return meshes
+
+
+def _add_corners(mesh: Any, number: int, arrays: Arrays) -> None:
+    """Add the normals, texture coordinates and materials of a mesh to the arrays."""
+    for key, values, axes in (("normal", _keep(mesh.vertex_normal), "xyz"), ("uv", _keep(mesh.vertex_uv), "xy")):
+        if values.exists:
+            numbers = [[getattr(value, axis) for axis in axes] for value in _keep(values.values)]
+            arrays[f"mesh{number}_{key}s"] = np.array(numbers, float).reshape(-1, len(axes))
+            arrays[f"mesh{number}_{key}_corners"] = np.array(list(_keep(values.indices)), np.int64)
+    arrays[f"mesh{number}_face_materials"] = np.array(list(_keep(mesh.face_material)), np.int64)
+
+
+def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
+    """A material: its colour and the file of its image. An image inside the FBX file is added to the arrays."""
+    colour = _keep(_keep(material.fbx).diffuse_color)
+    value, texture = _keep(colour.value_vec4), _keep(colour.texture)
+    out: dict[str, Any] = {"name": str(material.name), "colour": None, "image": "", "embedded": ""}
+    if colour.has_value:
+        out["colour"] = [float(value.x), float(value.y), float(value.z)]
+    if texture is not None:
+        out["image"] = str(texture.relative_filename) or str(texture.filename)
+        content = bytes(texture.content or b"")
+        if content:
+            out["embedded"] = f"image{int(texture.typed_id)}"
+            arrays[out["embedded"]] = np.frombuffer(content, np.uint8)
+    return out
 
 
 def _clusters(skin: Any, mesh: int, arrays: Arrays) -> list[dict[str, Any]]:

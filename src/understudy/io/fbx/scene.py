@@ -19,7 +19,7 @@ import understudy
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_euler, to_matrix
 from understudy.figure.roles import words
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Mesh
+from understudy.figure.skin import Look, Material, Mesh
 from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, world_from_file
 from understudy.io.fbx.curves import KINDS, Animation, NodeCurves, link, make_animation, make_take, usual_rate
 from understudy.io.fbx.document import (
@@ -46,8 +46,6 @@ MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 """A joint's translation is animated if it differs by more than this, in body sizes, from the rest pose."""
 
 FIRST_NUMBER = 1_000_000
-
-GREY = (0.8, 0.8, 0.8)
 
 
 def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str]:
@@ -159,9 +157,10 @@ class _Scene:
         self.posed.append((number, np.eye(4)))
         geometry = self.add(
             "Geometry", join_name(name, "Geometry"), "Mesh",
-            _shape(mesh.vertices @ world_from_file_matrix / self.unit, mesh.triangles), number,
+            _shape(mesh.vertices @ world_from_file_matrix / self.unit, mesh, world_from_file_matrix), number,
         )  # fmt: skip
-        self.add("Material", join_name(name, "Material"), "", _material(), number)
+        for material in (mesh.look.materials if mesh.look is not None else ()) or (Material(name=name),):
+            self._add_material(material, number)
         skin = self.add(
             "Deformer", join_name(name, "Deformer"), "Skin",
             [record("Version", 101), record("Link_DeformAcuracy", 50.0)], geometry,
@@ -186,6 +185,26 @@ class _Scene:
                 "Deformer", join_name(self.skeleton.names[joint], "SubDeformer"), "Cluster", children, skin
             )
             self.links.append(link(self.joints[joint], cluster))
+
+    def _add_material(self, material: Material, above: int) -> None:
+        """Add a material, with its image inside the file."""
+        number = self.add("Material", join_name(material.name, "Material"), "", _material(material), above)
+        if not material.image:
+            return
+        name = material.image_name or "image.png"
+        names = [record("FileName", name), record("RelativeFilename", name)]
+        texture = self.add(
+            "Texture", join_name(name, "Texture"), "",
+            [record("Type", "TextureVideoClip"), record("Version", 202),
+             record("TextureName", join_name(name, "Texture")), record("Media", join_name(name, "Video")), *names],
+        )  # fmt: skip
+        self.add(
+            "Video", join_name(name, "Video"), "Clip",
+            [record("Type", "Clip"), record("UseMipMap", 0), record("Filename", name), names[1],
+             record("Content", material.image)],
+            texture,
+        )  # fmt: skip
+        self.links.append(link(texture, number, "DiffuseColor"))
 
     def add_bind_pose(self) -> None:
         """Add the pose in which the meshes are bound to the joints."""
@@ -237,30 +256,45 @@ def _model(table: list[FbxRecord]) -> list[FbxRecord]:
     ]  # fmt: skip
 
 
-def _shape(vertices: Array, triangles: np.ndarray) -> list[FbxRecord]:
-    """The records of a triangle mesh. The last corner of each face is marked by its complement."""
-    corners = np.array(triangles, np.int32)
+def _shape(vertices: Array, mesh: Mesh, world_from_file_matrix: Array) -> list[FbxRecord]:
+    """The records of a triangle mesh with its vertices in the file's unit and axes."""
+    corners = np.array(mesh.triangles, np.int32)
+    # The last corner of each face is marked by its complement.
     corners[:, 2] = ~corners[:, 2]
-    material = [
-        record("Version", 101), record("Name", ""), record("MappingInformationType", "AllSame"),
-        record("ReferenceInformationType", "IndexToDirect"), record("Materials", np.zeros(1, np.int32)),
-    ]  # fmt: skip
-    layers = [_layer_entry("LayerElementMaterial")]
+    look = mesh.look or Look()
+    layers = []
+    if look.normals is not None:
+        values = (look.normals.reshape(-1, 3) @ world_from_file_matrix).ravel()
+        layers.append(_layer("LayerElementNormal", "ByPolygonVertex", "Direct", "Normals", values))
+    if look.uvs is not None:
+        layers.append(_layer("LayerElementUV", "ByPolygonVertex", "Direct", "UV", look.uvs.reshape(-1).astype(float)))
+    several = len(look.materials) > 1
+    numbers = look.material_numbers if several else np.zeros(1)
+    mapping = "ByPolygon" if several else "AllSame"
+    layers.append(_layer("LayerElementMaterial", mapping, "IndexToDirect", "Materials", numbers.astype(np.int32)))
+    entries = [record("LayerElement", children=[record("Type", item.name), record("TypedIndex", 0)]) for item in layers]
     return [
         record("GeometryVersion", 124),
         record("Vertices", np.ascontiguousarray(vertices, np.float64).ravel()),
         record("PolygonVertexIndex", corners.ravel()),
-        record("LayerElementMaterial", 0, children=material),
-        record("Layer", 0, children=[record("Version", 100), *layers]),
+        *layers,
+        record("Layer", 0, children=[record("Version", 100), *entries]),
     ]
 
 
-def _layer_entry(kind: str) -> FbxRecord:
-    return record("LayerElement", children=[record("Type", kind), record("TypedIndex", 0)])
+def _layer(kind: str, mapping: str, reference: str, key: str, values: np.ndarray) -> FbxRecord:
+    """Values at the corners or faces of a mesh."""
+    name = "UVMap" if kind == "LayerElementUV" else ""
+    return record(
+        kind, 0, children=[
+            record("Version", 101), record("Name", name), record("MappingInformationType", mapping),
+            record("ReferenceInformationType", reference), record(key, np.ascontiguousarray(values)),
+        ],
+    )  # fmt: skip
 
 
-def _material() -> list[FbxRecord]:
-    colour = record("P", "DiffuseColor", "Color", "", "A", *GREY)
+def _material(material: Material) -> list[FbxRecord]:
+    colour = record("P", "DiffuseColor", "Color", "", "A", *material.colour[:3])
     return [
         record("Version", 102), record("ShadingModel", "lambert"), record("MultiLayer", 0),
         record("Properties70", children=[colour]),

@@ -6,7 +6,7 @@ import base64
 import copy
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from understudy.base.quaternion import Array, between, conjugate, continuous, mu
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Mesh, binds_of_rest
+from understudy.figure.skin import Material, Mesh, binds_of_rest
 from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, name_unit, world_from_file
 from understudy.io.gltf.animation import frames_per_block, names_of_animations
 from understudy.io.gltf.character import NO_NODE, Character
@@ -125,6 +125,7 @@ class Builder:
         self.tree = tree
         self._rest = buffers[1:]
         self._data = bytearray(buffers[0] if buffers else b"")
+        self._materials: dict[Material, int] = {}
 
     def _list(self, key: str) -> list[Any]:
         items: list[Any] = self.tree.setdefault(key, [])
@@ -168,6 +169,28 @@ class Builder:
                 channels.append({"sampler": len(samplers), "target": {"node": track.node, "path": path}})
                 samplers.append({"input": clock, "interpolation": "LINEAR", "output": self.add(values)})
         return {"name": name, "channels": channels, "samplers": samplers, "extras": {"fps": fps}}
+
+    def material(self, material: Material) -> int:
+        """Store a material with its image and return its number; one that is stored already is not repeated."""
+        if material in self._materials:
+            return self._materials[material]
+        red, green, blue, opacity = material.colour
+        # An image replaces the colour: programs multiply the two, and FBX does not.
+        colour = [1.0, 1.0, 1.0, opacity] if material.image else [red, green, blue, opacity]
+        surface: Json = {"baseColorFactor": colour, "metallicFactor": 0.0, "roughnessFactor": 0.9}
+        if material.image:
+            self._data += bytes(-len(self._data) % 4)
+            view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(material.image)}
+            self._data += material.image
+            self._list("bufferViews").append(view)
+            kind = "image/png" if material.image.startswith(b"\x89PNG") else "image/jpeg"
+            image = {"name": material.image_name, "mimeType": kind, "bufferView": len(self.tree["bufferViews"]) - 1}
+            self._list("images").append(image)
+            self._list("textures").append({"source": len(self.tree["images"]) - 1})
+            surface["baseColorTexture"] = {"index": len(self.tree["textures"]) - 1}
+        self._list("materials").append({"name": material.name, "pbrMetallicRoughness": surface})
+        self._materials[material] = len(self.tree["materials"]) - 1
+        return self._materials[material]
 
     def write(self, stream: BinaryIO, *, text: bool) -> None:
         """Write the file with all buffers inside it: as text with base64, or as a binary container."""
@@ -303,6 +326,7 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
     to_world, from_metres = np.eye(4), np.eye(4)
     to_world[:3, :3] = unit * world_from_file_matrix
     from_metres[:3, :3] /= unit
+    mesh, normals, uvs = _split_corners(mesh)
     vertices = mesh.vertices @ world_from_file_matrix / unit
     weights = np.pad(mesh.weights, ((0, 0), (0, -mesh.weights.shape[1] % 4)))
     joints = np.where(weights > 0.0, np.pad(mesh.joints, ((0, 0), (0, -mesh.joints.shape[1] % 4))), 0)
@@ -311,16 +335,60 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
         four = slice(4 * i, 4 * i + 4)
         attributes[f"JOINTS_{i}"] = builder.add(joints[:, four], component=UNSIGNED_SHORT, target=VERTICES)
         attributes[f"WEIGHTS_{i}"] = builder.add(_round_weights(weights)[:, four], target=VERTICES)
-    faces = builder.add(mesh.triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
+    if normals is not None:
+        attributes["NORMAL"] = builder.add(normals @ world_from_file_matrix, target=VERTICES)
+    if uvs is not None:
+        # Texture coordinates of glTF begin at the upper edge of an image.
+        attributes["TEXCOORD_0"] = builder.add(np.stack([uvs[:, 0], 1.0 - uvs[:, 1]], axis=1), target=VERTICES)
     tree = builder.tree
     binds = from_metres @ mesh.joint_from_mesh @ to_world
     skin: Json = {"inverseBindMatrices": builder.add(binds), "joints": list(range(num_joints)), "skeleton": 0}
     tree.setdefault("skins", []).append(skin)
-    primitive = {"attributes": attributes, "indices": faces}
-    tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": [primitive]})
+    primitives = []
+    for material, triangles in _by_material(mesh):
+        faces = builder.add(triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
+        primitive: Json = {"attributes": attributes, "indices": faces}
+        if material is not None:
+            primitive["material"] = builder.material(material)
+        primitives.append(primitive)
+    tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": primitives})
     node = {"name": mesh.name or "mesh", "mesh": len(tree["meshes"]) - 1, "skin": len(tree["skins"]) - 1}
     tree["nodes"].append(node)
     return len(tree["nodes"]) - 1
+
+
+def _split_corners(mesh: Mesh) -> tuple[Mesh, Array | None, Array | None]:
+    """A mesh whose vertices have one normal and one texture coordinate each, with those (V, 3) and (V, 2).
+
+    Vertices whose corners differ are repeated.
+    """
+    look = mesh.look
+    if look is None or (look.normals is None and look.uvs is None):
+        return mesh, None, None
+    parts = [
+        part.reshape(-1, part.shape[-1]).astype(np.float32) for part in (look.normals, look.uvs) if part is not None
+    ]
+    corners = np.concatenate([mesh.triangles.reshape(-1, 1).astype(np.float64), *parts], axis=1)
+    _, first, number = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    vertices = mesh.triangles.ravel()[first]
+    split = replace(
+        mesh, vertices=mesh.vertices[vertices], triangles=number.reshape(-1, 3), joints=mesh.joints[vertices],
+        weights=mesh.weights[vertices],
+    )  # fmt: skip
+    normals = None if look.normals is None else look.normals.reshape(-1, 3)[first]
+    return split, normals, None if look.uvs is None else look.uvs.reshape(-1, 2)[first]
+
+
+def _by_material(mesh: Mesh) -> list[tuple[Material | None, np.ndarray]]:
+    """The triangles of each material of a mesh."""
+    look = mesh.look
+    if look is None or not look.materials:
+        return [(None, mesh.triangles)]
+    return [
+        (look.materials[number], mesh.triangles[look.material_numbers == number])
+        for number in np.unique(look.material_numbers)
+    ]
 
 
 def _round_weights(weights: Array) -> Array:
@@ -360,7 +428,7 @@ def _losses(clip: Clip, num_meshes: int) -> list[str]:
     notes = describe_lost_joints(clip.skeleton, "glTF has")
     if num_meshes < len(clip.meshes):
         notes.append(f"{len(clip.meshes) - num_meshes} meshes are for other joints or have no faces, and are left out")
-    if num_meshes:
+    if num_meshes and any(mesh.look is None for mesh in clip.meshes):
         notes.append("of the meshes only the shape and the skin weights are written, no materials")
     return notes
 
