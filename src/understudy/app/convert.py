@@ -60,8 +60,9 @@ def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
     if as_json:
         if target == STANDARD_STREAM:
             raise click.UsageError("Expected --json or `-` as OUT, got both: each needs stdout.")
-        kept = {key: data[key] for key in ("frames", "fps", "not_kept")}
-        print_json({"file": target, "notes": [*notes, *data["left_out"]], **kept})
+        size = {key: data[key] for key in ("frames", "fps")}
+        left = {"notes": [*notes, *data["left_out"]], "not_kept": data["not_kept"]}
+        print_json({"file": target, **size, **left})
     elif target != STANDARD_STREAM:
         click.echo(f"{target}: {count_of(data['frames'], 'frame')}, {count_of(data['joints'], 'joint')}")
 

@@ -212,13 +212,13 @@ def find_empty_animations(document: Document, nodes: GltfNodes, character: Chara
     relevant = nodes.with_ancestors(character.joints.nodes)
     empty = []
     for i, animation in enumerate(document.list_of("animations")):
-        channels = animation.get("channels", []) if isinstance(animation, dict) else []
-        targets = [channel.get("target") for channel in channels if isinstance(channel, dict)]
-        moved = [
-            target
-            for target in targets
-            if isinstance(target, dict) and target.get("path") in VALUE_TYPES and target.get("node") in relevant
-        ]
+        channels = animation.get("channels") if isinstance(animation, dict) else None
+        entries = channels if isinstance(channels, list) else []
+        targets = [entry.get("target") for entry in entries if isinstance(entry, dict)]
+        moved = False
+        for target in targets:
+            if isinstance(target, dict) and isinstance(target.get("node"), int) and isinstance(target.get("path"), str):
+                moved = moved or (target["path"] in VALUE_TYPES and target["node"] in relevant)
         if not moved:
             empty.append(i)
     return empty
