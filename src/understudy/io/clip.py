@@ -279,7 +279,7 @@ def notes_on_clips(clip: Clip) -> list[str]:
     return [note for note in clip.notes if _CHOICE in note or note.endswith(_EMPTY)]
 
 
-SHARED = ("clip", "child", "guess", "matrices")
+SHARED = ("clip", "child", "guess", "look", "matrices")
 """Modules of this folder that hold no format."""
 
 

@@ -15,11 +15,12 @@ from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.skin import Look, Material, Mesh, binds_of_rest
+from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.joints import EMPTY, NO_NODE, FbxJoints, find_joints, nodes_of
 from understudy.io.fbx.writer import FbxLayout
+from understudy.io.look import read_look
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig
 
 FIRST_DUAL_QUATERNION_METHOD = 2
@@ -62,7 +63,7 @@ def read_meshes(
             unattached += 1
             continue
         corner_numbers, faces = triangulate_corners(arrays[f"{key}_faces"], corners, len(vertices))
-        look = _look(mesh, arrays, corner_numbers, faces, bound.pop("world"), folder)
+        look = read_look(mesh["number"], mesh["materials"], arrays, corner_numbers, faces, bound.pop("world"), folder)
         meshes.append(Mesh(name=mesh["name"], triangles=corners[corner_numbers].astype(np.intp), look=look, **bound))
         if mesh["method"] >= FIRST_DUAL_QUATERNION_METHOD:
             dropped.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
@@ -71,11 +72,6 @@ def read_meshes(
     if unattached:
         dropped.append(f"{unattached} of the meshes hang from no joint of the character")
     return tuple(meshes), dropped
-
-
-def triangulate(faces: np.ndarray, corners: np.ndarray, count: int) -> np.ndarray:
-    """(T, 3) triangles of faces, as numbers of vertices; the arguments are those of `triangulate_corners`."""
-    return corners[triangulate_corners(faces, corners, count)[0]].astype(np.intp)
 
 
 def triangulate_corners(faces: np.ndarray, corners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,72 +91,6 @@ def triangulate_corners(faces: np.ndarray, corners: np.ndarray, count: int) -> t
     vertices = corners[out]
     good = np.all((vertices >= 0) & (vertices < count), axis=1)
     return out[good], of_face[good]
-
-
-MAX_IMAGE_BYTES = 1 << 26
-
-IMAGE_STARTS = (b"\x89PNG\r\n", b"\xff\xd8\xff")
-"""The first bytes of images that are read: PNG and JPEG."""
-
-
-def _look(
-    mesh: dict[str, Any], arrays: Arrays, corners: np.ndarray, faces: np.ndarray, world: Array, folder: Path
-) -> Look | None:
-    """How a mesh looks.
-
-    Args:
-        mesh: The child's description of the mesh.
-        arrays: The child's arrays.
-        corners: (T, 3) the corners of the triangles.
-        faces: (T,) the face of each triangle.
-        world: (4, 4) our world from the mesh in the bind pose.
-        folder: The file's folder, in which images are looked up.
-    """
-    key = f"mesh{mesh['number']}"
-    values = {}
-    for name in ("normal", "uv"):
-        numbers, places = arrays.get(f"{key}_{name}s"), arrays.get(f"{key}_{name}_corners")
-        if numbers is None or places is None or not len(numbers) or not len(corners) or corners.max() >= len(places):
-            continue
-        if places.min() >= 0 and places.max() < len(numbers) and np.all(np.isfinite(numbers)):
-            values[name] = numbers[places[corners]]
-    normals = values.get("normal")
-    if normals is not None:
-        turned = normals @ np.linalg.inv(world[:3, :3])
-        length = np.linalg.norm(turned, axis=-1, keepdims=True)
-        normals = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), [0.0, 1.0, 0.0])
-    materials = tuple(_material(entry, arrays, folder) for entry in mesh["materials"])
-    of_faces = arrays[f"{key}_face_materials"]
-    numbers = np.zeros(len(faces), np.intp)
-    if len(of_faces) and len(faces) and faces.max() < len(of_faces) and materials:
-        numbers = np.clip(of_faces[faces], 0, len(materials) - 1).astype(np.intp)
-    if normals is None and "uv" not in values and not materials:
-        return None
-    return Look(normals=normals, uvs=values.get("uv"), materials=materials, material_numbers=numbers)
-
-
-def _material(entry: dict[str, Any], arrays: Arrays, folder: Path) -> Material:
-    """A material, with its image if it is in the FBX file or in its folder."""
-    colour = tuple(float(np.clip(part, 0.0, 1.0)) for part in entry["colour"] or (0.8, 0.8, 0.8))
-    name = entry["image"].replace("\\", "/")
-    image = arrays[entry["embedded"]].tobytes() if entry["embedded"] else _image_beside(name, folder)
-    if not image.startswith(IMAGE_STARTS):
-        image = b""
-    return Material(
-        name=entry["name"], colour=(*colour, 1.0), image=image, image_name=PurePath(name).name  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def _image_beside(name: str, folder: Path) -> bytes:
-    """The bytes of an image in a file's folder, where its path or its last part leads; empty if there is none."""
-    for candidate in (name, PurePath(name).name):
-        path = (folder / candidate).resolve() if candidate and "\0" not in candidate else None
-        try:
-            if path is not None and path.is_relative_to(folder.resolve()) and path.is_file():
-                return path.read_bytes() if path.stat().st_size <= MAX_IMAGE_BYTES else b""
-        except OSError:
-            continue
-    return b""
 
 
 def pack_influences(
