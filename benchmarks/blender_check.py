@@ -69,6 +69,8 @@ CASES = (
     Case(file="walk.usda", importer="usd", written=True),
     Case(file="walk.usdc", importer="usd", written=True),
     Case(file="walk.usdz", importer="usd", written=True),
+    Case(file="walk.fbx", importer="fbx", written=True),
+    Case(file="walk.fbx", importer="fbx_new", written=True),
     Case(file="fbx_usd/maya_kenney_character_7700_binary.fbx", importer="fbx", until=16),
     Case(file="fbx_usd/maya_kenney_character_7700_binary.fbx", importer="fbx_new", until=16),
     Case(file="fbx_usd/blender_279_sausage_7400_binary.fbx", importer="fbx", clip="Skeleton|Spin"),

@@ -136,6 +136,16 @@ OWN_FILES: dict[str, str | bytes] = {
         }
     ),
     "qpos": numpy_file(QPOS),
+    "vrm": """{"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "extensionsUsed": ["VRMC_vrm"],
+"nodes": [{"name": "a", "translation": [0, 1, 0], "children": [1]}, {"name": "b", "translation": [0, 0.5, 0]}],
+"animations": [{"name": "nod", "channels": [{"sampler": 0, "target": {"node": 1, "path": "rotation"}}],
+"samplers": [{"input": 0, "output": 1}]}],
+"buffers": [{"byteLength": 40,
+"uri": "data:application/octet-stream;base64,AAAAAAAAgD8AAAAAAAAAAAAAAAAAAIA/AAAAPwAAAD8AAAA/AAAAPw=="}],
+"bufferViews": [{"buffer": 0, "byteLength": 8}, {"buffer": 0, "byteOffset": 8, "byteLength": 32}],
+"accessors": [{"bufferView": 0, "componentType": 5126, "count": 2, "type": "SCALAR", "min": [0], "max": [1]},
+{"bufferView": 1, "componentType": 5126, "count": 2, "type": "VEC4"}],
+"extensions": {"VRMC_vrm": {"humanoid": {"humanBones": {"hips": {"node": 0}, "spine": {"node": 1}}}}}}""",
     "amc": ":FULLY-SPECIFIED\n:DEGREES\n"
     "1\nroot 1 16 3 0 10 0\nthigh 1 2 3\nshin 4\n2\nroot 2 17 4 0 20 5\nthigh 10 20 30\nshin 40\n",
 }

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from understudy import fk, read, retarget
+from understudy import fk, read, retarget, write
+from understudy.base.quaternion import exp, multiply
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import skinned
+from understudy.io.fbx import document
 
 pytest.importorskip("ufbx")
 
@@ -127,3 +132,35 @@ def test_a_walk_onto_a_character_walks(data: Path, name: str) -> None:
     heights = after.positions[:, feet, 1]
     rest = target.skeleton.rest_world[0][feet, 1].min()
     assert abs(float(heights.min(axis=1).min()) - rest) < 0.05
+
+
+def swing(skeleton: Skeleton) -> Motion:
+    """A motion in which every joint turns about every axis and the root travels."""
+    rng = np.random.default_rng(4)
+    phase = np.linspace(0, 4, 9)[:, None, None]
+    turns = 0.4 * np.sin(phase + rng.uniform(0, 6, (1, skeleton.num_joints, 3)))
+    rest = np.broadcast_to(skeleton.rest, (9, skeleton.num_joints, 4))
+    root = skeleton.offsets[0] + np.linspace(0, 1, 9)[:, None] * np.array([0.1, 0.0, 0.8])
+    return Motion(skeleton=skeleton, fps=24.0, root=root, rotations=multiply(rest, exp(turns)), name="swing")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_motion_goes_into_every_file_and_all_else_is_kept(data: Path, name: str, tmp_path: Path) -> None:
+    clip = read(data / "fbx_usd" / name)
+    motion = swing(clip.skeleton)
+    notes = write(replace(clip, motion=motion), tmp_path / name)
+    assert not any("a new file is written" in note for note in notes)
+    back = read(tmp_path / name)
+    assert back.motion is not None
+    assert back.motion.num_frames == motion.num_frames
+    assert np.abs(fk(back.motion).positions - fk(motion).positions).max() < 5e-5
+    assert back.clips == ("swing", *clip.clips)
+    assert [mesh.num_vertices for mesh in back.meshes] == [mesh.num_vertices for mesh in clip.meshes]
+    for mesh, other in zip(clip.meshes, back.meshes):
+        assert np.abs(skinned(mesh, motion) - skinned(other, back.motion)).max() < 1e-4
+    before, after = (document.parse((folder / name).read_bytes()) for folder in (data / "fbx_usd", tmp_path))
+    kept = {part.name: part for part in after.root.children}["Objects"].children
+    numbers = {item.value(0) for item in kept}
+    objects = before.top("Objects")
+    assert objects is not None
+    assert {item.value(0) for item in objects.children} <= numbers

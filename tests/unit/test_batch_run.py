@@ -21,6 +21,7 @@ from understudy.batch import batch
 from understudy.batch import clip_job as batch_clip_job
 from understudy.batch.clip_job import PHASES
 from understudy.batch.engines import engines
+from understudy.batch.finding import make_jobs
 from understudy.batch.model import StopError
 from understudy.batch.run import BatchStoppedError
 from understudy.figure.motion import Motion
@@ -198,6 +199,24 @@ def test_every_animation_of_a_file_is_a_clip(source: Path, tmp_path: Path) -> No
     assert {row["output"] for row in rows.values()} == {"hero_Walk.bvh", "hero_Run_fast.bvh"}
 
 
+def test_animations_that_move_nothing_are_passed_over(source: Path, tmp_path: Path) -> None:
+    shutil.rmtree(source)
+    source.mkdir()
+    path = source / "hero.gltf"
+    write_animations(path, {"Walk": 20, "Run": 10})
+    tree = json.loads(path.read_text())
+    tree["animations"].insert(0, {"name": "Take 001", "channels": [], "samplers": []})
+    path.write_text(json.dumps(tree))
+    rows = list(batch(source, scale=0.9, output=tmp_path / "out", engine="inline", format="bvh"))
+    assert {row["clip"] for row in rows} == {"hero.gltf#Walk", "hero.gltf#Run"}
+    assert any("animation `Take 001` moves no joint" in note for note in rows[0]["notes"])
+
+
+def test_one_animation_of_each_file_can_be_chosen() -> None:
+    jobs = make_jobs({"a.glb": ["Walk", "Run"], "b.glb": ["Run"], "c.glb": ["Walk"], "d.bvh": []}, ".bvh", "Walk")
+    assert [job.clip for job in jobs] == ["a.glb#Walk", "c.glb", "d.bvh"]
+
+
 def write_animations(path: Path, lengths: dict[str, int]) -> None:
     """Write a file with several animations."""
     walk = samples.motion("walk").motion
@@ -278,7 +297,7 @@ def recipe_with(**changes: Any) -> Recipe:
         ({"timeout": -1.0}, OptionError, "Expected a timeout of 0 or more, got -1"),
         ({"memory": float("nan")}, OptionError, "Expected a memory of 0 or more, got nan"),
         ({"table": "xls"}, OptionError, "Expected a table as csv or parquet, got `xls`"),
-        ({"format": "fbx"}, OptionError, "Results cannot be written as `fbx`; known: "),
+        ({"format": "urdf"}, OptionError, "Results cannot be written as `urdf`; known: "),
         ({"pattern": "*.xyz"}, FileError, "holds no motion file that matches *.xyz"),
         ({"recipe": recipe_with(spacing="all")}, OptionError, "Spacing `all` makes three variants of a clip"),
         ({"recipe": recipe_with(contacts=())}, OptionError, "The recipe lists the contacts of one clip"),

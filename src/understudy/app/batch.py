@@ -73,14 +73,14 @@ def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
 
     timeout = DEFAULT_TIMEOUT_SECONDS if options["timeout"] is None else options["timeout"]
     batch_run = Batch(
-        recipe=make_recipe({**options, "source": source}),
+        recipe=make_recipe({**options, "source": source, "clip": None}),
         source=parse_location(source),
         output=parse_location(output),
         patterns=options["pattern"],
         timeout=timeout or None,
         **{
             key: options[key]
-            for key in ("format", "workers", "engine", "address", "memory", "retry_failed", "skin", "table")
+            for key in ("format", "clip", "workers", "engine", "address", "memory", "retry_failed", "skin", "table")
         },
     )
     summary = Summary()

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import understudy
-from understudy.app.output import warn_style
+from understudy.app.output import print_usage_error, warn_style
 from understudy.base.errors import OptionError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.plugins import scan
 
@@ -52,6 +52,9 @@ def print_errors(ctx: click.Context) -> Iterator[None]:
     """Turn errors of a command into a message on stderr and an exit code."""
     try:
         yield
+    except click.UsageError as error:
+        print_usage_error(error)
+        ctx.exit(2)
     except UnderstudyError as error:
         report(error)
         ctx.exit(2 if isinstance(error, OptionError | UnknownNameError) else 1)

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import FrameRange, clip_option, json_option, reading_options, robot_options
-from understudy.app.output import count_of, note, print_json
+from understudy.app.game import (
+    apply_game_options,
+    check_game_options,
+    game_options,
+    write_path_beside,
+    writing_options,
+)
+from understudy.app.options import FrameRange, force_option, json_option, reading_options, robot_options
+from understudy.app.output import (
+    STANDARD_STREAM,
+    count_of,
+    input_file,
+    note,
+    output_file,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.io.clip import Clip
@@ -21,51 +36,56 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @reading_options
-@clip_option
 @click.option("--fps", type=float, help="Frames per second of the output; the motion keeps its speed.")
 @click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B excluded.")
 @click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")
 @click.option("--to-unit", help="Unit of the output [the input's].")
 @click.option("--to-up", help="Up axis of the output [the input's].")
 @robot_options
+@game_options
+@click.option("--from", "stdin_kind", metavar="FORMAT", help="Format of stdin, if IN is `-`.")
+@click.option("--to", "stdout_kind", metavar="FORMAT", help="Format of stdout, if OUT is `-`.")
+@force_option
 @json_option
-def convert(
-    source: str,
-    target: str,
-    unit: str | None,
-    up: str | None,
-    lenient: bool,
-    skeleton: str | None,
-    clip: str | None,
-    fps: float | None,
-    frames: slice | None,
-    drop_reference: bool,
-    to_unit: str | None,
-    to_up: str | None,
-    joint_order: str | None,
-    quaternion_order: str | None,
-    as_json: bool,
-) -> None:
-    """Read IN and write it as OUT, in the format of OUT's suffix.
+def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
+    """Read IN and write it as OUT, in the format of OUT's suffix; `-` is stdin or stdout.
 
     A file that is written in its own format keeps its unit, axes, Euler orders and names.
     """
+    refuse_overwriting(target, [source], force=arguments["force"])
+    with input_file(source, arguments["stdin_kind"]) as file, output_file(target, arguments["stdout_kind"]) as out:
+        data, notes = convert_file(file, out, arguments)
+    note(notes)
+    note(data["left_out"], "left out")
+    note(data["not_kept"], "not kept")
+    if as_json:
+        if target == STANDARD_STREAM:
+            raise click.UsageError("Expected --json or `-` as OUT, got both: each needs stdout.")
+        size = {key: data[key] for key in ("frames", "fps")}
+        left = {"notes": [*notes, *data["left_out"]], "not_kept": data["not_kept"]}
+        print_json({"file": target, **size, **left})
+    elif target != STANDARD_STREAM:
+        click.echo(f"{target}: {count_of(data['frames'], 'frame')}, {count_of(data['joints'], 'joint')}")
+
+
+def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Convert a file; returns what it holds and what is lost, and notes."""
     from understudy.io import read, write
 
-    original = read(source, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip)
-    changed, notes = select_frames(original, frames=frames, fps=fps, drop_reference=drop_reference)
-    orders = {"joint_order": joint_order, "quaternion_order": quaternion_order}
-    lost = write(changed, target, unit=to_unit, up=to_up, fps=fps if changed.motion is not None else None, **orders)
-    count = 0 if changed.motion is None else changed.motion.num_frames
-    note(notes)
-    note(original.dropped, "left out")
-    note(lost, "not kept")
-    if as_json:
-        rate = None if changed.motion is None else changed.motion.fps
-        notes = [*notes, *original.dropped]
-        print_json({"file": target, "frames": count, "fps": rate, "notes": notes, "not_kept": list(lost)})
-    else:
-        click.echo(f"{target}: {count_of(count, 'frame')}, {count_of(changed.skeleton.num_joints, 'joint')}")
+    check_game_options(arguments, target)
+    original = read(source, **{key: arguments[key] for key in ("unit", "up", "lenient", "skeleton", "clip")})
+    chosen = {key: arguments[key] for key in ("frames", "fps", "drop_reference")}
+    changed, notes = select_frames(original, **chosen)
+    changed, path, more = apply_game_options(changed, arguments)
+    lost = write(changed, target, **writing_options(arguments))
+    if path is not None:
+        write_path_beside(path, target)
+    motion = changed.motion
+    data = {
+        "frames": 0 if motion is None else motion.num_frames, "fps": None if motion is None else motion.fps,
+        "joints": changed.skeleton.num_joints, "left_out": list(original.dropped), "not_kept": list(lost),
+    }  # fmt: skip
+    return data, [*notes, *more]
 
 
 def select_frames(

@@ -87,7 +87,7 @@ def retarget_sample(scene: Scene, target: str, path: Path) -> tuple[dict[str, An
 
     with Progress() as progress:
         result = retarget(f"sample:{scene.name}", f"sample:{target}", watch=progress)
-    write_results(result, path)
+    write_results(result, path, {})
     note(result.quality["warnings"], f"warning: {target}")
     return {**result.quality, "summary": result.summary().splitlines()}, result.motion
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import clip_option, json_option, reading_options
+from understudy.app.options import json_option, reading_options
 from understudy.app.output import note, paint_verdict, print_json
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ MAX_EQUAL_SIZE_DIFFERENCE = 0.01
 )
 @click.argument("result")
 @reading_options
-@clip_option
 @click.option("--source", metavar="FILE", help="The motion that RESULT was made from, of any character.")
 @click.option("--source-unit", help="Unit of the source, as --unit.")
 @click.option("--source-up", help="Up axis of the source.")

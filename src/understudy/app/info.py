@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import clip_option, json_option, reading_options
+from understudy.app.options import json_option, reading_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 @click.command(short_help="Show the content of a file.", epilog="Example: understudy info walk.bvh --unit cm")
 @click.argument("file")
 @reading_options
-@clip_option
 @json_option
 def info(
     file: str,

@@ -72,7 +72,7 @@ def map_(source: str, target: str, output: str | None, as_json: bool, **reading:
 def load_both(source: str, target: str, reading: dict[str, Any]) -> tuple[Clip, Clip]:
     """Both characters, with their motions if they have any."""
     common = {"lenient": reading["lenient"]}
-    source_reading = {key: reading[key] for key in ("unit", "up", "skeleton")}
+    source_reading = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
     target_reading = {key: reading[f"target_{key}"] for key in ("unit", "up", "skeleton")}
     return load_character(source, **source_reading, **common), load_character(target, **target_reading, **common)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from understudy.app.output import QUIET
+
 if TYPE_CHECKING:
     from understudy.retarget.spec import Recipe
 
@@ -41,22 +43,41 @@ def reading_options(command: Command) -> Command:
         click.option(
             "--skeleton", metavar="FILE", help="The skeleton's file, for formats that store it separately (AMC)."
         ),
+        click.option(
+            "--clip",
+            metavar="NAME",
+            help="Which animation of a file with several [the first that moves joints]; also as FILE#NAME.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def clip_option(command: Command) -> Command:
-    """The option that chooses one of a file's animations."""
-    return click.option(
-        "--clip", metavar="NAME", help="Which animation of a file with several [the first]; also as FILE#NAME."
-    )(command)
+def name_clip(file: str, clip: str | None) -> str:
+    """A file's name with the animation that `--clip` chose, as FILE#NAME; the name itself if none was chosen."""
+    if clip is None:
+        return file
+    if file.startswith("sample:"):
+        raise click.UsageError(f"--clip chooses an animation of a file; `{file}` is a sample.")
+    return f"{file}#{clip}"
 
 
 def json_option(command: Command) -> Command:
-    """The flag that makes a command print JSON."""
+    """The flags that make a command print JSON, and that make it print no notes."""
+    command = click.option(
+        "-q", "--quiet", is_flag=True, expose_value=False, callback=_be_quiet, help="Print no notes, only the result."
+    )(command)
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")(command)
+
+
+def _be_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[QUIET] = value
+
+
+def force_option(command: Command) -> Command:
+    """The flag that allows a command to overwrite what it was given."""
+    return click.option("--force", is_flag=True, help="Write also over an input file or a recipe.")(command)
 
 
 def verbose_option(command: Command) -> Command:
@@ -133,6 +154,7 @@ def make_recipe(arguments: dict[str, Any]) -> Recipe:
     from understudy.retarget.spec import Recipe
 
     source, target = arguments.get("source"), arguments.get("target")
+    source = name_clip(source, arguments.get("clip")) if source else source
     scale = None if arguments.get("scale") is None else parse_scale(arguments["scale"])
     if arguments.get("recipe"):
         from understudy.recipe import read_recipe

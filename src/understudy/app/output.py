@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,8 +22,18 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+QUIET = "understudy.quiet"
+"""Where a command's context says whether notes are printed."""
+
+QUIET_WORDS = ("note", "left out", "not kept")
+"""Notes that `--quiet` leaves out; warnings and failures are printed always."""
+
+
 def note(sentences: Iterable[str], word: str = "note") -> None:
-    """Print sentences on stderr, one a line, each after a word such as `note:`."""
+    """Print sentences on stderr, one a line, each after a word such as `note:`; fewer if the command is quiet."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get(QUIET) and word in QUIET_WORDS:
+        return
     for sentence in sentences:
         click.echo(f"{warn_style(f'{word}:', 'yellow')} {sentence}", err=True)
 
@@ -82,11 +94,87 @@ def check_output(path: str | None, *, motion: bool = True) -> None:
     if path is None:
         return
     if motion and format_of(path).write is None:
-        raise click.UsageError(f"`{path}`: files of this kind can be read, not written.")
+        raise click.UsageError(
+            f"`{path}`: files of this kind can be read, not written; written are {writable_endings()}."
+        )
     if Path(path).is_dir():
         raise FileError(path, None, "is a folder, not a file")
     if not Path(path).parent.is_dir():
         raise FileError(path, None, f"there is no folder `{Path(path).parent}` to write it into")
+
+
+def writable_endings() -> str:
+    """The endings of files that can be written, with commas."""
+    from understudy.io import formats
+
+    return ", ".join(suffix for item in formats().values() if item.write is not None for suffix in item.suffixes)
+
+
+def refuse_overwriting(output: str, inputs: Iterable[str | None], *, force: bool) -> None:
+    """Refuse to write over a file that is read, unless that is wanted."""
+    from understudy.base.errors import OptionError
+    from understudy.io.clip import split_clip
+
+    if force:
+        return
+    for name in inputs:
+        if name is None or name == STANDARD_STREAM or name.startswith("sample:"):
+            continue
+        file = split_clip(name)[0]
+        if file.is_file() and Path(output).is_file() and file.samefile(output):
+            raise OptionError(f"`{output}` is also an input, and would be overwritten", hint="--force allows it")
+
+
+STANDARD_STREAM = "-"
+"""The name of a file that stands for stdin or stdout."""
+
+
+@contextmanager
+def input_file(name: str, kind: str | None) -> Iterator[str]:
+    """A file to read: the named one, or a temporary one with the bytes of stdin for `-`.
+
+    Args:
+        name: The name, or `-`.
+        kind: The format of stdin, as an ending or a format's name.
+    """
+    if name != STANDARD_STREAM:
+        yield name
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"stdin{_ending(kind, '--from')}"
+        file.write_bytes(sys.stdin.buffer.read())
+        yield str(file)
+
+
+@contextmanager
+def output_file(name: str, kind: str | None) -> Iterator[str]:
+    """A file to write: the named one, or a temporary one for `-`, whose bytes go to stdout at the end."""
+    if name != STANDARD_STREAM:
+        yield name
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"stdout{_ending(kind, '--to')}"
+        yield str(file)
+        if file.is_file():
+            sys.stdout.buffer.write(file.read_bytes())
+            sys.stdout.buffer.flush()
+
+
+def _ending(kind: str | None, option: str) -> str:
+    """The ending of files of a format that is given by its name or ending."""
+    from understudy.io import formats
+
+    if not kind:
+        raise click.UsageError(f"`-` has no ending to tell its format by: add {option} FORMAT, such as bvh or glb.")
+    known = formats().get(kind.lower())
+    return known.suffixes[0] if known is not None else f".{kind.lower().lstrip('.')}"
+
+
+def print_usage_error(error: click.UsageError) -> None:
+    """Print an error about wrong use like all other errors, with the way to the command's help."""
+    click.echo(f"{warn_style('error:', 'red')} {error.format_message()}", err=True)
+    if error.ctx is not None:
+        click.echo(f"\n{warn_style('hint:', 'cyan')} `{error.ctx.command_path} --help` lists the options", err=True)
 
 
 PROGRESS_DELAY_SECONDS = 1.0

@@ -47,6 +47,7 @@ def picture(
     up: str | None,
     lenient: bool,
     skeleton: str | None,
+    clip: str | None,
     frames: slice | None,
     count: int,
     views: str,
@@ -64,7 +65,7 @@ def picture(
     from understudy.app.scene_file import read_contacts
     from understudy.show.picture import draw
 
-    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
+    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton, "clip": clip}
     # Frame numbers given by the user count from the file's first frame, so that no frame may be dropped before.
     motions = [load(file, reading, keep_reference or frames is not None) for file in files]
     labels = [file.removeprefix(SAMPLE).replace("\\", "/").rpartition("/")[2] for file in files]

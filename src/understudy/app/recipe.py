@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options
+from understudy.app.options import force_option, json_option, make_recipe, retarget_options
 from understudy.app.output import count_of, note, print_json
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     "--contacts", metavar="JSON", help="Contacts and props instead of detected ones, as `samples` writes them."
 )
 @retarget_options
+@force_option
 @json_option
 def recipe(**arguments: Any) -> None:
     """Write a recipe that retargets SOURCE to TARGET, with every option explained and every detected contact.
@@ -43,12 +44,18 @@ def recipe(**arguments: Any) -> None:
     Unchanged, `understudy retarget --recipe FILE -o OUT` gives the result of `understudy retarget SOURCE TARGET`.
     Instead of TARGET, --scale scales SOURCE's character.
     """
+    from understudy.base.errors import OptionError
     from understudy.recipe import write_recipe
     from understudy.recipe.writing import relative_to_folder
     from understudy.retarget.driver import prepare
 
     if Path(arguments["output"]).suffix.lower() != ".toml":
         raise click.UsageError(f"A recipe is written as .toml; got `{arguments['output']}`.")
+    if Path(arguments["output"]).exists() and not arguments["force"]:
+        raise OptionError(
+            f"`{arguments['output']}` exists, and what was edited in it would be lost",
+            hint="--force writes it anew, or name another file with -o",
+        )
     draft = gather(arguments)
     prepared = prepare(draft)
     contacts = prepared.contacts

@@ -8,8 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options, robot_options, verbose_option
-from understudy.app.output import Progress, check_output, fold_notes, note, paint_conclusions, print_json
+from understudy.app.game import (
+    apply_game_options,
+    check_game_options,
+    game_options,
+    write_path_beside,
+    writing_options,
+)
+from understudy.app.options import (
+    force_option,
+    json_option,
+    make_recipe,
+    retarget_options,
+    robot_options,
+    verbose_option,
+)
+from understudy.app.output import (
+    Progress,
+    check_output,
+    fold_notes,
+    note,
+    paint_conclusions,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.retarget.driver import Retargeted
@@ -28,6 +50,8 @@ if TYPE_CHECKING:
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
+@game_options
+@force_option
 @verbose_option
 @json_option
 def retarget(**arguments: Any) -> None:
@@ -38,6 +62,9 @@ def retarget(**arguments: Any) -> None:
     of TARGET, --scale scales SOURCE's character, all of it or by parts: legs, arms, trunk, head, feet, hands, or
     joints by name (the bone that leads to the joint). Several actors, props and constraints need a recipe.
     """
+    check_game_options(arguments, arguments["output"])
+    inputs = (arguments["source"], arguments["target"], arguments["recipe"])
+    refuse_overwriting(arguments["output"], inputs, force=arguments["force"])
     perform(make_recipe(arguments), arguments)
 
 
@@ -48,7 +75,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
 
     check_output(arguments["output"])
     check_output(arguments.get("report"), motion=False)
-    variants, not_kept = [], []
+    variants, not_kept, game_notes = [], [], []
     with Progress() as progress:
         progress("reading", 0.0)
         prepared = prepare(recipe)
@@ -58,16 +85,18 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
             path = Path(arguments["output"])
             if len(spacings) > 1:
                 path = path.with_name(f"{path.stem}_{round(30 * spacing)}f{path.suffix}")
-            files, lost = write_results(result, path, robot_writing(recipe, arguments))
+            files, lost, more = write_results(result, path, {**arguments, "fps": recipe.reading.fps})
+            game_notes += [sentence for sentence in more if sentence not in game_notes]
             not_kept += [sentence for sentence in lost if sentence not in not_kept]
             variants.append({"files": files, **result.quality})
     note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
+    note(game_notes)
     note(not_kept, "not kept")
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
     if len(variants) > 1:
         text += "\n\n" + comparison_table(variants)
     report: dict[str, Any] = variants[0] if len(variants) == 1 else {"variants": variants}
-    report = {**report, "notes": list(prepared.notes), "not_kept": not_kept}
+    report = {**report, "notes": [*prepared.notes, *game_notes], "not_kept": not_kept}
     if arguments.get("report"):
         write_report(arguments["report"], report, [text, *(w for data in variants for w in data["warnings"])])
     if arguments["as_json"]:
@@ -79,25 +108,28 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
         click.get_current_context().exit(1)
 
 
-def robot_writing(recipe: Recipe, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of `write` for a robot's motion: its orders, and its rate if one was asked for."""
-    orders = {key: arguments.get(key) for key in ("joint_order", "quaternion_order")}
-    return {**orders, "fps": recipe.reading.fps}
+def write_results(result: Retargeted, path: Path, arguments: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """Write the motion of every moving actor.
 
-
-def write_results(result: Retargeted, path: Path, writing: dict[str, Any] | None = None) -> tuple[list[str], list[str]]:
-    """Write the motion of every moving actor; returns the files, and sentences on what they could not hold."""
+    Returns:
+        The files, sentences on what they could not hold, and notes on what the options for engines did.
+    """
     from understudy.io import write
 
     actors = result.prepared.actors
     moving = [i for i, actor in enumerate(actors) if actor.spec.moves]
     files: list[str] = []
     lost: list[str] = []
+    notes: list[str] = []
     for i in moving:
         file = path.with_name(f"{path.stem}_{actors[i].spec.name}{path.suffix}") if len(moving) > 1 else path
-        lost += write(result.clips[i], file, **(writing or {}))
+        clip, floor_path, more = apply_game_options(result.clips[i], arguments)
+        lost += write(clip, file, **writing_options(arguments))
         files.append(str(file))
-    return files, lost
+        if floor_path is not None:
+            files.append(write_path_beside(floor_path, file))
+        notes += more
+    return files, lost, notes
 
 
 def write_report(path: str, data: dict[str, Any], lines: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, reading_options, verbose_option
+from understudy.app.options import json_option, name_clip, reading_options, verbose_option
 from understudy.app.output import Progress, check_output, count_of, fold_notes, note, paint_verdict, print_json
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ MAX_STEP_RATIO = 1.05
 @click.option("--second-unit", help="Unit of SECOND, as --unit.")
 @click.option("--second-up", help="Up axis of SECOND.")
 @click.option("--second-skeleton", metavar="FILE", help="The skeleton's file of SECOND (AMC).")
+@click.option("--second-clip", metavar="NAME", help="Which animation of SECOND, as --clip.")
 @click.option("--keep-reference", is_flag=True, help="Keep first frames that only show a reference pose.")
 @verbose_option
 @json_option
@@ -109,7 +110,7 @@ def _load(name: str, arguments: dict[str, Any], prefix: str) -> ActorData:
         keep_reference=arguments["keep_reference"],
         fps=arguments["fps"],
     )
-    return load(ActorSpec(source=name), reading)
+    return load(ActorSpec(source=name_clip(name, arguments[f"{prefix}clip"])), reading)
 
 
 def _read_map(path: str | None, first: Motion, second: Motion) -> tuple[Correspondence | None, tuple[str, ...]]:

@@ -54,6 +54,7 @@ def video(
     up: str | None,
     lenient: bool,
     skeleton: str | None,
+    clip: str | None,
     frames: slice | None,
     labels: str | None,
     size: tuple[int, int],
@@ -72,7 +73,7 @@ def video(
     from understudy.app.picture import SAMPLE, load
     from understudy.show.video import write_video
 
-    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton}
+    reading = {"unit": unit, "up": up, "lenient": lenient, "skeleton": skeleton, "clip": clip}
     motions, names, contacts = [], [], []
     for file in files:
         # Frame numbers given by the user count from the file's first frame, so that no frame may be dropped before.

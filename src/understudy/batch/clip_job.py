@@ -112,14 +112,15 @@ def _temporary_folder(spec: JobSpec) -> Iterator[Path]:
 
 
 def _list_animations(spec: JobSpec, job: Job) -> list[str]:
-    """The names of a file's animations; none for an unreadable file, whose job will report the error later."""
+    """The file's animations that move joints; none for an unreadable file, whose job will report the error later."""
     reading = spec.recipe.reading
     with _temporary_folder(spec) as folder:
         try:
             path = spec.source.fetch(job.file, folder)
             for name in companions(spec.source, job.file, path):
                 _fetch_companion(spec, name, job.file, folder)
-            return list(read(path, unit=reading.unit, up=reading.up, lenient=reading.lenient).clips)
+            clip = read(path, unit=reading.unit, up=reading.up, lenient=reading.lenient)
+            return [name for name in clip.clips if name not in clip.empty_clips]
         except UnderstudyError:
             return []
 

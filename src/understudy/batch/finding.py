@@ -98,7 +98,7 @@ def _is_writable(suffix: str) -> bool:
     return any(suffix in format.suffixes and format.write is not None for format in formats().values())
 
 
-def make_jobs(files: dict[str, list[str]], suffix: str | None) -> list[Job]:
+def make_jobs(files: dict[str, list[str]], suffix: str | None, only: str | None = None) -> list[Job]:
     """Make a job for each clip and name its result after the clip.
 
     Results that would share a file name keep the source's suffix in their names too.
@@ -106,12 +106,16 @@ def make_jobs(files: dict[str, list[str]], suffix: str | None) -> list[Job]:
     Args:
         files: The animations of each motion file; none or one where the file is one clip.
         suffix: Of the results; None for each source's suffix.
+        only: The name of the only animation to take of files that list theirs; None for all.
     """
     jobs = []
+    if only is not None:
+        files = {file: animations for file, animations in files.items() if not animations or only in animations}
     for file, animations in files.items():
         source_suffix = PurePosixPath(file).suffix.lower()
         result_suffix = suffix or (source_suffix if _is_writable(source_suffix) else DEFAULT_SUFFIX)
-        for animation in animations if len(animations) > 1 else [""]:
+        taken = animations if only is None else [name for name in animations if name == only]
+        for animation in taken if len(animations) > 1 else [""]:
             stem = PurePosixPath(file).with_suffix("")
             output = f"{stem}_{_file_name_part(animation)}{result_suffix}" if animation else f"{stem}{result_suffix}"
             clip = f"{file}#{animation}" if animation else file

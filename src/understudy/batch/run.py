@@ -72,6 +72,8 @@ class Batch:
     """Which files are taken; empty for all motion files."""
     format: str | None = None
     """Of the results; None for that of the target."""
+    clip: str | None = None
+    """The only animation to take of files that hold several; None for all that move joints."""
     workers: int | None = None
     """How many clips are processed at a time; None for one per core."""
     engine: str = "local"
@@ -137,7 +139,7 @@ class Batch:
 
     def _process(self, files: dict[str, int], run_id: str, rows: Journal, pictures: Journal) -> Steps:
         index, engine = Index.of(rows), self._make_engine(run_id)
-        jobs = make_jobs(_list_animations(engine, files), self._suffix())
+        jobs = make_jobs(_list_animations(engine, files), self._suffix(), self.clip)
         jobs = sort_jobs((self._with_previous_result(job, index) for job in jobs), files)
         counts, total_bytes = Counter(job.file for job in jobs), sum(files.values())
         with closing(engine.run(jobs)) as answers:

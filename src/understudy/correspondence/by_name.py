@@ -301,9 +301,9 @@ JAW_WORDS = {"jaw", "chin", "mandible"}
 
 
 def plan_by_names(skeleton: Skeleton, pose: StandingPose) -> BodyPlan | None:
-    """Find the parts of a body whose names identify arms and legs; None if they do not."""
+    """Find the parts of a body whose names or file identify arms and legs; None if they do not."""
     joints = roles(skeleton)
-    if skeleton.role_joints or any(part not in joints for part in REQUIRED_PARTS):
+    if (skeleton.role_joints and not skeleton.roles_given) or any(part not in joints for part in REQUIRED_PARTS):
         return None
     ends = [joints[part] for part in REQUIRED_PARTS] + [joints[part] for part in ("neck", "head") if part in joints]
     root = _find_root(skeleton, joints, ends)

@@ -145,7 +145,15 @@ def match(source: BodyPlan, target: BodyPlan) -> list[Pair]:
             _match_limb(matching, limb, other)
     _match_tail_fin(matching)
     _match_same_names(matching)
-    return matching.pairs
+    return [_as_given(pair, source.skeleton, target.skeleton) for pair in matching.pairs]
+
+
+def _as_given(pair: Pair, source: Skeleton, target: Skeleton) -> Pair:
+    """A pair that is certain if both files say which parts of a human its bones are."""
+    for skeleton, names in ((source, pair.source), (target, pair.target)):
+        if not skeleton.roles_given or not set(names) <= set(skeleton.role_joints.values()):
+            return pair
+    return replace(pair, confidence=1.0, reason=f"{pair.reason}; both files say so")
 
 
 def _confidence(named: bool, other: bool) -> tuple[float, str]:

@@ -87,6 +87,8 @@ class Skeleton:
     name: str = ""
     role_joints: Mapping[str, str] = field(default_factory=dict)
     """The joint of each role, for a body whose names do not identify its parts; empty where names do."""
+    roles_given: bool = False
+    """Whether the body's file itself gives the roles, so that they are certain."""
 
     def __repr__(self) -> str:
         return f"<Skeleton {self.name or 'unnamed'}: {self.num_joints} joints, {len(self.ends)} ends>"

@@ -18,6 +18,32 @@ NUMBERS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Material:
+    """The colour of a surface: one colour, or an image."""
+
+    name: str = ""
+    colour: tuple[float, float, float, float] = (0.8, 0.8, 0.8, 1.0)
+    """Red, green, blue and opacity, linear, from 0 to 1."""
+    image: bytes = b""
+    """A PNG or JPEG file; empty for none."""
+    image_name: str = ""
+    """The name of the image's file."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Look:
+    """How a mesh looks: normals and texture coordinates at the corners of its triangles, and materials."""
+
+    normals: Array | None = None
+    """(T, 3, 3) unit normals at the corners, world, in the bind pose."""
+    uvs: Array | None = None
+    """(T, 3, 2) texture coordinates at the corners; the second grows upwards."""
+    materials: tuple[Material, ...] = ()
+    material_numbers: np.ndarray = field(default_factory=lambda: np.empty(0, np.intp))
+    """(T,) the material of each triangle."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Mesh:
     """A surface whose vertices follow the joints of a skeleton by weights.
 
@@ -35,6 +61,8 @@ class Mesh:
     """(V, K) weights of those joints, normalized to sum to one."""
     joint_from_mesh: Array
     """(J, 4, 4) bind transforms: they take vertices, metres, to each joint's frame."""
+    look: Look | None = None
+    """How it looks; None if that is not known."""
 
     def __post_init__(self) -> None:
         what = f"Mesh `{self.name}`"
@@ -44,6 +72,12 @@ class Mesh:
         joints = _numbers(self.joints, weights.shape, len(binds), f"{what} joint numbers")
         triangles = np.asarray(self.triangles)
         triangles = _numbers(triangles, (len(triangles), 3), len(vertices), f"{what} triangles")
+        if self.look is not None:
+            for corners in (self.look.normals, self.look.uvs):
+                if corners is not None and corners.shape[:2] != (len(triangles), 3):
+                    raise SkeletonError(
+                        f"{what}: expected normals and texture coordinates for {len(triangles)} triangles"
+                    )
         total = weights.sum(axis=1, keepdims=True)
         if np.any(weights < 0.0) or np.any(total <= 0.0):
             vertex = int(np.flatnonzero(np.any(weights < 0.0, axis=1) | (total[:, 0] <= 0.0))[0])

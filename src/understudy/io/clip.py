@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from pkgutil import iter_modules
 from typing import Any, BinaryIO
 
@@ -112,6 +112,8 @@ class Clip:
     """What the reader left out, a sentence each."""
     clips: tuple[str, ...] = ()
     """The names of all animations in the file, for formats that hold several; the motion is one of them."""
+    empty_clips: tuple[str, ...] = ()
+    """Those animations of the file that move no joint of the character, such as an empty `Take 001`."""
     meshes: tuple[Mesh, ...] = ()
     """The meshes that are bound to the skeleton's joints."""
     layout: Any = None
@@ -153,7 +155,7 @@ class ReadOptions:
     skeleton: str | None = None
     """The skeleton's file, for formats with a separate one (AMC); None to look for it in the motion's folder."""
     clip: str | None = None
-    """The name of the animation to read, for formats that hold several; None for the first."""
+    """The name of the animation to read, for formats that hold several; None for the first that moves joints."""
     fps: float | None = None
     """Frames per second, for files of robots that do not state it."""
     joint_order: str | None = None
@@ -170,6 +172,8 @@ class WriteOptions:
     """Metres in one unit; None for the clip's own."""
     up: str | None = None
     """The up axis; None for the clip's own."""
+    bake: bool = False
+    """Whether every joint gets a key for its place and its rotation at every frame, also where nothing moves."""
     path: str = ""
     """The file's name, which selects the variant of formats with several endings; empty for the first."""
     fps: float | None = None
@@ -230,16 +234,17 @@ def lazy_function(module: str, function: str) -> Callable[..., Any]:
     return call
 
 
-def choose_clip_index(names: tuple[str, ...], wanted: str | None, name: str) -> int | None:
-    """The index of the requested animation: the first if no name is given, None if the file has none.
+def choose_clip_index(names: tuple[str, ...], wanted: str | None, name: str, first: int = 0) -> int | None:
+    """The index of the requested animation; None if the file has none.
 
     Args:
         names: The file's animations.
-        wanted: The requested name.
+        wanted: The requested name; None for the first that moves joints.
         name: The file, for errors.
+        first: The index of the first animation that moves joints.
     """
     if wanted is None:
-        return 0 if names else None
+        return first if names else None
     if wanted in names:
         return names.index(wanted)
     if not names:
@@ -250,7 +255,43 @@ def choose_clip_index(names: tuple[str, ...], wanted: str | None, name: str) -> 
     )
 
 
-SHARED = ("clip", "child", "guess", "matrices")
+MAX_LISTED_CLIPS = 4
+"""Animations that a note lists by name."""
+
+
+def describe_clip_choice(
+    names: tuple[str, ...], chosen: int | None, empty: tuple[str, ...], wanted: str | None, name: str
+) -> list[str]:
+    """Notes on which of a file's animations is read, how to read another, and which are empty.
+
+    Args:
+        names: The file's animations.
+        chosen: The index of the one that is read.
+        empty: Those that move no joint.
+        wanted: The requested name; None if none was requested.
+        name: The file.
+    """
+    notes = []
+    if chosen is not None and len(names) > 1 and wanted is None:
+        which = "the first" if chosen == 0 else "the first that moves joints"
+        others = [other for other in names if other != names[chosen] and other not in empty]
+        listed = ", ".join(f"`{PurePath(name).name}#{other}`" for other in others[:MAX_LISTED_CLIPS])
+        more = ", ..." if len(others) > MAX_LISTED_CLIPS else ""
+        choice = f"; others: {listed}{more}" if others else ""
+        notes.append(f"{len(names)} {_CHOICE} `{names[chosen]}`, {which}, is read{choice}")
+    notes += [f"animation `{other}` {_EMPTY}" for other in empty]
+    return notes
+
+
+_CHOICE, _EMPTY = "animations;", "moves no joint of the character"
+
+
+def notes_on_clips(clip: Clip) -> list[str]:
+    """Those notes of a clip that say which of the file's animations is read and which are empty."""
+    return [note for note in clip.notes if _CHOICE in note or note.endswith(_EMPTY)]
+
+
+SHARED = ("clip", "child", "guess", "look", "matrices")
 """Modules of this folder that hold no format."""
 
 
@@ -310,7 +351,7 @@ def read(
         up: The file's up axis ("Y", "Z"). If not given, the file's own is used, or one is guessed.
         lenient: Read a damaged motion up to the damage; `clip.dropped` says what was left out.
         skeleton: The skeleton's file, for formats with a separate one (AMC).
-        clip: The name of the animation to read, if the file holds several; the first if not given.
+        clip: The name of the animation to read, if the file holds several; the first that moves joints if not given.
         height: The body's height, metres from sole to crown, instead of a unit.
         fps: Frames per second of a robot's motion in a file that does not state it.
         joint_order: The order of a robot's joints in its motion: `mjcf`, `urdf`, `isaac` or the file of a robot. If not
@@ -361,6 +402,7 @@ def write(
     *,
     unit: str | float | None = None,
     up: str | None = None,
+    bake: bool = False,
     fps: float | None = None,
     joint_order: str | None = None,
     quaternion_order: str | None = None,
@@ -372,6 +414,7 @@ def write(
         path: The file; its ending selects the format.
         unit: The unit to write in, a name or metres; the clip's unit if not given.
         up: The up axis to write; the clip's up axis if not given.
+        bake: Whether every joint gets a key for its place and its rotation at every frame, also where nothing moves.
         fps: Frames per second of a robot's motion; the motion's if not given, or 50 in files for training.
         joint_order: The order of a robot's joints: `mjcf`, `urdf`, `isaac` or the file of a robot; the format's usual
             one if not given.
@@ -384,6 +427,7 @@ def write(
         unit=None if unit is None else parse_unit(str(unit)),
         up=None if up is None else parse_up(up),
         path=str(path),
+        bake=bake,
         fps=fps,
         joint_order=joint_order,
         quaternion_order=quaternion_order,

@@ -28,7 +28,7 @@ from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read
-from understudy.io.clip import check_fps, split_clip
+from understudy.io.clip import check_fps, notes_on_clips, split_clip
 from understudy.io.guess import find_reference_frame
 from understudy.retarget.plan import Assignment
 from understudy.retarget.scale import Scale, scale_skeleton
@@ -252,6 +252,7 @@ def _make_actor(
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes]
+    notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]
     target_name = spec.target or spec.source
     written_clip, target = replace(clip, motion=None), source_motion.skeleton
     if target_clip is not None:

@@ -1,4 +1,4 @@
-"""FBX, binary and text, through the library `ufbx`: characters with skins, meshes and animation stacks."""
+"""FBX, binary and text: characters with skins, meshes and animations. The library `ufbx` reads it; we write it."""
 
 from understudy.io.clip import Format, lazy_function
 
@@ -7,6 +7,7 @@ FORMAT = Format(
     title="FBX",
     suffixes=(".fbx",),
     read=lazy_function("understudy.io.fbx.reader", "read"),
+    write=lazy_function("understudy.io.fbx.writer", "write"),
     meshes=True,
     motions=True,
     several=True,

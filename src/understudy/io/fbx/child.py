@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from understudy.io.child import Arrays, RefusedError, answer
+from understudy.io.fbx.joints import effect_of
 
 MAX_NODES = 100_000
 
@@ -24,8 +26,8 @@ MAX_MATRICES = 1 << 22
 MIN_FPS, MAX_FPS = 1.0, 1000.0
 """Limits between which the file's frame rate is believed."""
 
-MIN_KEYS_PER_FRAME = 1.01
-"""The rate of the keys replaces the file's frame rate if it is higher by this factor."""
+MIN_KEYS_PER_FRAME = 0.999
+"""The rate of the keys replaces the file's frame rate if it is higher, or about the same, by this factor."""
 
 Thing = TypeVar("Thing")
 
@@ -45,7 +47,7 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Read what the parent needs of an FBX file.
 
     Args:
-        request: `clip`, the name of the animation stack, or None for the first.
+        request: `clip`, the name of the animation stack, or None for the first that moves the character.
         data: The file's bytes.
     """
     ufbx = import_module("ufbx")
@@ -56,7 +58,7 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
             ufbx.load_memory(
                 data,
                 load_external_files=False,
-                ignore_embedded=True,
+                ignore_embedded=False,
                 generate_missing_normals=False,
                 file_format=ufbx.FileFormat.FBX,
             )
@@ -76,11 +78,14 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
     )
     stacks = [_keep(stack) for stack in _keep(scene.anim_stacks)]
     names = info["stacks"] = _make_unique([str(stack.name) for stack in stacks])
+    node_of = {int(node.element_id): i for i, node in enumerate(nodes)}
+    curves = [_curves(stack, node_of) for stack in stacks]
+    info["effects"] = [effect_of(info, arrays, each.driven, each.changing) for each in curves]
     if stacks and (request["clip"] is None or request["clip"] in names):
-        chosen = stacks[names.index(request["clip"]) if request["clip"] else 0]
-        info |= _sample(ufbx, scene, chosen, moving or list(range(1, len(nodes))), info["fps"], arrays)
-        driven, node_of = info.pop("driven"), {int(node.element_id): i for i, node in enumerate(nodes)}
-        info["animated"] = sorted(node_of[element] for element in driven if element in node_of)
+        number = names.index(request["clip"]) if request["clip"] else info["effects"].index(max(info["effects"]))
+        chosen, used = stacks[number], curves[number]
+        info |= _sample(ufbx, scene, chosen, used, moving or list(range(1, len(nodes))), info["fps"], arrays)
+        info["animated"] = sorted(used.driven)
     return info, arrays
 
 
@@ -144,15 +149,43 @@ def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
         arrays |= {f"mesh{i}_vertices": vertices, f"mesh{i}_faces": faces, f"mesh{i}_corners": corners}
         geometry = _keep(_keep(scene.nodes)[nodes[0]])
         arrays[f"mesh{i}_world"] = np.array(_matrix(geometry.geometry_to_world))
+        _add_corners(mesh, i, arrays)
         skins = [_keep(skin) for skin in _keep(mesh.skin_deformers)]
         clusters = _clusters(skins[0], i, arrays) if skins else []
         meshes.append(
             {
                 "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
+                "materials": [_material(_keep(material), arrays) for material in _keep(mesh.materials)],
             }
         )  # fmt: skip
     return meshes
+
+
+def _add_corners(mesh: Any, number: int, arrays: Arrays) -> None:
+    """Add the normals, texture coordinates and materials of a mesh to the arrays."""
+    for key, values, axes in (("normal", _keep(mesh.vertex_normal), "xyz"), ("uv", _keep(mesh.vertex_uv), "xy")):
+        if values.exists:
+            numbers = [[getattr(value, axis) for axis in axes] for value in _keep(values.values)]
+            arrays[f"mesh{number}_{key}s"] = np.array(numbers, float).reshape(-1, len(axes))
+            arrays[f"mesh{number}_{key}_corners"] = np.array(list(_keep(values.indices)), np.int64)
+    arrays[f"mesh{number}_face_materials"] = np.array(list(_keep(mesh.face_material)), np.int64)
+
+
+def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
+    """A material: its colour and the file of its image. An image inside the FBX file is added to the arrays."""
+    colour = _keep(_keep(material.fbx).diffuse_color)
+    value, texture = _keep(colour.value_vec4), _keep(colour.texture)
+    out: dict[str, Any] = {"name": str(material.name), "colour": None, "image": "", "embedded": ""}
+    if colour.has_value:
+        out["colour"] = [float(value.x), float(value.y), float(value.z)]
+    if texture is not None:
+        out["image"] = str(texture.relative_filename) or str(texture.filename)
+        content = bytes(texture.content or b"")
+        if content:
+            out["embedded"] = f"image{int(texture.typed_id)}"
+            arrays[out["embedded"]] = np.frombuffer(content, np.uint8)
+    return out
 
 
 def _clusters(skin: Any, mesh: int, arrays: Arrays) -> list[dict[str, Any]]:
@@ -191,17 +224,18 @@ def _make_unique(names: list[str]) -> list[str]:
     return out
 
 
-def _sample(ufbx: Any, scene: Any, stack: Any, moving: list[int], fps: float, arrays: Arrays) -> dict[str, Any]:
+def _sample(
+    ufbx: Any, scene: Any, stack: Any, curves: _Curves, moving: list[int], fps: float, arrays: Arrays
+) -> dict[str, Any]:
     """Add the world matrices of the moving nodes at every frame of a stack to the arrays; returns its timing."""
     begin, end = float(stack.time_begin), float(stack.time_end)
     animation = _keep(stack.anim)
-    driven, densest, spans = _curves(stack)
-    if end <= begin and spans:
+    if end <= begin and curves.spans:
         # Not every writer stores the length of a stack. Then the first and last key give it.
-        begin, end = min(span[0] for span in spans), max(span[1] for span in spans)
+        begin, end = min(span[0] for span in curves.spans), max(span[1] for span in curves.spans)
     if not (math.isfinite(begin) and math.isfinite(end)) or end < begin:
         raise RefusedError(f"the animation `{stack.name}` runs from {begin} to {end} s")
-    key_rate = _even_rate(densest)
+    key_rate = _even_rate(curves.densest)
     rate = key_rate if key_rate is not None and key_rate > MIN_KEYS_PER_FRAME * fps else fps
     frames = math.floor((end - begin) * rate + 1e-3) + 1
     if frames * len(moving) > MAX_MATRICES:
@@ -215,26 +249,47 @@ def _sample(ufbx: Any, scene: Any, stack: Any, moving: list[int], fps: float, ar
         out[frame] = [_matrix(_keep(nodes[node]).node_to_world) for node in moving]
         posed.free()
     arrays["moving"], arrays["moved"] = np.array(moving, np.intp), out
-    return {"fps": rate, "begin": begin, "driven": driven, "scene_fps": fps}
+    return {"fps": rate, "begin": begin, "scene_fps": fps}
 
 
-def _curves(stack: Any) -> tuple[list[int], Any, list[tuple[float, float]]]:
-    """The elements that a stack animates, its curve with the most keys, and the time span of each curve."""
-    elements: set[int] = set()
-    spans: list[tuple[float, float]] = []
-    densest, max_keys = None, 1
+@dataclass(eq=False, kw_only=True)
+class _Curves:
+    """What the curves of a stack animate."""
+
+    driven: set[int] = field(default_factory=set)
+    """The nodes whose place, rotation or scale has a curve."""
+    changing: set[int] = field(default_factory=set)
+    """Those of them with a curve that is not constant."""
+    densest: Any = None
+    """The curve with the most keys."""
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    """The time of the first and last key of each curve."""
+
+
+def _curves(stack: Any, node_of: dict[int, int]) -> _Curves:
+    """What the curves of a stack animate.
+
+    Args:
+        stack: The library's animation stack.
+        node_of: Numbers of nodes by the library's element numbers.
+    """
+    out, max_keys = _Curves(), 1
     for layer in _keep(stack.layers):
         for prop in _keep(_keep(layer).anim_props):
             element, value = _keep(_keep(prop).element), _keep(prop.anim_value)
-            if str(prop.prop_name).startswith("Lcl ") and element is not None:
-                elements.add(int(element.element_id))
+            node = None if element is None else node_of.get(int(element.element_id))
+            moves = node is not None and str(prop.prop_name).startswith("Lcl ")
+            if moves and node is not None:
+                out.driven.add(node)
             for curve in _keep(value.curves) if value is not None else ():
                 keys: Any = () if curve is None else _keep(_keep(curve).keyframes)
                 if len(keys):
-                    spans.append((float(keys[0].time), float(keys[len(keys) - 1].time)))
+                    out.spans.append((float(keys[0].time), float(keys[len(keys) - 1].time)))
+                if moves and node is not None and len(keys) > 1 and curve.max_value > curve.min_value:
+                    out.changing.add(node)
                 if len(keys) > max_keys:
-                    densest, max_keys = curve, len(keys)
-    return sorted(elements), densest, spans
+                    out.densest, max_keys = curve, len(keys)
+    return out
 
 
 def _even_rate(curve: Any) -> float | None:

@@ -207,6 +207,23 @@ def moving_curves(nodes: GltfNodes, character: Character, curves: list[Animation
     return [curve for curve in curves if curve.node in relevant]
 
 
+def find_empty_animations(document: Document, nodes: GltfNodes, character: Character) -> list[int]:
+    """The animations with no channel that moves a joint or an ancestor of one. Damaged channels are passed over."""
+    relevant = nodes.with_ancestors(character.joints.nodes)
+    empty = []
+    for i, animation in enumerate(document.list_of("animations")):
+        channels = animation.get("channels") if isinstance(animation, dict) else None
+        entries = channels if isinstance(channels, list) else []
+        targets = [entry.get("target") for entry in entries if isinstance(entry, dict)]
+        moved = False
+        for target in targets:
+            if isinstance(target, dict) and isinstance(target.get("node"), int) and isinstance(target.get("path"), str):
+                moved = moved or (target["path"] in VALUE_TYPES and target["node"] in relevant)
+        if not moved:
+            empty.append(i)
+    return empty
+
+
 def check_length(document: Document, timing: Timing, curves: list[AnimationCurve], num_joints: int) -> None:
     """Refuse an animation with far more frames than keys."""
     stored = sum(len(curve.times) for curve in curves)

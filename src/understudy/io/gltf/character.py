@@ -18,6 +18,7 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.clip import world_from_file
 from understudy.io.gltf.document import MAX_NUMBER, Accessors, Document, GltfNodes, Json
+from understudy.io.gltf.look import Piece, read_look
 from understudy.io.matrices import (
     MAX_BIND_SIZE_RATIO,
     MIN_DETERMINANT,
@@ -387,9 +388,10 @@ def read_meshes(
         else:
             world_from_joint = nodes.worlds[character.joints.nodes[joint]]
             bound = binder.bind_rigid(surface, nodes.worlds[number], world_from_joint, joint)
+        look = read_look(document, accessors, surface.pieces, bound.pop("linear"))
         title = document.text(node, "name") or document.text(mesh, "name") or f"mesh{node['mesh']}"
         try:
-            meshes.append(Mesh(name=title, triangles=surface.triangles, **bound))
+            meshes.append(Mesh(name=title, triangles=surface.triangles, look=look, **bound))
         except SkeletonError as error:
             raise document.error(f"meshes[{node['mesh']}]", error.message) from None
     return tuple(meshes), [f"{count} of the meshes {problem}" for problem, count in problems.items()]
@@ -418,6 +420,8 @@ class _Surface:
         self, document: Document, accessors: Accessors, budget: _MeshBudget, mesh: Json, where: str, *, skinned: bool
     ) -> None:
         self.problems: list[str] = []
+        self.pieces: list[Piece] = []
+        """The triangles of each primitive, in the order of `triangles`."""
         parts: dict[tuple[Any, ...], tuple[int, list[Array]]] = {}
         triangles, count = [np.empty((0, 3), np.intp)], 0
         for i, primitive in enumerate(document.objects(mesh.get("primitives", []), f"{where}.primitives")):
@@ -439,7 +443,9 @@ class _Surface:
             first, arrays = parts[key]
             corners = _corners(document, accessors, primitive, len(arrays[0]), at)
             budget.take("corners of triangles", 3 * len(corners))
-            triangles.append(first + _triangles(corners, primitive.get("mode", TRIANGLES)))
+            faces = _triangles(corners, primitive.get("mode", TRIANGLES))
+            triangles.append(first + faces)
+            self.pieces.append(Piece(primitive=primitive, corners=faces))
         self.triangles = np.concatenate(triangles)
         self.vertices = np.concatenate([np.empty((0, 3)), *(arrays[0] for _, arrays in parts.values())])
         width = max((arrays[1].shape[1] for _, arrays in parts.values()), default=0)
@@ -560,6 +566,7 @@ class _MeshBinder:
             "joints": joints[np.where(used, surface.joints, 0)],
             "weights": surface.weights,
             "joint_from_mesh": binds,
+            "linear": world[:3, :3],
         }
 
     def bind_rigid(
@@ -570,7 +577,11 @@ class _MeshBinder:
         vertices = surface.vertices @ world_from_mesh[:3, :3].T + world_from_mesh[:3, 3]
         local = (vertices - world_from_joint[:3, 3]) @ rotation
         positions, rotations = self._skeleton.rest_world
+        linear = self._unit * to_matrix(rotations[joint]) @ rotation.T @ world_from_mesh[:3, :3]
+        if abs(np.linalg.det(linear)) < MIN_DETERMINANT:
+            linear = np.eye(3)
         return {
+            "linear": linear,
             "vertices": (local * self._unit) @ to_matrix(rotations[joint]).T + positions[joint],
             "joints": np.full((len(local), 1), joint),
             "weights": np.ones((len(local), 1)),

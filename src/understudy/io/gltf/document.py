@@ -200,15 +200,15 @@ def _load_buffer(document: Document, buffer: Json, number: int, binary: bytes | 
     elif not isinstance(uri, str):
         raise document.error(f"{where}.uri", f"expected text, got {_shown(uri)}")
     elif uri.startswith("data:"):
-        data = _decode_data_uri(document, uri, f"{where}.uri")
+        data = decode_data_uri(document, uri, f"{where}.uri")
     else:
-        data = _read_external(document, uri, length, f"{where}.uri")
+        data = read_external(document, uri, length, f"{where}.uri")
     if len(data) < length:
         raise document.error(where, f"says it has {length} bytes, and there are {len(data)}")
     return data[:length]
 
 
-def _decode_data_uri(document: Document, uri: str, where: str) -> bytes:
+def decode_data_uri(document: Document, uri: str, where: str) -> bytes:
     head, comma, text = uri.partition(",")
     if not comma or not head.endswith(";base64"):
         raise document.error(where, f"expected `data:...;base64,`, got `{head[:40]}`")
@@ -218,8 +218,16 @@ def _decode_data_uri(document: Document, uri: str, where: str) -> bytes:
         raise document.error(where, f"is no base64: {error}") from None
 
 
-def _read_external(document: Document, uri: str, length: int, where: str) -> bytes:
-    """The first bytes of a file in the document's folder or below it. Other files are refused."""
+def read_external(document: Document, uri: str, length: int, where: str, at_most: int | None = None) -> bytes:
+    """The first bytes of a file in the document's folder or below it. Other files are refused.
+
+    Args:
+        document: The file that refers to it.
+        uri: The name of the other file, relative to the folder.
+        length: Bytes that it must have.
+        where: The place in the JSON, for errors.
+        at_most: Bytes that are read; the length if not given.
+    """
     parts = urlsplit(uri) if "\0" not in uri else None
     relative = unquote(uri)
     hint = "put the file beside this one and name it without a folder"
@@ -235,7 +243,7 @@ def _read_external(document: Document, uri: str, length: int, where: str) -> byt
         if path.stat().st_size < length:
             raise document.error(where, f"`{uri[:80]}` has {path.stat().st_size} bytes; expected {length}")
         with open(path, "rb") as stream:
-            return stream.read(length)
+            return stream.read(length if at_most is None else at_most)
     except (OSError, ValueError) as error:
         raise document.error(where, f"`{uri[:80]}` cannot be read: {error}") from None
 

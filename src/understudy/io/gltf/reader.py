@@ -15,10 +15,11 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit
 from understudy.io.gltf.animation import (
     VALUE_TYPES,
     check_length,
+    find_empty_animations,
     find_timing,
     ignored_channels,
     make_motion,
@@ -58,17 +59,19 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     if not np.all(np.isfinite(nodes.worlds)):
         raise document.error("nodes", "their transforms multiply to numbers without end")
     names = names_of_animations(document)
-    chosen = choose_clip_index(names, options.clip, document.name)
+    choose_clip_index(names, options.clip, document.name)
     character = read_character(document, nodes, find_joints(document, nodes, _animated(document)), accessors)
     title = PurePath(document.name).stem
     unit, unit_reason = _unit(make_skeleton(character, nodes, 1.0, "Y", title), options)
     up = options.up or "Y"
     skeleton = make_skeleton(character, nodes, unit, up, title)
     notes, dropped = [*character.joints.notes, *character.notes], [*character.joints.dropped]
+    empty = tuple(names[i] for i in find_empty_animations(document, nodes, character))
+    first = 0 if options.clip is not None else _first_moving(document, nodes, character, accessors, names, empty)
+    chosen = choose_clip_index(names, options.clip, document.name, first)
+    notes += describe_clip_choice(names, chosen, empty, options.clip, document.name)
     motion, start = None, 0.0
     if chosen is not None:
-        if len(names) > 1 and options.clip is None:
-            notes.append(f"{len(names)} animations; `{names[chosen]}`, the first, is read")
         motion, start, more, lost = _motion(document, nodes, character, skeleton, accessors, chosen, unit, up)
         motion = None if motion is None else replace(motion, name=names[chosen])
         notes, dropped = [*notes, *more], [*dropped, *lost]
@@ -81,12 +84,26 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     return Clip(
         skeleton=skeleton, motion=motion, format="gltf", unit=unit, unit_reason=unit_reason, up=up,
         up_reason=f"{up} is up: {'given' if options.up else 'by definition of glTF'}",
-        notes=tuple(notes), dropped=(*dropped, *left), clips=names, meshes=meshes,
+        notes=tuple(notes), dropped=(*dropped, *left), clips=names, empty_clips=empty,
+        meshes=meshes,
         layout=GltfLayout(
             document=document, nodes=nodes, character=character, animation=chosen, start=start, motion=motion,
             skeleton=skeleton,
         ),
     )  # fmt: skip
+
+
+def _first_moving(
+    document: Document, nodes: GltfNodes, character: Character, accessors: Accessors, names: tuple[str, ...],
+    empty: tuple[str, ...],
+) -> int:  # fmt: skip
+    """The index of the first animation that moves joints; else of the first that holds them in a pose; else 0."""
+    candidates = [i for i, name in enumerate(names) if name not in empty]
+    for i in candidates if len(names) > 1 else ():
+        curves = moving_curves(nodes, character, read_curves(document, i, accessors))
+        if any(np.any(curve.values != curve.values[0]) for curve in curves):
+            return i
+    return candidates[0] if candidates else 0
 
 
 def _motion(
@@ -98,7 +115,7 @@ def _motion(
     moving = moving_curves(nodes, character, curves)
     lost = ignored_channels(document, number, len(curves), len(moving))
     if not moving:
-        return None, 0.0, ["the animation moves no joint of the character"], lost
+        return None, 0.0, [], lost
     timing = find_timing([curve.times for curve in moving], stored_fps(document, number))
     check_length(document, timing, moving, skeleton.num_joints)
     motion = make_motion(nodes, character, skeleton, moving, timing, unit, up)

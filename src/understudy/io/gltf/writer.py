@@ -6,7 +6,7 @@ import base64
 import copy
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from understudy.base.quaternion import Array, between, conjugate, continuous, mu
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Mesh, binds_of_rest
+from understudy.figure.skin import Material, Mesh, binds_of_rest
 from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, name_unit, world_from_file
 from understudy.io.gltf.animation import frames_per_block, names_of_animations
 from understudy.io.gltf.character import NO_NODE, Character
@@ -51,8 +51,10 @@ class Track:
     """(F, 3) local; None if the node keeps its translation in the file."""
 
 
-def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str) -> list[Track]:
-    """A track for each joint that has a node.
+def make_tracks(
+    nodes: GltfNodes, character: Character, motion: Motion, unit: float, up: str, *, bake: bool = False
+) -> list[Track]:
+    """A track for each joint that has a node; with the place of every joint if baked.
 
     Positions are exact for any scales of the nodes: each node is placed relative to the actual transform of its parent.
     """
@@ -87,7 +89,7 @@ def make_tracks(nodes: GltfNodes, character: Character, motion: Motion, unit: fl
         Track(
             node=node,
             rotations=continuous(rotations[node]),
-            translations=translations[node] if distances[node] > min_translation else None,
+            translations=translations[node] if bake or distances[node] > min_translation else None,
         )
         for node in rotations
     ]
@@ -123,6 +125,7 @@ class Builder:
         self.tree = tree
         self._rest = buffers[1:]
         self._data = bytearray(buffers[0] if buffers else b"")
+        self._materials: dict[Material, int] = {}
 
     def _list(self, key: str) -> list[Any]:
         items: list[Any] = self.tree.setdefault(key, [])
@@ -166,6 +169,28 @@ class Builder:
                 channels.append({"sampler": len(samplers), "target": {"node": track.node, "path": path}})
                 samplers.append({"input": clock, "interpolation": "LINEAR", "output": self.add(values)})
         return {"name": name, "channels": channels, "samplers": samplers, "extras": {"fps": fps}}
+
+    def material(self, material: Material) -> int:
+        """Store a material with its image and return its number; one that is stored already is not repeated."""
+        if material in self._materials:
+            return self._materials[material]
+        red, green, blue, opacity = material.colour
+        # An image replaces the colour: programs multiply the two, and FBX does not.
+        colour = [1.0, 1.0, 1.0, opacity] if material.image else [red, green, blue, opacity]
+        surface: Json = {"baseColorFactor": colour, "metallicFactor": 0.0, "roughnessFactor": 0.9}
+        if material.image:
+            self._data += bytes(-len(self._data) % 4)
+            view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(material.image)}
+            self._data += material.image
+            self._list("bufferViews").append(view)
+            kind = "image/png" if material.image.startswith(b"\x89PNG") else "image/jpeg"
+            image = {"name": material.image_name, "mimeType": kind, "bufferView": len(self.tree["bufferViews"]) - 1}
+            self._list("images").append(image)
+            self._list("textures").append({"source": len(self.tree["images"]) - 1})
+            surface["baseColorTexture"] = {"index": len(self.tree["textures"]) - 1}
+        self._list("materials").append({"name": material.name, "pbrMetallicRoughness": surface})
+        self._materials[material] = len(self.tree["materials"]) - 1
+        return self._materials[material]
 
     def write(self, stream: BinaryIO, *, text: bool) -> None:
         """Write the file with all buffers inside it: as text with base64, or as a binary container."""
@@ -245,7 +270,7 @@ def _bone(start: Array, tip: Array) -> Array:
     return start + rotate(between(np.array([0.0, 1.0, 0.0]), along), local)
 
 
-def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[str]]:
+def build(clip: Clip, unit: float, up: str, name: str, *, bake: bool = False) -> tuple[Builder, list[str]]:
     """Build a new file of a clip's joints, meshes and motion. Returns it with notes on what it does not hold."""
     skeleton = clip.skeleton
     builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
@@ -258,9 +283,20 @@ def build(clip: Clip, unit: float, up: str, name: str) -> tuple[Builder, list[st
     tree["scenes"] = [{"nodes": roots, **({"name": skeleton.name} if skeleton.name else {})}]
     if clip.motion is not None:
         times = np.arange(clip.motion.num_frames) / clip.motion.fps
-        tracks = _tracks(clip.motion, unit, up)
+        tracks = _tracks(clip.motion, unit, up, bake=bake)
         tree["animations"] = [builder.animation(name, times, clip.motion.fps, tracks)]
     return builder, _losses(clip, len(meshes))
+
+
+def build_joints(motion: Motion, unit: float, up: str, name: str) -> Builder:
+    """Build a new file of a motion alone: a node for each joint, and the animation."""
+    builder = Builder({"asset": {"version": "2.0", "generator": "Understudy"}, "scene": 0})
+    tree = builder.tree
+    tree["nodes"] = _joint_nodes(motion.skeleton, unit, up)
+    tree["scenes"] = [{"nodes": [0]}]
+    times = np.arange(motion.num_frames) / motion.fps
+    tree["animations"] = [builder.animation(name, times, motion.fps, _tracks(motion, unit, up))]
+    return builder
 
 
 def _joint_nodes(skeleton: Skeleton, unit: float, up: str) -> list[Json]:
@@ -290,6 +326,7 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
     to_world, from_metres = np.eye(4), np.eye(4)
     to_world[:3, :3] = unit * world_from_file_matrix
     from_metres[:3, :3] /= unit
+    mesh, normals, uvs = _split_corners(mesh)
     vertices = mesh.vertices @ world_from_file_matrix / unit
     weights = np.pad(mesh.weights, ((0, 0), (0, -mesh.weights.shape[1] % 4)))
     joints = np.where(weights > 0.0, np.pad(mesh.joints, ((0, 0), (0, -mesh.joints.shape[1] % 4))), 0)
@@ -298,16 +335,60 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
         four = slice(4 * i, 4 * i + 4)
         attributes[f"JOINTS_{i}"] = builder.add(joints[:, four], component=UNSIGNED_SHORT, target=VERTICES)
         attributes[f"WEIGHTS_{i}"] = builder.add(_round_weights(weights)[:, four], target=VERTICES)
-    faces = builder.add(mesh.triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
+    if normals is not None:
+        attributes["NORMAL"] = builder.add(normals @ world_from_file_matrix, target=VERTICES)
+    if uvs is not None:
+        # Texture coordinates of glTF begin at the upper edge of an image.
+        attributes["TEXCOORD_0"] = builder.add(np.stack([uvs[:, 0], 1.0 - uvs[:, 1]], axis=1), target=VERTICES)
     tree = builder.tree
     binds = from_metres @ mesh.joint_from_mesh @ to_world
     skin: Json = {"inverseBindMatrices": builder.add(binds), "joints": list(range(num_joints)), "skeleton": 0}
     tree.setdefault("skins", []).append(skin)
-    primitive = {"attributes": attributes, "indices": faces}
-    tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": [primitive]})
+    primitives = []
+    for material, triangles in _by_material(mesh):
+        faces = builder.add(triangles.ravel(), component=UNSIGNED_INT, target=ELEMENTS)
+        primitive: Json = {"attributes": attributes, "indices": faces}
+        if material is not None:
+            primitive["material"] = builder.material(material)
+        primitives.append(primitive)
+    tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": primitives})
     node = {"name": mesh.name or "mesh", "mesh": len(tree["meshes"]) - 1, "skin": len(tree["skins"]) - 1}
     tree["nodes"].append(node)
     return len(tree["nodes"]) - 1
+
+
+def _split_corners(mesh: Mesh) -> tuple[Mesh, Array | None, Array | None]:
+    """A mesh whose vertices have one normal and one texture coordinate each, with those (V, 3) and (V, 2).
+
+    Vertices whose corners differ are repeated.
+    """
+    look = mesh.look
+    if look is None or (look.normals is None and look.uvs is None):
+        return mesh, None, None
+    parts = [
+        part.reshape(-1, part.shape[-1]).astype(np.float32) for part in (look.normals, look.uvs) if part is not None
+    ]
+    corners = np.concatenate([mesh.triangles.reshape(-1, 1).astype(np.float64), *parts], axis=1)
+    _, first, number = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    vertices = mesh.triangles.ravel()[first]
+    split = replace(
+        mesh, vertices=mesh.vertices[vertices], triangles=number.reshape(-1, 3), joints=mesh.joints[vertices],
+        weights=mesh.weights[vertices],
+    )  # fmt: skip
+    normals = None if look.normals is None else look.normals.reshape(-1, 3)[first]
+    return split, normals, None if look.uvs is None else look.uvs.reshape(-1, 2)[first]
+
+
+def _by_material(mesh: Mesh) -> list[tuple[Material | None, np.ndarray]]:
+    """The triangles of each material of a mesh."""
+    look = mesh.look
+    if look is None or not look.materials:
+        return [(None, mesh.triangles)]
+    return [
+        (look.materials[number], mesh.triangles[look.material_numbers == number])
+        for number in np.unique(look.material_numbers)
+    ]
 
 
 def _round_weights(weights: Array) -> Array:
@@ -318,8 +399,8 @@ def _round_weights(weights: Array) -> Array:
     return out
 
 
-def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
-    """The track of each joint's node. Translations are included only if they differ from the skeleton's."""
+def _tracks(motion: Motion, unit: float, up: str, *, bake: bool = False) -> list[Track]:
+    """The track of each joint's node. Translations are included if they differ from the skeleton's, or if baked."""
     skeleton = motion.skeleton
     file_from_world = conjugate(world_from_file(up))
     rotations = np.array(motion.rotations)
@@ -328,7 +409,13 @@ def _tracks(motion: Motion, unit: float, up: str) -> list[Track]:
     tracks = []
     for joint in range(skeleton.num_joints):
         translations = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
-        if translations is not None and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation:
+        if bake and translations is None:
+            translations = np.broadcast_to(skeleton.offsets[joint], (motion.num_frames, 3))
+        if (
+            not bake
+            and translations is not None
+            and np.abs(translations - skeleton.offsets[joint]).max() <= min_translation
+        ):
             translations = None
         if translations is not None:
             translations = (rotate(file_from_world, translations) if joint == 0 else translations) / unit
@@ -341,7 +428,7 @@ def _losses(clip: Clip, num_meshes: int) -> list[str]:
     notes = describe_lost_joints(clip.skeleton, "glTF has")
     if num_meshes < len(clip.meshes):
         notes.append(f"{len(clip.meshes) - num_meshes} meshes are for other joints or have no faces, and are left out")
-    if num_meshes:
+    if num_meshes and any(mesh.look is None for mesh in clip.meshes):
         notes.append("of the meshes only the shape and the skin weights are written, no materials")
     return notes
 
@@ -387,7 +474,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     text = options.path.lower().endswith(".gltf")
     if layout is None:
         name = clip.motion.name if clip.motion is not None and clip.motion.name else "motion"
-        builder, notes = build(clip, options.unit or 1.0, options.up or "Y", name)
+        builder, notes = build(clip, options.unit or 1.0, options.up or "Y", name, bake=options.bake)
     else:
         builder, notes = _insert_motion(clip, layout, options)
     builder.write(stream, text=text)
@@ -408,7 +495,7 @@ def _insert_motion(clip: Clip, layout: GltfLayout, options: WriteOptions) -> tup
     builder = Builder(copy.deepcopy(layout.document.tree), layout.document.buffers)
     if motion is None or motion is layout.motion:
         return builder, notes
-    tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up)
+    tracks = make_tracks(layout.nodes, layout.character, motion, clip.unit, clip.up, bake=options.bake)
     _split_matrices(builder.tree, layout.nodes, tracks)
     names = names_of_animations(layout.document)
     # A motion with the name of its character has no name of its own; the file's name says more.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import zipfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -319,9 +321,87 @@ def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: An
                 "rigid": bool(query.IsRigidlyDeformed()), "order": None if order is None else [str(j) for j in order],
                 "left_handed": str(mesh.GetOrientationAttr().Get()) == "leftHanded",
                 "method": str(query.GetSkinningMethod()), "blend_shapes": bool(query.HasBlendShapes()),
+                "materials": _add_look(mesh, key, geometry, arrays),
             }
         )  # fmt: skip
     return {"meshes": meshes, "others": others}
+
+
+def _add_look(mesh: Any, key: str, geometry: Any, arrays: Arrays) -> list[dict[str, Any]]:
+    """Add the normals, texture coordinates and face materials of a mesh to the arrays; returns its materials."""
+    corners, counts = arrays[f"{key}_corners"], arrays[f"{key}_counts"]
+    primvars = geometry.PrimvarsAPI(mesh)
+    normals = primvars.GetPrimvar("normals")
+    values = {
+        "normal": (normals.ComputeFlattened(), normals.GetInterpolation())
+        if normals and normals.HasValue()
+        else (mesh.GetNormalsAttr().Get(), mesh.GetNormalsInterpolation()),
+    }
+    coordinates = primvars.GetPrimvar("st")
+    if coordinates and coordinates.HasValue():
+        values["uv"] = (coordinates.ComputeFlattened(), coordinates.GetInterpolation())
+    for name, (numbers, interpolation) in values.items():
+        if not numbers:
+            continue
+        places = {
+            "faceVarying": np.arange(len(corners)), "vertex": corners, "varying": corners,
+            "uniform": np.repeat(np.arange(len(counts)), np.clip(counts, 0, len(corners))),
+            "constant": np.zeros(len(corners), np.int64),
+        }.get(str(interpolation), np.arange(0))  # fmt: skip
+        arrays[f"{key}_{name}s"] = np.array(numbers, float).reshape(len(numbers), -1)
+        arrays[f"{key}_{name}_corners"] = places
+    faces = np.zeros(len(counts), np.int64)
+    materials = _materials(mesh.GetPrim(), faces, arrays)
+    arrays[f"{key}_face_materials"] = faces
+    return materials
+
+
+def _materials(prim: Any, faces: np.ndarray, arrays: Arrays) -> list[dict[str, Any]]:
+    """The materials of a mesh. The number of each face's is put into `faces`."""
+    shade = import_module("pxr.UsdShade")
+    binding = shade.MaterialBindingAPI(prim)
+    whole = binding.ComputeBoundMaterial()[0]
+    materials = [_material(whole, arrays)] if whole else []
+    for subset in binding.GetMaterialBindSubsets():
+        material = shade.MaterialBindingAPI(subset.GetPrim()).ComputeBoundMaterial()[0]
+        if not material:
+            continue
+        chosen = np.array(subset.GetIndicesAttr().Get() or (), np.int64)
+        faces[chosen[(chosen >= 0) & (chosen < len(faces))]] = len(materials)
+        materials.append(_material(material, arrays))
+    return materials
+
+
+def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
+    """A material: its colour and the file of its image. An image inside a package is added to the arrays."""
+    sdf = import_module("pxr.Sdf")
+    out: dict[str, Any] = {"name": _title(material.GetPrim()), "colour": None, "image": "", "embedded": ""}
+    surface = material.ComputeSurfaceSource()[0]
+    colour = surface.GetInput("diffuseColor") if surface else None
+    if not colour:
+        return out
+    source = colour.GetConnectedSources()[0]
+    file = None
+    if source:
+        image = source[0].source.GetPrim().GetAttribute("inputs:file")
+        file = image.Get() if image else None
+    elif colour.Get() is not None:
+        out["colour"] = [float(part) for part in colour.Get()]
+    if isinstance(file, sdf.AssetPath) and file.path:
+        package, mark, inner = str(file.resolvedPath).partition("[")
+        out["image"] = inner[:-1] if mark else str(file.path)
+        if mark and package.lower().endswith(".usdz") and Path(package).is_file():
+            with suppress(KeyError, OSError, zipfile.BadZipFile), zipfile.ZipFile(package) as archive:
+                out["embedded"] = f"image{len(arrays)}"
+                entry = archive.getinfo(inner[:-1])
+                data = archive.read(entry) if entry.file_size <= MAX_IMAGE_BYTES else b""
+                arrays[out["embedded"]] = np.frombuffer(data, np.uint8)
+            if out["embedded"] not in arrays:
+                out["embedded"] = ""
+    return out
+
+
+MAX_IMAGE_BYTES = 1 << 26
 
 
 def _skeleton_of(prim: Any, skel: Any) -> Any:

@@ -16,9 +16,10 @@ from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
-from understudy.io.clip import Clip, ReadOptions, choose_clip_index, name_unit, world_from_file
-from understudy.io.fbx.reader import pack_influences, triangulate
+from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
+from understudy.io.fbx.reader import pack_influences, triangulate_corners
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
+from understudy.io.look import read_look
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
 
 
@@ -46,11 +47,13 @@ def read_meshes(
             continue
         joints, weights = _influences(arrays, i, mesh, _mesh_joints(mesh, info["joints"], joint_of_path, name), name)
         positions = arrays[f"mesh{i}_vertices"] @ world[:3, :3].T + world[:3, 3]
-        triangles = _triangles(arrays[f"mesh{i}_counts"], arrays[f"mesh{i}_corners"], len(positions))
+        counts, corners = arrays[f"mesh{i}_counts"], arrays[f"mesh{i}_corners"]
+        numbers, faces = _triangle_corners(counts, corners, len(positions))
+        numbers = numbers[:, ::-1] if mesh["left_handed"] else numbers
         meshes.append(
             Mesh(
-                name=mesh["name"], vertices=positions, joints=joints, weights=weights,
-                triangles=triangles[:, ::-1] if mesh["left_handed"] else triangles,
+                name=mesh["name"], vertices=positions, joints=joints, weights=weights, triangles=corners[numbers],
+                look=read_look(i, mesh["materials"], arrays, numbers, faces, world, Path(name).parent),
                 joint_from_mesh=_binds(rig, skeleton),
             )
         )  # fmt: skip
@@ -106,9 +109,10 @@ def _influences(
     return pack_influences(np.repeat(np.arange(count), width), joints, weights, count, int(mesh_joints[0]))
 
 
-def _triangles(counts: np.ndarray, corners: np.ndarray, vertices: int) -> np.ndarray:
+def _triangle_corners(counts: np.ndarray, corners: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray]:
+    """(T, 3) the corners of the triangles of all faces, and (T,) their faces."""
     counts = np.clip(counts, 0, len(corners))
-    return triangulate(np.stack([np.cumsum(counts) - counts, counts], axis=1), corners, vertices)
+    return triangulate_corners(np.stack([np.cumsum(counts) - counts, counts], axis=1), corners, vertices)
 
 
 DEFAULT_UNIT_METRES = 0.01
@@ -155,8 +159,7 @@ def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
         notes.append(f"{num_roots} joints hang from no other joint; a root at the origin was made up for them")
     if len(info["skeletons"]) > 1:
         dropped.append(f"{len(info['skeletons'])} skeletons; `{info['skeleton']}` is read")
-    if len(clips) > 1 and options.clip is None:
-        notes.append(f"{len(clips)} animations; `{clips[0]}`, the first, is read")
+    notes += describe_clip_choice(clips, 0 if clips else None, (), options.clip, name)
     motion = None
     if "moved" in arrays:
         worlds = _moved_worlds(info, arrays, order, parents, unit, up)

@@ -12,7 +12,7 @@ import numpy as np
 from understudy.base.quaternion import Array, conjugate, continuous, multiply, rotate, to_matrix
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Mesh, binds_of_rest, skinned
+from understudy.figure.skin import Look, Material, Mesh, binds_of_rest, skinned
 from understudy.io.child import need
 from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, world_from_file
 from understudy.io.gltf.writer import bone_mesh
@@ -47,7 +47,7 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     ending = ending if ending in ENDINGS else ".usdc"
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / f"character{'.usda' if ending == '.usda' else '.usdc'}"
-        notes += _author(clip, plain, unit, up)
+        notes += _author(clip, plain, unit, up, packed=ending == ".usdz")
         if ending == ".usdz":
             packed = plain.with_suffix(".usdz")
             import_module("pxr.UsdUtils").CreateNewUsdzPackage(
@@ -58,8 +58,8 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     return tuple(notes)
 
 
-def _author(clip: Clip, path: Path, unit: float, up: str) -> list[str]:
-    """Make the stage and save it."""
+def _author(clip: Clip, path: Path, unit: float, up: str, *, packed: bool) -> list[str]:
+    """Make the stage and save it; images are saved beside it if it will be packed with them."""
     usd, geometry, skel = (import_module(f"pxr.{part}") for part in ("Usd", "UsdGeom", "UsdSkel"))
     stage = usd.Stage.CreateNew(str(path))
     geometry.SetStageUpAxis(stage, up)
@@ -77,6 +77,10 @@ def _author(clip: Clip, path: Path, unit: float, up: str) -> list[str]:
         notes.append(f"{len(clip.meshes) - len(meshes)} meshes are for other joints or have no faces, and are left out")
     for i, mesh in enumerate(meshes or [bone_mesh(clip.skeleton)]):
         notes += _mesh(stage, mesh, i, clip.skeleton, unit, up)
+        if mesh.look is not None:
+            _paint(stage, mesh.look, i, up, path.parent if packed else None)
+    if not packed and any(material.image for mesh in meshes if mesh.look for material in mesh.look.materials):
+        notes.append("images are written into .usdz only; here their surfaces are plain")
     if clip.motion is not None:
         animation = _animation(stage, clip.motion, paths, unit, up)
         binding = skel.BindingAPI.Apply(skeleton.GetPrim())
@@ -193,8 +197,61 @@ def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, 
     return notes
 
 
+def _paint(stage: Any, look: Look, number: int, up: str, folder: Path | None) -> None:
+    """Add normals, texture coordinates and materials to a mesh; images are written into the folder if there is one."""
+    geometry, shade, sdf, vt = (import_module(f"pxr.{part}") for part in ("UsdGeom", "UsdShade", "Sdf", "Vt"))
+    prim = geometry.Mesh.Get(stage, f"/Character/Mesh{number}")
+    if look.normals is not None:
+        normals = (look.normals.reshape(-1, 3) @ to_matrix(world_from_file(up))).astype(np.float32)
+        prim.CreateNormalsAttr(vt.Vec3fArray.FromNumpy(normals))
+        prim.SetNormalsInterpolation(geometry.Tokens.faceVarying)
+    if look.uvs is not None:
+        kind = sdf.ValueTypeNames.TexCoord2fArray
+        coordinates = geometry.PrimvarsAPI(prim).CreatePrimvar("st", kind, geometry.Tokens.faceVarying)
+        coordinates.Set(vt.Vec2fArray.FromNumpy(look.uvs.reshape(-1, 2).astype(np.float32)))
+    for i, material in enumerate(look.materials):
+        surface = _material(stage, material, f"/Character/Materials/Mesh{number}_{i}", folder)
+        binding = shade.MaterialBindingAPI.Apply(prim.GetPrim())
+        if len(look.materials) == 1:
+            binding.Bind(surface)
+            continue
+        faces = np.flatnonzero(look.material_numbers == i).astype(np.int32)
+        part = binding.CreateMaterialBindSubset(f"part{i}", vt.IntArray.FromNumpy(faces))
+        shade.MaterialBindingAPI.Apply(part.GetPrim()).Bind(surface)
+
+
+def _material(stage: Any, material: Material, path: str, folder: Path | None) -> Any:
+    """A preview surface of one colour or one image."""
+    shade, sdf, gf = (import_module(f"pxr.{part}") for part in ("UsdShade", "Sdf", "Gf"))
+    prim = shade.Material.Define(stage, path)
+    prim.GetPrim().SetDisplayName(material.name or "material")
+    surface = shade.Shader.Define(stage, f"{path}/Surface")
+    surface.CreateIdAttr("UsdPreviewSurface")
+    surface.CreateInput("roughness", sdf.ValueTypeNames.Float).Set(0.9)
+    surface.CreateInput("opacity", sdf.ValueTypeNames.Float).Set(material.colour[3])
+    colour = surface.CreateInput("diffuseColor", sdf.ValueTypeNames.Color3f)
+    colour.Set(gf.Vec3f(*material.colour[:3]))
+    if material.image and folder is not None:
+        ending = ".png" if material.image.startswith(b"\x89PNG") else ".jpg"
+        name = f"{path.rpartition('/')[2]}{ending}"
+        (folder / name).write_bytes(material.image)
+        reader = shade.Shader.Define(stage, f"{path}/Coordinates")
+        reader.CreateIdAttr("UsdPrimvarReader_float2")
+        reader.CreateInput("varname", sdf.ValueTypeNames.String).Set("st")
+        texture = shade.Shader.Define(stage, f"{path}/Image")
+        texture.CreateIdAttr("UsdUVTexture")
+        texture.CreateInput("file", sdf.ValueTypeNames.Asset).Set(sdf.AssetPath(f"./{name}"))
+        texture.CreateInput("sourceColorSpace", sdf.ValueTypeNames.Token).Set("sRGB")
+        texture.CreateInput("st", sdf.ValueTypeNames.Float2).ConnectToSource(
+            reader.CreateOutput("result", sdf.ValueTypeNames.Float2)
+        )
+        colour.ConnectToSource(texture.CreateOutput("rgb", sdf.ValueTypeNames.Float3))
+    prim.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", sdf.ValueTypeNames.Token))
+    return prim
+
+
 def _losses(clip: Clip) -> list[str]:
     notes = describe_lost_joints(clip.skeleton, "USD skeletons have")
-    if clip.meshes:
+    if any(mesh.look is None for mesh in clip.meshes):
         notes.append("of the meshes only the shape and the skin weights are written, no materials")
     return notes

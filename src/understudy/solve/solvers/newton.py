@@ -275,7 +275,7 @@ the normal equations, in the first step of a level and in later ones. With too f
 residuals that pull, and a foot in the air is drawn to the floor."""
 
 NEGLIGIBLE_PULL = 0.02
-"""The share of the largest force below which one-sided residuals may pull, where another change needs a factorisation."""
+"""The share of the largest force below which one-sided residuals may pull, where a change needs a factorisation."""
 
 EQUALITY_SHARE, ONE_SIDED_SHARE = 0.1, 0.5
 """No level begins, and a level with a key at every frame stops, if the violations of equalities and of one-sided

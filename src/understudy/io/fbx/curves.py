@@ -1,0 +1,143 @@
+"""Records of an animation in an FBX file: a stack, its layer, and a curve for each animated number of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from understudy.base.quaternion import Array
+from understudy.io.fbx.document import SECOND, FbxRecord, Typed, join_name, record
+
+TIME_MODES = {
+    1: 120.0, 2: 100.0, 3: 60.0, 4: 50.0, 5: 48.0, 6: 30.0, 9: 30000 / 1001, 10: 25.0, 11: 24.0, 12: 1000.0,
+    13: 24000 / 1001, 15: 96.0, 16: 72.0, 17: 60000 / 1001,
+}  # fmt: skip
+"""Frame rates that the format has a number for."""
+
+CUSTOM_RATE = 14
+"""The number for any other rate, which is then written beside it."""
+
+MAX_RATE_DIFFERENCE = 1e-4
+"""Relative difference up to which a rate counts as one of the usual rates: files round the length of a frame."""
+
+LINEAR = 4
+"""Interpolation of a key: along a straight line to the next."""
+
+KINDS = ("AnimationStack", "AnimationLayer", "AnimationCurveNode", "AnimationCurve")
+"""Classes of objects that an animation consists of."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NodeCurves:
+    """The animated values of a node."""
+
+    node: int
+    """The node's number in the file."""
+    angles: Array
+    """(F, 3) degrees about X, Y and Z."""
+    translations: Array | None
+    """(F, 3) in the file's unit; None if the node keeps its place."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Animation:
+    """The records of an animation: objects, and links between them."""
+
+    objects: list[FbxRecord] = field(default_factory=list)
+    links: list[FbxRecord] = field(default_factory=list)
+    layer: int = 0
+    """The number of the layer."""
+    start: int = 0
+    stop: int = 0
+    """The times of the first and last frame."""
+
+    def count(self, kind: str) -> int:
+        return sum(item.name == kind for item in self.objects)
+
+
+def usual_rate(fps: float) -> tuple[float, int]:
+    """The usual rate that a rate is meant to be, or the rate itself, and the number that the format has for it."""
+    for mode, rate in TIME_MODES.items():
+        if abs(fps - rate) <= MAX_RATE_DIFFERENCE * rate:
+            return rate, mode
+    whole = round(fps)
+    return (float(whole) if whole and abs(fps - whole) <= MAX_RATE_DIFFERENCE * whole else fps), CUSTOM_RATE
+
+
+def make_animation(
+    name: str, fps: float, num_frames: int, nodes: list[NodeCurves], numbers: Iterator[int]
+) -> Animation:
+    """The records of an animation with a key on every frame, from time 0 on.
+
+    Args:
+        name: The name of the animation.
+        fps: Frames a second.
+        num_frames: Number of frames.
+        nodes: What is animated.
+        numbers: Numbers for new objects, none of which is in the file.
+    """
+    times = np.round(np.arange(num_frames) * (SECOND / usual_rate(fps)[0])).astype(np.int64)
+    out = Animation(stop=int(times[-1]))
+    stack, out.layer = next(numbers), next(numbers)
+    spans = {"LocalStart": 0, "LocalStop": out.stop, "ReferenceStart": 0, "ReferenceStop": out.stop}
+    table = [record("P", key, "KTime", "Time", "", Typed("L", value)) for key, value in spans.items()]
+    out.objects.append(
+        _object("AnimationStack", stack, join_name(name, "AnimStack"), [record("Properties70", children=table)])
+    )
+    out.objects.append(_object("AnimationLayer", out.layer, join_name(name, "AnimLayer"), []))
+    out.links.append(link(out.layer, stack))
+    out.links.append(link(stack, 0))
+    for item in nodes:
+        for short, prop, values in (("T", "Lcl Translation", item.translations), ("R", "Lcl Rotation", item.angles)):
+            if values is not None:
+                _add_curves(out, item.node, short, prop, values, times, numbers)
+    return out
+
+
+def _add_curves(
+    out: Animation, node: int, short: str, prop: str, values: Array, times: np.ndarray, numbers: Iterator[int]
+) -> None:
+    """Add the three curves of a property."""
+    holder = next(numbers)
+    table = [record("P", f"d|{axis}", "Number", "", "A", float(values[0, i])) for i, axis in enumerate("XYZ")]
+    out.objects.append(
+        _object(
+            "AnimationCurveNode", holder, join_name(short, "AnimCurveNode"), [record("Properties70", children=table)]
+        )
+    )
+    out.links += [link(holder, out.layer), link(holder, node, prop)]
+    for i, axis in enumerate("XYZ"):
+        curve = next(numbers)
+        keys = [
+            record("Default", float(values[0, i])),
+            record("KeyVer", 4009),
+            record("KeyTime", times),
+            record("KeyValueFloat", values[:, i].astype(np.float32)),
+            record("KeyAttrFlags", np.array([LINEAR], np.int32)),
+            record("KeyAttrDataFloat", np.zeros(4, np.float32)),
+            record("KeyAttrRefCount", np.array([len(times)], np.int32)),
+        ]
+        out.objects.append(_object("AnimationCurve", curve, join_name("", "AnimCurve"), keys))
+        out.links.append(link(curve, holder, f"d|{axis}"))
+
+
+def _object(kind: str, number: int, name: str, children: list[FbxRecord]) -> FbxRecord:
+    return record(kind, Typed("L", number), name, "", children=children)
+
+
+def link(below: int, above: int, prop: str = "") -> FbxRecord:
+    """A connection of an object to another, or to a property of it."""
+    ends = (Typed("L", below), Typed("L", above))
+    return record("C", "OP", *ends, prop) if prop else record("C", "OO", *ends)
+
+
+def make_take(name: str, animation: Animation) -> FbxRecord:
+    """The entry of an animation in the list of takes."""
+    span = (Typed("L", animation.start), Typed("L", animation.stop))
+    return record(
+        "Take", name, children=[
+            record("FileName", f"{name}.tak"), record("LocalTime", *span), record("ReferenceTime", *span)
+        ],
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""How meshes look, from the arrays of a child process: normals, texture coordinates, colours and images."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from understudy.base.quaternion import Array
+from understudy.figure.skin import Look, Material
+from understudy.io.child import Arrays
+
+MAX_IMAGE_BYTES = 1 << 26
+
+IMAGE_STARTS = (b"\x89PNG\r\n", b"\xff\xd8\xff")
+"""The first bytes of images that are read: PNG and JPEG."""
+
+
+def read_look(
+    number: int,
+    entries: list[dict[str, Any]],
+    arrays: Arrays,
+    corners: np.ndarray,
+    faces: np.ndarray,
+    world: Array,
+    folder: Path,
+) -> Look | None:
+    """How a mesh looks.
+
+    Args:
+        number: The number of the mesh in the child's arrays.
+        entries: The child's descriptions of its materials.
+        arrays: The child's arrays.
+        corners: (T, 3) the corners of the triangles.
+        faces: (T,) the face of each triangle.
+        world: (4, 4) our world from the mesh in the bind pose.
+        folder: The file's folder, in which images are looked up.
+    """
+    key = f"mesh{number}"
+    values = {}
+    for name in ("normal", "uv"):
+        numbers, places = arrays.get(f"{key}_{name}s"), arrays.get(f"{key}_{name}_corners")
+        if numbers is None or places is None or not len(numbers) or not len(corners) or corners.max() >= len(places):
+            continue
+        if places.min() >= 0 and places.max() < len(numbers) and np.all(np.isfinite(numbers)):
+            values[name] = numbers[places[corners]]
+    normals = values.get("normal")
+    if normals is not None:
+        turned = normals @ np.linalg.inv(world[:3, :3])
+        length = np.linalg.norm(turned, axis=-1, keepdims=True)
+        normals = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), [0.0, 1.0, 0.0])
+    materials = tuple(_material(entry, arrays, folder) for entry in entries)
+    of_faces = arrays[f"{key}_face_materials"]
+    numbers = np.zeros(len(faces), np.intp)
+    if len(of_faces) and len(faces) and faces.max() < len(of_faces) and materials:
+        numbers = np.clip(of_faces[faces], 0, len(materials) - 1).astype(np.intp)
+    if normals is None and "uv" not in values and not materials:
+        return None
+    return Look(normals=normals, uvs=values.get("uv"), materials=materials, material_numbers=numbers)
+
+
+def _material(entry: dict[str, Any], arrays: Arrays, folder: Path) -> Material:
+    """A material, with its image if it is in the FBX file or in its folder."""
+    colour = tuple(float(np.clip(part, 0.0, 1.0)) for part in entry["colour"] or (0.8, 0.8, 0.8))
+    name = entry["image"].replace("\\", "/")
+    image = arrays[entry["embedded"]].tobytes() if entry["embedded"] else read_image(name, folder)
+    if not image.startswith(IMAGE_STARTS):
+        image = b""
+    return Material(
+        name=entry["name"], colour=(*colour, 1.0), image=image, image_name=PurePath(name).name  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def read_image(name: str, folder: Path) -> bytes:
+    """The bytes of an image in a file's folder, where its path or its last part leads; empty if there is none."""
+    for candidate in (name, PurePath(name).name):
+        path = (folder / candidate).resolve() if candidate and "\0" not in candidate else None
+        try:
+            if path is not None and path.is_relative_to(folder.resolve()) and path.is_file():
+                return path.read_bytes() if path.stat().st_size <= MAX_IMAGE_BYTES else b""
+        except OSError:
+            continue
+    return b""

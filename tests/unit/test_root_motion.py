@@ -1,0 +1,155 @@
+"""Root motion, motions in place and loops: the split is exact, paths come back, and loops close."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from understudy import samples
+from understudy.app.cli import cli
+from understudy.base.errors import FileError, MotionError, OptionError
+from understudy.base.quaternion import angle_between
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion
+from understudy.figure.skin import skinned
+from understudy.io import Clip, read, write
+from understudy.io.gltf.writer import bone_mesh
+from understudy.retarget.root_motion import (
+    along_path,
+    find_path,
+    has_floor_root,
+    in_place,
+    make_loop,
+    read_path,
+    rename_joints,
+    with_root_motion,
+    write_path,
+)
+
+
+def walk() -> Motion:
+    return samples.motion("walk").motion
+
+
+def test_a_root_is_made_and_nothing_moves_in_the_world() -> None:
+    motion = walk()
+    clip = Clip(skeleton=motion.skeleton, motion=motion, meshes=(bone_mesh(motion.skeleton),))
+    result, path, notes = with_root_motion(clip)
+    assert notes == ["a root `root` on the floor was made: the rig had none"]
+    assert result.motion is not None
+    pose, before = fk(result.motion), fk(motion)
+    assert np.abs(pose.positions[:, 1:] - before.positions).max() < 1e-9
+    assert angle_between(pose.rotations[:, 1:], before.rotations).max() < 1e-6
+    assert np.abs(pose.positions[:, 0] - path.positions).max() < 1e-12
+    assert np.abs(pose.positions[:, 0, 1]).max() == 0.0
+    # The skin follows the same joints.
+    assert np.abs(skinned(result.meshes[0], result.motion) - skinned(clip.meshes[0], motion)).max() < 1e-9
+    # The root stays below the hips and turns as they face, without their sway.
+    assert np.linalg.norm(pose.positions[:, 0, [0, 2]] - pose.positions[:, 1, [0, 2]], axis=1).max() < 0.06
+    steps = np.linalg.norm(np.diff(path.places, n=2, axis=0), axis=1)
+    assert steps.max() < np.linalg.norm(np.diff(motion.root[:, [0, 2]], n=2, axis=0), axis=1).max()
+
+
+def test_a_root_that_is_on_the_floor_is_used() -> None:
+    clip, _, _ = with_root_motion(Clip.of(walk()), "floor")
+    assert has_floor_root(clip.skeleton)
+    assert clip.motion is not None
+    shifted = replace(clip.motion, root=clip.motion.root + np.array([0.3, 0.0, 0.2]))
+    again, path, notes = with_root_motion(replace(clip, motion=shifted))
+    assert notes == []
+    assert again.motion is not None
+    assert again.skeleton is clip.skeleton
+    assert np.abs(fk(again.motion).positions[:, 1:] - fk(shifted).positions[:, 1:]).max() < 1e-9
+    assert np.abs(again.motion.root - path.positions).max() < 1e-9
+
+
+def test_a_motion_in_place_gets_its_path_back(tmp_path: Path) -> None:
+    motion = samples.motion("dance").motion
+    still, path = in_place(motion)
+    assert np.ptp(still.root[:, [0, 2]], axis=0).max() < 0.5 * np.ptp(motion.root[:, [0, 2]], axis=0).max() + 0.1
+    assert np.abs(fk(along_path(still, path)).positions - fk(motion).positions).max() < 1e-9
+    write_path(path, tmp_path / "dance.path.csv")
+    back = along_path(still, read_path(tmp_path / "dance.path.csv"))
+    assert np.abs(fk(back).positions - fk(motion).positions).max() < 1e-6
+    with pytest.raises(OptionError, match=r"The path ends at .* before the motion does"):
+        along_path(still, path.taken(np.arange(10)))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "expected the line `time_s"),
+        ("time_s,x_m,z_m,heading_deg\n0,0,0\n", ":2: expected four numbers"),
+        ("time_s,x_m,z_m,heading_deg\n0,0,0,x\n", ":2: expected four numbers"),
+        ("time_s,x_m,z_m,heading_deg\n0,0,0,0\n", "expected two lines or more"),
+    ],
+)
+def test_a_wrong_path_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(FileError, match=problem):
+        read_path(tmp_path / "p.csv")
+
+
+def test_a_walk_is_cut_to_a_loop_that_closes() -> None:
+    motion = walk()
+    loop, notes = make_loop(motion)
+    assert loop.num_frames < motion.num_frames
+    assert "repeat best" in notes[0]
+    relative, _ = in_place(loop, find_path(loop))
+    first, last = fk(relative[[0, -1]]).positions
+    # A path found anew is smoothed differently at its ends, so the poses are compared about their hips.
+    assert np.abs((first - first[0]) - (last - last[0])).max() < 0.02
+    assert len(notes) == 2, notes
+
+
+def test_a_loop_that_repeats_already_is_kept() -> None:
+    still, _ = in_place(walk())
+    loop, _ = make_loop(walk())
+    closed, _ = in_place(loop)
+    round_trip = closed[np.append(np.arange(closed.num_frames - 1), 0)]
+    again, notes = make_loop(round_trip)
+    assert notes[0].startswith("the motion repeats already")
+    assert np.allclose(again.rotations[0], again.rotations[-1])
+    with pytest.raises(MotionError, match="A loop needs"):
+        make_loop(still[:5])
+
+
+def test_prefixes_of_joint_names_are_added_and_removed() -> None:
+    clip = Clip.of(walk())
+    named = rename_joints(clip, add="mixamorig:")
+    assert all(name.startswith("mixamorig:") for name in named.skeleton.names)
+    assert rename_joints(named, remove="mixamorig:").skeleton.names == clip.skeleton.names
+
+
+def test_the_commands_write_root_motion_and_paths(tmp_path: Path) -> None:
+    pytest.importorskip("ufbx")
+    write(walk()[:40], tmp_path / "walk.bvh")
+    runner = CliRunner()
+    done = runner.invoke(
+        cli, ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "ue.fbx"), "--preset", "unreal5", "--bake"]
+    )
+    assert done.exit_code == 0, done.output
+    clip = read(tmp_path / "ue.fbx")
+    assert (clip.skeleton.names[0], clip.up, clip.unit_reason) == ("root", "Z", "cm: the file says so")
+    done = runner.invoke(cli, ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "still.bvh"), "--in-place"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "still.path.csv").is_file()
+    back = [
+        "convert",
+        str(tmp_path / "still.bvh"),
+        str(tmp_path / "back.bvh"),
+        "--path",
+        str(tmp_path / "still.path.csv"),
+    ]
+    assert runner.invoke(cli, back).exit_code == 0
+    first, second = read(tmp_path / "walk.bvh").motion, read(tmp_path / "back.bvh").motion
+    assert first is not None
+    assert second is not None
+    assert np.abs(fk(first).positions - fk(second).positions).max() < 1e-5
+    wrong = runner.invoke(cli, ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "x.bvh"), "--preset", "unity"])
+    assert wrong.exit_code == 2
+    assert "Unity, humanoid imports .fbx" in wrong.output
