@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -15,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from understudy.base.consent import state_folder
 from understudy.base.errors import FileError, UnderstudyError
-from understudy.base.files import open_to_write
+from understudy.base.files import lock_handle, open_to_write
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
@@ -66,7 +66,7 @@ class SessionStore:
         """Lock the folder, or refuse it if another studio uses it; `close` or the end of the process unlocks it."""
         try:
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-            _lock(self._lock)
+            lock_handle(self._lock)
         except OSError:
             self.close()
             raise UnderstudyError(
@@ -129,26 +129,7 @@ def default_folder(directory: Path) -> Path:
     directory = directory.resolve()
     digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:10]
     name = re.sub(r"[^\w-]", "_", directory.name)[:40]
-    return _state_folder() / "understudy" / "studio" / f"{name}-{digest}"
-
-
-def _state_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-
-
-def _lock(handle: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return state_folder() / "understudy" / "studio" / f"{name}-{digest}"
 
 
 MAX_PAGE_WAIT_SECONDS = 2.0
