@@ -77,16 +77,13 @@ def print_errors(ctx: click.Context) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         click.echo("stopped", err=True)
         ctx.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
-    except RecursionError:
-        report(UnderstudyError("The input is nested too deeply", hint="flatten it; real files have a few levels"))
-        ctx.exit(1)
-    except MemoryError:
-        report(UnderstudyError("There is not enough memory for this", hint="take fewer frames: --frames A:B"))
-        ctx.exit(1)
     except Exception as error:
         if ctx.params.get("debug"):
             raise
-        report_bug(error)
+        if isinstance(error, MemoryError):
+            report(UnderstudyError("There is not enough memory for this", hint="take fewer frames: --frames A:B"))
+        else:
+            report_bug(error)
         ctx.exit(1)
 
 

@@ -71,11 +71,15 @@ def _kind(mode: int) -> str:
 
 
 @contextmanager
-def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
+def open_to_write(path: str | Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
     """Open a temporary file beside the path; move it into place on success, remove it on failure.
 
     A symbolic link stays a link: its target is replaced. A device or pipe is written to directly. Temporary files of
     the same path that a killed process left are removed.
+
+    Args:
+        path: The file.
+        mode: Its permissions; None for those of the file that it replaces, or of a new file.
     """
     path = Path(path)
     if path.is_symlink():
@@ -94,7 +98,7 @@ def open_to_write(path: str | Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(path))
+        os.chmod(temporary, _mode(path) if mode is None else mode)
         os.replace(temporary, path)
     except OSError as error:
         _remove(temporary)
