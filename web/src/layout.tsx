@@ -4,11 +4,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { Bar } from "./bar";
 import { Help } from "./help";
 import { listen } from "./keys";
-import { send } from "./net";
 import { Dropping, PANELS } from "./panels";
 import type { Trouble } from "./protocol";
 import { Stage } from "./stage/Stage";
-import { dismiss, look, lost, report, state, troubles, view } from "./store";
+import { dismiss, look, lost, report, send, state, troubles, view } from "./store";
 import { Timeline } from "./timeline/Timeline";
 
 export function App() {
