@@ -252,7 +252,7 @@ class _RecipeReader:
         if not isinstance(table, dict) or "kind" not in table:
             raise FieldError("`kind` is missing", hint=f"kinds are {', '.join(kinds())}")
         kind = table["kind"]
-        if kind not in kinds():
+        if kind not in tuple(kinds()):
             message = f"there is no kind `{kind}`; {nearest_names(str(kind), kinds())}"
             raise FieldError(message, ("kind",), hint=f"kinds are {', '.join(kinds())}")
         fields = {key: value for key, value in table.items() if key not in ("kind", "prop")}
@@ -270,7 +270,7 @@ class _RecipeReader:
 
 def _fields_from_prop(kind: type[Constraint], name: Any, prop_paths: dict[str, PropPath]) -> dict[str, Any]:
     """The fields of a constraint that a prop fills."""
-    if name not in prop_paths:
+    if name not in tuple(prop_paths):
         raise FieldError(f"there is no prop `{name}`; {nearest_names(str(name), prop_paths)}", ("prop",))
     names = names_of(kind)
     fields = {key: getattr(prop_paths[name], attribute) for key, attribute in PROP_FIELDS.items() if key in names}
