@@ -72,7 +72,7 @@ def leg_length(skeleton: Skeleton) -> float:
     if not legs:
         legs = [_limb_length(skeleton, point) for point in feet(skeleton)]
     length = float(np.mean(legs)) if legs else 0.0
-    return length if length > 1e-6 else max(0.5 * float(np.max(extent(skeleton))), 1e-3)
+    return length if length > 1e-9 else max(0.5 * float(np.max(extent(skeleton))), 1e-3)
 
 
 def height(skeleton: Skeleton) -> float:
