@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page studio demo test check bench quality papers docs clean
+.PHONY: help setup page studio demo test check fuzz bench quality papers docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ check: $(VENV)/installed.dev ## lint, format and types
 	@$(BIN)/mypy
 	@$(call node,check)
 	@$(BIN)/python web/build.py --check
+
+fuzz: $(VENV)/installed.dev ## read mutants of every format: COUNT=100000, FIRST numbers the first one
+	@$(BIN)/python tests/fuzz/run.py --count $(or $(COUNT),100000) --first $(or $(FIRST),0)
 
 bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other packages, into docs/benchmarks.md
 	@$(PIP) -q -e '.[peers]' || echo "some packages to compare with could not be installed: they are skipped"

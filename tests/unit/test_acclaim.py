@@ -503,7 +503,7 @@ class TestFindingTheSkeleton:
 
     def test_a_skeleton_that_is_not_there(self, folder: Path) -> None:
         (folder / "walk.amc").write_text(WALK)
-        with pytest.raises(FileError, match=r"its skeleton file `none.asf` cannot be opened: No such file"):
+        with pytest.raises(FileError, match=r"its skeleton file `none.asf` cannot be opened: there is no such file"):
             read(folder / "walk.amc", skeleton="none.asf")
 
     def test_a_folder_that_is_not_there(self) -> None:

@@ -152,7 +152,7 @@ def test_companion_files_of_a_motion_are_found(tmp_path: Path) -> None:
     location = Folder(path=tmp_path)
 
     def companions_of(name: str) -> list[str]:
-        return companions(location, name, tmp_path / name)
+        return companions(location, name)
 
     assert companions_of("02_01.amc") == ["02.asf", "03.ASF"]
     assert companions_of("scene.gltf") == ["data.bin"]

@@ -19,7 +19,7 @@ from understudy.base.errors import OptionError
 from understudy.batch import worker as batch_worker
 from understudy.batch.location import Folder
 from understudy.batch.model import TEMPORARY_FOLDER, Job, JobSpec, Limits
-from understudy.batch.worker import WorkerError, WorkerProcess, pack, resident_bytes, unpack
+from understudy.batch.worker import WorkerError, WorkerProcess, memory_share, pack, resident_bytes, unpack
 from understudy.constraints import kinds
 from understudy.io import write
 from understudy.recipe import read_recipe
@@ -33,7 +33,11 @@ RECIPE = Recipe(actors=(ActorSpec(source="", scale=0.8),))
 def spec(tmp_path: Path) -> JobSpec:
     (tmp_path / "in").mkdir()
     write(samples.motion("walk2d").motion.resampled(10.0)[:6], tmp_path / "in" / "walk.bvh")
-    os.mkfifo(tmp_path / "in" / "hangs.bvh")
+    # A clip that takes long: the same frames again and again.
+    head, frames = (tmp_path / "in" / "walk.bvh").read_text().split("MOTION")
+    _, time_line, *rows = frames.strip().splitlines()
+    repeated = "\n".join(rows * 30_000)
+    (tmp_path / "in" / "hangs.bvh").write_text(f"{head}MOTION\nFrames: {30_000 * len(rows)}\n{time_line}\n{repeated}\n")
     return JobSpec(recipe=RECIPE, source=Folder(path=tmp_path / "in"), output=Folder(path=tmp_path / "out"))
 
 
@@ -124,11 +128,88 @@ def test_a_memory_limit_below_what_a_worker_itself_holds_is_explained(spec: JobS
     assert caught.value.hint == "the limit includes what a worker holds before its first clip, about 100 MB"
 
 
-def test_a_system_without_process_groups_is_refused(spec: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_process_groups_has_workers_too(spec: JobSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, as far as Linux can show it: no process groups, no /proc, no system limits."""
+    kill_group = os.killpg
     monkeypatch.delattr(os, "killpg")
-    with pytest.raises(WorkerError, match="Worker processes need Linux or macOS") as caught:
-        WorkerProcess(spec, Limits())
-    assert caught.value.hint == "choose the engine `inline`"
+    monkeypatch.setattr(batch_worker, "GROUP_OPTIONS", {})
+    monkeypatch.setattr(batch_worker, "resident_bytes", resident_by_psutil)
+    worker = WorkerProcess(spec, Limits(bytes=2_000_000_000))
+    try:
+        answer = worker.do(WALK)
+        assert answer.row is not None
+        assert answer.row["status"] == "done"
+        before = pid_of(worker)
+        worker.limits = Limits(bytes=1_000_000)
+        too_large = worker.do(WALK)
+        assert too_large.row is not None
+        assert too_large.row["reason"] == "needs more than 1 MB of memory and was stopped"
+        with pytest.raises(ProcessLookupError):
+            os.kill(before, 0)
+    finally:
+        monkeypatch.setattr(os, "killpg", kill_group, raising=False)
+        worker.close()
+
+
+def resident_by_psutil(process: int) -> int:
+    """Resident memory as on systems without /proc."""
+    psutil = pytest.importorskip("psutil")
+    return int(psutil.Process(process).memory_info().rss)
+
+
+def test_memory_is_measured_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psutil")
+    opened = open
+
+    def no_proc(path: object, *options: object, **named: object) -> object:
+        if str(path).startswith("/proc/"):
+            raise FileNotFoundError(path)
+        return opened(path, *options, **named)  # type: ignore[call-overload]
+
+    by_proc = resident_bytes(os.getpid())
+    monkeypatch.setattr(batch_worker, "open", no_proc, raising=False)
+    monkeypatch.setattr(os, "sysconf_names", {})
+    assert resident_bytes(os.getpid()) == pytest.approx(by_proc, rel=0.2)
+    assert memory_share(2) == pytest.approx(0.45 * resident_total(), rel=0.01)
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    assert resident_bytes(os.getpid()) == 0
+    assert memory_share(2) is None
+
+
+def resident_total() -> int:
+    import psutil  # type: ignore[import-untyped]
+
+    return int(psutil.virtual_memory().total)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_worker_killed_while_it_starts_does_not_end_the_run(
+    spec: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The first starts end by a signal, as when the system is short of memory."""
+    monkeypatch.setattr(batch_worker, "START_PAUSE_SECONDS", 0.0)
+    counted = (
+        "import os, pathlib, signal\n"
+        f"path = pathlib.Path({str(tmp_path / 'starts')!r})\n"
+        "count = len(path.read_text()) if path.exists() else 0\n"
+        "path.write_text('x' * (count + 1))\n"
+        f"if count < {times}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"{batch_worker.COMMAND}"
+    )
+    monkeypatch.setattr(batch_worker, "COMMAND", counted)
+    worker = WorkerProcess(spec, Limits())
+    try:
+        answer = worker.do(WALK)
+        assert answer.row is not None
+        if times < 3:
+            assert answer.row["status"] == "done"
+        else:
+            assert answer.row["reason"] == "its worker was killed by SIGKILL while it started, 3 times"
+            later = worker.do(WALK)
+            assert later.row is not None
+            assert later.row["status"] == "done"
+    finally:
+        worker.close()
 
 
 def test_a_worker_exits_when_its_input_ends(spec: JobSpec) -> None:
@@ -154,7 +235,7 @@ def test_functions_of_a_recipe_are_sent_to_workers(tmp_path: Path) -> None:
         'function = "custom:above"\npoints = [{ point = "LeftToe" }]\n'
     )
     assert "function" in kinds()
-    recipe = read_recipe(tmp_path / "recipe.toml")
+    recipe = read_recipe(tmp_path / "recipe.toml", trust=True)
     spec = JobSpec(recipe=recipe, source=Folder(path=tmp_path), output=Folder(path=tmp_path))
     unpacked_spec, limits = unpack(pack(spec, Limits(seconds=1.0)))
     assert limits.seconds == 1.0

@@ -40,7 +40,7 @@ def recipe(tmp_path: Path) -> Callable[[str], Recipe]:
     def make(text: str) -> Recipe:
         path = tmp_path / "r.toml"
         path.write_text(text, encoding="utf-8")
-        return read_recipe(path)
+        return read_recipe(path, trust=True)
 
     return make
 
@@ -239,8 +239,8 @@ def test_a_function_beside_the_recipe_is_found(tmp_path: Path, recipe: Callable[
     [
         ('"custom.low"', "expected a function as `module:function`, got the text 'custom.low'"),
         ('"custom:lov"', "module `custom` has no function `lov`; nearest: `low`"),
-        ('"broken:low"', "module `broken` cannot be loaded: division by zero"),
-        ('"not_there:low"', "module `not_there` cannot be loaded: No module named 'not_there'"),
+        ('"broken:low"', "module `broken` cannot be loaded: ZeroDivisionError: division by zero"),
+        ('"not_there:low"', "module `not_there` cannot be loaded: there is no such module"),
         ('"custom:LIMIT"', "`custom:LIMIT` is no function but a int"),
         ("3", "expected a function as `module:function`, got the number 3"),
     ],
@@ -509,5 +509,7 @@ def test_spacings(spacing: object, seconds: object) -> None:
 
 @pytest.mark.parametrize("spacing", ["", "some", "0", -1.0, True, float("nan"), "1.2.3", [1]])
 def test_wrong_spacings_are_refused(spacing: object) -> None:
-    with pytest.raises(OptionError, match="Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz"):
+    with pytest.raises(
+        OptionError, match=r"Expected a key spacing: auto, all, seconds from 0\.001 to 10000, or frames at 30"
+    ):
         parse_spacing(spacing)

@@ -539,7 +539,10 @@ def test_pictures_and_videos_are_made(studio: Any) -> None:
         assert "Expected picture as png or svg" in page.ask("render", kind="video", format="png")["error"]["message"]
 
 
-def test_a_function_of_the_users_own_is_found_beside_the_files(studio: Any) -> None:
+def test_a_function_of_the_users_own_is_found_beside_the_files(
+    studio: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (studio.folder / "files" / "wave.py").write_text("def high(points):\n    return points[:, 0, 1:2] - 1.2\n")
     with studio.talk() as page:
         page.ask("hello")
@@ -547,6 +550,11 @@ def test_a_function_of_the_users_own_is_found_beside_the_files(studio: Any) -> N
         page.solved(page.state["version"])
         value = {"kind": "function", "function": "wave:high", "points": ["RightHand"], "start": 1.0, "end": 1.2}
         page.ask("edit", label="high", changes=[{"op": "insert", "path": ["recipe", "constraint", 0], "value": value}])
+        consent = page.heard("trouble")["consent"]
+        assert (consent["name"], consent["path"]) == ("wave:high", str(studio.folder / "files" / "wave.py"))
+        assert "return points[:, 0, 1:2] - 1.2" in consent["text"]
+        assert not page.ask("trust", digest="0" * 64)["ok"]
+        assert page.ask("trust", digest=consent["digest"])["ok"]
         tracks = page.solved(page.state["version"])["tracks"]
         assert next(track for track in tracks if track["path"] == ["recipe", "constraint", 0])["met"]
         assert page.ask("save", path="wave.toml")["ok"]

@@ -5,8 +5,9 @@ import { Bar } from "./bar";
 import { Help } from "./help";
 import { listen } from "./keys";
 import { Dropping, PANELS } from "./panels";
+import type { Trouble } from "./protocol";
 import { Stage } from "./stage/Stage";
-import { dismiss, look, lost, state, troubles, view } from "./store";
+import { dismiss, look, lost, report, send, state, troubles, view } from "./store";
 import { Timeline } from "./timeline/Timeline";
 
 export function App() {
@@ -115,6 +116,22 @@ function Dock() {
   );
 }
 
+/** The function that a recipe would run, and the button that agrees to it. */
+function Consent(props: { digest: string; text: string; trouble: Trouble }) {
+  const agree = () => {
+    dismiss(props.trouble);
+    void send("trust", { digest: props.digest }).catch(report);
+  };
+  return (
+    <div class="hint">
+      <pre>{props.text}</pre>
+      <button onClick={agree} data-testid="trust">
+        Run it
+      </button>
+    </div>
+  );
+}
+
 function Troubles() {
   return (
     <div class="troubles" role="alert" data-testid="troubles">
@@ -128,6 +145,7 @@ function Troubles() {
             ✕
           </button>
           {trouble.hint && <p class="hint">{trouble.hint}</p>}
+          {trouble.consent && <Consent digest={trouble.consent.digest} text={trouble.consent.text} trouble={trouble} />}
         </div>
       ))}
     </div>

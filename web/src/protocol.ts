@@ -152,6 +152,8 @@ export interface Commands {
   evaluate: [{ which: string }, null];
   /** Keep what the page shows (camera, selection, frame, panels) for the next time it is opened. Not undone. */
   remember: [{ view: { [key: string]: Json } }, null];
+  /** Consent to run the function whose file has this digest, as `Trouble.consent` showed it. */
+  trust: [{ digest: string }, null];
 }
 
 export interface Listing {
@@ -178,6 +180,8 @@ export interface Trouble {
   path?: Path;
   /** Whether it kept something from being solved: the next result shows that it is over. */
   solving?: boolean;
+  /** The function that a recipe would run, to which nobody has agreed yet. */
+  consent?: { name: string; path: string; digest: string; text: string };
 }
 
 export type Event =

@@ -10,7 +10,7 @@ export function report(trouble: unknown): void {
   const known = trouble as Partial<Trouble> | null;
   const entry: Trouble =
     typeof known?.message === "string" && !(trouble instanceof Error)
-      ? { message: known.message, hint: known.hint ?? "", path: known.path, solving: known.solving }
+      ? { message: known.message, hint: known.hint ?? "", path: known.path, solving: known.solving, consent: known.consent }
       : { message: `The page failed: ${String(trouble)}`, hint: "reload the page; nothing that was done is lost" };
   if (troubles.value.some((other) => other.message === entry.message)) return;
   troubles.value = [...troubles.value.slice(-3), entry];

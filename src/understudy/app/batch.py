@@ -33,6 +33,18 @@ MAX_FAILURES = 20
 """Failed clips that are printed."""
 
 
+class Shard(click.ParamType):
+    """One of N parts, counted from 1, as `2/4`."""
+
+    name = "I/N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        number, slash, count = str(value).partition("/")
+        if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            self.fail(f"expected a part as I/N, such as 1/4 for the first of four; got `{value}`", param, ctx)
+        return int(number), int(count)
+
+
 @click.command(
     short_help="Retarget a whole motion library to one character.",
     epilog="Example: understudy batch library hero.glb -o hero_library --workers 4 --timeout 60",
@@ -53,6 +65,12 @@ MAX_FAILURES = 20
 @click.option("--memory", type=float, metavar="MB", help="Memory limit of a worker; 0 for none [an even share].")
 @click.option("--retry-failed", is_flag=True, help="Try failed clips again although nothing has changed.")
 @click.option("--skin", is_flag=True, help="Measure limbs that pass through the body with TARGET's skin; slower.")
+@click.option(
+    "--accept", multiple=True, metavar="RULE", help="Keep only results with, e.g., verdict<=noticeable; repeatable."
+)
+@click.option(
+    "--shard", type=Shard(), metavar="I/N", help="Only the I-th of N parts of the clips; `understudy merge` joins them."
+)
 @click.option("--table", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True)
 @click.option("--recipe", metavar="FILE", help="A recipe, as `understudy recipe` writes one.")
 @retarget_options
@@ -64,7 +82,7 @@ def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
     added to rows.jsonl; at the end all rows are written to a table and to a page with pictures. A run that was
     interrupted continues when it is started again. Clips whose files, target and options are unchanged are skipped. A
     clip that is broken, too slow or too large fails without affecting the others. Folders may be anywhere that fsspec
-    reaches, such as s3://bucket/clips. The exit code is 1 if a clip failed.
+    reaches, such as s3://bucket/clips. The exit code is 1 if a clip failed or a folder could not be read.
     """
     from understudy.batch.location import parse_location
     from understudy.batch.model import DEFAULT_TIMEOUT_SECONDS, FAILED
@@ -80,7 +98,19 @@ def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
         timeout=timeout or None,
         **{
             key: options[key]
-            for key in ("format", "clip", "workers", "engine", "address", "memory", "retry_failed", "skin", "table")
+            for key in (
+                "format",
+                "clip",
+                "workers",
+                "engine",
+                "address",
+                "memory",
+                "retry_failed",
+                "skin",
+                "table",
+                "shard",
+                "accept",
+            )
         },
     )
     summary = Summary()
@@ -94,7 +124,11 @@ def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
     else:
         click.echo("\n".join(summary_lines(summary, ticker, batch_run)))
         note(failure_lines(summary), "failed")
-    if summary.counts[FAILED]:
+        note(summary.skipped, "not read")
+        if summary.gone:
+            gone = ", ".join(summary.gone[:MAX_WORST_CLIPS])
+            note([f"{count_of(len(summary.gone), 'clip')} left the source: their results were removed ({gone}, ...)"])
+    if summary.counts[FAILED] or summary.skipped:
         click.get_current_context().exit(1)
 
 
@@ -107,11 +141,14 @@ def failure_lines(summary: Summary) -> list[str]:
 
 
 def report_files(batch_run: Batch) -> dict[str, str]:
-    """The files with the report of a batch."""
+    """The files with the report of a batch; a shard has none before it is merged."""
+    if batch_run.shard is not None:
+        return {}
     return {
         "rows": batch_run.output.text("rows.jsonl"),
         "table": batch_run.output.text(f"table.{batch_run.table}"),
         "page": batch_run.output.text("index.html"),
+        "digests": batch_run.output.text("manifest.sha256"),
     }
 
 
@@ -134,7 +171,7 @@ def summary_lines(summary: Summary, ticker: Ticker, batch_run: Batch) -> list[st
         found = ", ".join(f"{count} {word}" for count, word in ((bad, "bad"), (noticeable, "noticeable")) if count)
         lines.append(f"  {ranking.title:<16}  {found}; worst by {ranking.figure.replace('_', ' ')}: {worst}")
         lines += textwrap.wrap(f"hint: {ranking.remedy}", 100, initial_indent=20 * " ", subsequent_indent=20 * " ")
-    return [*lines, *(f"{name:<6} {path}" for name, path in report_files(batch_run).items())]
+    return [*lines, *(f"{name:<7} {path}" for name, path in report_files(batch_run).items())]
 
 
 class Ticker:

@@ -126,6 +126,10 @@ def summary(data: dict[str, Any]) -> str:
     return "\n".join(f"{key:<10} {value}" for key, value in lines.items())
 
 
+MAX_INDENT = 120
+"""Characters by which the joints of a tree are indented at most."""
+
+
 def tree(joints: list[dict[str, Any]]) -> list[str]:
     """The joints as a tree, one a line: name, kind, length in metres, channels, ends."""
     fork, last, bar = ("├─ ", "└─ ", "│  ") if _can_print("├└│") else ("+- ", "`- ", "|  ")
@@ -141,7 +145,9 @@ def tree(joints: list[dict[str, Any]]) -> list[str]:
         siblings = children.get(joint["name"], [])
         for i, child in reversed(list(enumerate(siblings))):
             is_last = i == len(siblings) - 1
-            stack.append((child, indent + (last if is_last else fork), indent + ("   " if is_last else bar)))
+            below = indent + ("   " if is_last else bar)
+            # Deep chains are not indented further: their lines would together grow with the square of their length.
+            stack.append((child, indent + (last if is_last else fork), below if len(below) <= MAX_INDENT else indent))
     width = min(max(len(text) for text, _ in rows), 60)
     return [f"  {text:<{width}}  {_columns(joint)}".rstrip() for text, joint in rows]
 

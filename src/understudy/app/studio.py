@@ -41,6 +41,7 @@ def studio(
         raise click.UsageError("Expected one recipe, or a motion and perhaps a character.")
     page = find_page()
     check_packages()
+    from understudy.base.consent import stop_asking
     from understudy.studio.server import listen, make_app, new_token, serve
 
     opened_session = make_session(files, folders, session)
@@ -59,6 +60,8 @@ def studio(
         if not no_browser:
             open_browser(url)
 
+    # A page is open now: functions that nobody has agreed to are shown there.
+    stop_asking()
     serve(make_app(opened_session, page, port=port, token=token), listening, started)
 
 

@@ -46,6 +46,7 @@ class FileError(UnderstudyError):
         super().__init__(f"{place}: {problem}", hint=hint)
         self.name = name
         self.line = line
+        self.problem = problem
 
 
 class SkeletonError(UnderstudyError):

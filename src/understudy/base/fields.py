@@ -18,6 +18,9 @@ import numpy as np
 
 from understudy.base.errors import UnderstudyError, nearest_names
 
+MAX_INTEGER = 2**53
+"""The largest whole number of a recipe."""
+
 
 class FieldError(UnderstudyError):
     """A key of a table has an unusable value; the reader of the file adds file and line.
@@ -134,11 +137,17 @@ def _plain(value: Any, hint: Any) -> Any:
     if hint is bool and isinstance(value, bool):
         return value
     if hint is int and isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > MAX_INTEGER:
+            raise FieldError(f"expected a whole number up to {MAX_INTEGER}, got one with {len(str(value))} digits")
         return value
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if np.isnan(value):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise FieldError(f"expected a number, got one with {len(str(value))} digits") from None
+        if np.isnan(number):
             raise FieldError("expected a number, got nan")
-        return float(value)
+        return number
     if hint is str and isinstance(value, str):
         return value
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
@@ -150,7 +159,7 @@ def _array(value: Any) -> np.ndarray:
         out = np.array(value, float)
         if isinstance(value, str | bool | dict) or out.dtype != float:
             raise ValueError
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise FieldError(f"expected numbers in brackets, evenly nested; got {_describe(value)}") from None
     if np.any(np.isnan(out)):
         raise FieldError(f"expected numbers, got nan at {np.argwhere(np.isnan(out))[0].tolist()}")
@@ -189,7 +198,15 @@ def _function(value: Any, folder: Path) -> Callable[..., Any]:
     module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
     if not (module and name and all(part.isidentifier() for part in (*module.split("."), name))):
         raise FieldError(f"expected a function as `module:function`, got {_describe(value)}", hint=hint)
+    from understudy.base.consent import check_consent, find_source, is_standard
+
     beside = folder / f"{module}.py"
+    if is_standard(module) and not beside.is_file():
+        raise FieldError(f"`{value}` is a function of Python itself; expected one of points", hint=hint)
+    source = find_source(module, name, folder)
+    if source is None:
+        raise FieldError(f"module `{module}` cannot be loaded: there is no such module", hint=hint)
+    check_consent(source)
     try:
         if beside.is_file():
             spec = importlib.util.spec_from_file_location(module, beside)
@@ -202,8 +219,12 @@ def _function(value: Any, folder: Path) -> Callable[..., Any]:
         function = getattr(loaded, name)
     except AttributeError:
         raise FieldError(f"module `{module}` has no function `{name}`; {nearest_names(name, vars(loaded))}") from None
-    except Exception as error:
-        raise FieldError(f"module `{module}` cannot be loaded: {error}", hint=hint) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Also `SystemExit`: a module that ends the program must not end a studio.
+        message = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise FieldError(f"module `{module}` cannot be loaded: {message}", hint=hint) from None
     if not callable(function):
         raise FieldError(f"`{value}` is no function but a {type(function).__name__}", hint=hint)
     return cast("Callable[..., Any]", function)

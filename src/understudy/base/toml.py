@@ -21,6 +21,14 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
 
 _KEY = re.compile(r"""^\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*(?:\.\s*[\w-]+\s*)*=""")
 
+MAX_TOML_BYTES = 64 << 20
+"""A file of settings that is larger is refused."""
+
+MAX_DEPTH = 100
+"""Tables or lists in each other; recipes have up to five."""
+
+_DEEP = re.compile(rf"(?:[\[{{]\s*+){{{MAX_DEPTH}}}|(?<![\w\"'.-])(?:[\w\"'-]++\s*+\.\s*+){{{MAX_DEPTH}}}")
+
 Place = tuple[str | int, ...]
 """Keys and entry numbers, outermost first: ("contact", 2, "start")."""
 
@@ -29,16 +37,31 @@ def read_toml(path: str | Path, *, hint: str = "") -> tuple[dict[str, Any], dict
     """The tables of a file and the lines of its keys; an error names its line and has the given hint."""
     with open_to_read(path) as stream:
         data = stream.read()
+    if len(data) > MAX_TOML_BYTES:
+        raise FileError(str(path), None, f"has more than {MAX_TOML_BYTES >> 20} MiB, too much for settings")
     try:
         text = data.decode("utf-8")
+        _refuse_depth(text, str(path))
         return tomllib.loads(text), find_lines(text)
     except UnicodeDecodeError:
         raise FileError(str(path), None, "the text is not UTF-8") from None
+    except RecursionError:
+        raise FileError(str(path), None, "not valid TOML: it is nested too deeply", hint=hint) from None
     except tomllib.TOMLDecodeError as error:
         position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         problem = re.sub(r"\s*\(at .*\)$", "", str(error))
         line = int(position[1]) if position else max(len(text.splitlines()), 1)
         raise FileError(str(path), line, f"not valid TOML: {problem}", hint=hint) from None
+    except ValueError as error:
+        # An integer with thousands of digits.
+        raise FileError(str(path), None, f"not valid TOML: {str(error).partition(';')[0]}", hint=hint) from None
+
+
+def _refuse_depth(text: str, name: str) -> None:
+    """Refuse keys and brackets nested so deeply that parsing them takes gigabytes or exceeds Python's own limit."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > MAX_DEPTH and (match := _DEEP.search(line)):
+            raise FileError(name, number, f"not valid TOML: nested more than {MAX_DEPTH} deep at `{match[0][:20]}...`")
 
 
 def find_lines(text: str) -> dict[Place, int]:

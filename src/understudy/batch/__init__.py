@@ -41,6 +41,8 @@ def batch(
     retry_failed: bool = False,
     skin: bool = False,
     table: str = "csv",
+    shard: tuple[int, int] | None = None,
+    accept: Sequence[str] = (),
     watch: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Retarget every motion of a folder to one character; returns a row of measurements for each clip.
@@ -64,6 +66,8 @@ def batch(
         retry_failed: Whether failed clips are tried again although nothing has changed.
         skin: Whether limbs that pass through the body are measured with the target's skin, which takes longer.
         table: `csv` or `parquet`.
+        shard: I and N to process only the I-th of N parts of the clips, counted from 1; `understudy merge` joins them.
+        accept: Rules on figures and verdicts, such as `verdict<=noticeable`; results that break one are rejected.
         watch: Called with each row as its clip is finished.
     """
     from understudy.batch.location import parse_location
@@ -87,6 +91,8 @@ def batch(
         retry_failed=retry_failed,
         skin=skin,
         table=table,
+        shard=shard,
+        accept=tuple(accept),
     )
     rows: list[Row] = []
     with closing(batch_run.run()) as steps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import tempfile
 import time
@@ -14,12 +15,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from understudy.base.errors import FileError, UnderstudyError
+from understudy.base.files import record_opened
+from understudy.batch.acceptance import broken_rules
 from understudy.batch.finding import rejected_output
 from understudy.batch.identity import companions, file_digest, make_clip_key
 from understudy.batch.location import Folder
 from understudy.batch.lock import check_lock
 from understudy.batch.model import DONE, FAILED, TEMPORARY_FOLDER, Answer, Job, JobSpec, Row, StopError, versions
-from understudy.batch.target import fetched_folders, local_recipe, spec_key
+from understudy.batch.target import fetched_folders, local_recipe, provenance, shared_files, spec_key
 from understudy.figure.sketch import thumbnail
 from understudy.io import Clip, read, write
 from understudy.metrics.base import Report
@@ -76,7 +79,7 @@ def perform(spec: JobSpec, job: Job, announce: Callable[[Row], None] = lambda _:
             display_names |= fetched_folders(spec)
             with stopwatch.measure("reading"):
                 path, identity = _fetch(spec, job, folder)
-            if identity["key"] == job.previous_key and _is_intact(spec, job):
+            if identity["key"] == job.previous_key and _is_intact(spec, job) and _same_companions(path, job):
                 return Answer()
             row |= identity
             announce(identity)
@@ -98,7 +101,7 @@ def _temporary_folder(spec: JobSpec) -> Iterator[Path]:
     """A folder for this clip alone, on the disk of a local output folder so that files can be moved there."""
     parent = None
     if isinstance(spec.output, Folder):
-        parent = spec.output.path / TEMPORARY_FOLDER
+        parent = spec.output.path / spec.state / PurePosixPath(TEMPORARY_FOLDER).name
     try:
         if parent is not None:
             parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +120,7 @@ def _list_animations(spec: JobSpec, job: Job) -> list[str]:
     with _temporary_folder(spec) as folder:
         try:
             path = spec.source.fetch(job.file, folder)
-            for name in companions(spec.source, job.file, path):
+            for name in companions(spec.source, job.file):
                 _fetch_companion(spec, name, job.file, folder)
             clip = read(path, unit=reading.unit, up=reading.up, lenient=reading.lenient)
             return [name for name in clip.clips if name not in clip.empty_clips]
@@ -129,10 +132,10 @@ def _fetch(spec: JobSpec, job: Job, folder: Path) -> tuple[Path, Row]:
     """The clip's file on this machine, and the digests that identify the clip and its result."""
     path = spec.source.fetch(job.file, folder)
     digest = file_digest(path)
-    names = companions(spec.source, job.file, path)
+    names = companions(spec.source, job.file)
     companion_digests = [file_digest(_fetch_companion(spec, name, job.file, folder)) for name in names]
     key = make_clip_key(spec_key(spec), job.output, [digest, *companion_digests])
-    return path, {"source_sha256": digest, "key": key}
+    return path, {"source_sha256": digest, **provenance(spec), "key": key}
 
 
 def _fetch_companion(spec: JobSpec, name: str, file: str, folder: Path) -> Path:
@@ -140,6 +143,25 @@ def _fetch_companion(spec: JobSpec, name: str, file: str, folder: Path) -> Path:
     subfolder = folder / PurePosixPath(name).relative_to(PurePosixPath(file).parent).parent
     subfolder.mkdir(parents=True, exist_ok=True)
     return spec.source.fetch(name, subfolder)
+
+
+def _same_companions(path: Path, job: Job) -> bool:
+    """Whether the other files that were opened for an earlier result are as they were."""
+    for entry in job.previous_companions:
+        digest, _, name = entry.partition(" ")
+        try:
+            if file_digest(path.parent / name) != digest:
+                return False
+        except FileError:
+            return False
+    return True
+
+
+def _companion_digests(spec: JobSpec, path: Path, opened: list[str]) -> list[str]:
+    """The files besides the clip's that were opened for it alone, as `DIGEST NAME`, relative to its folder."""
+    others = set(opened) - shared_files(spec) - {str(path.absolute())}
+    names = sorted(os.path.relpath(other, path.parent.absolute()).replace(os.sep, "/") for other in others)
+    return [f"{file_digest(path.parent / name)} {name}" for name in names]
 
 
 def _is_intact(spec: JobSpec, job: Job) -> bool:
@@ -157,13 +179,15 @@ def _retarget(spec: JobSpec, job: Job, path: Path, row: Row, folder: Path, stopw
     with stopwatch.measure("reading"):
         recipe = local_recipe(spec)
         source = f"{path}#{job.animation}" if job.animation else str(path)
-        prepared = prepare(replace(recipe, actors=(replace(recipe.actors[0], source=source),)))
+        with record_opened() as opened:
+            prepared = prepare(replace(recipe, actors=(replace(recipe.actors[0], source=source),)))
+        row["companions"] = _companion_digests(spec, path, opened)
     row["notes"] = prepared.notes
     with stopwatch.measure("solving"):
         result = prepared.solve()
     with stopwatch.measure("measuring"):
-        faults = result.quality["faults"]
         row |= measurement_columns(prepared, result.quality, result.evaluate(skin=spec.skin))
+        faults = [*result.quality["faults"], *broken_rules(spec.accept, row)]
     with stopwatch.measure("writing"):
         output = rejected_output(job.output) if faults else job.output
         row |= _write_result(spec, result.clip, output, folder)

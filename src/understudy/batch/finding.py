@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
@@ -23,20 +23,34 @@ MAX_ANIMATION_NAME_LENGTH = 80
 """Characters of an animation's name that go into a file name."""
 
 
-def find_clips(source: Location, patterns: Iterable[str] = (), excluded: Location | None = None) -> dict[str, int]:
+@dataclass(eq=False, kw_only=True)
+class Listing:
+    """What a source folder holds."""
+
+    names: set[str] = field(default_factory=set)
+    """All files, relative to the folder."""
+    skipped: list[str] = field(default_factory=list)
+    """A sentence on each sub-folder that was not listed."""
+
+
+def find_clips(
+    source: Location, patterns: Iterable[str] = (), excluded: Location | None = None, listing: Listing | None = None
+) -> dict[str, int]:
     """List the motion files in a folder and its sub-folders: sizes in bytes by file name.
 
     Args:
         source: The folder.
         patterns: Such as `*.bvh` or `walks/**`; a file that matches any of them is taken. Empty for all motion files.
         excluded: A folder whose files are not sources: the output folder, which may lie inside the source folder.
+        listing: Gets the names of all files, motions or not, and what could not be listed.
     """
-    patterns = tuple(patterns)
+    patterns, listing = tuple(patterns), Listing() if listing is None else listing
     motion_suffixes = tuple(s for format in formats().values() if format.motions for s in format.suffixes)
     readable_suffixes = tuple(s for format in formats().values() if format.read is not None for s in format.suffixes)
     excluded_prefix = _relative_prefix(source, excluded)
     clips = {}
-    for name, size in source.files():
+    for name, size in source.files(listing.skipped):
+        listing.names.add(name)
         if excluded_prefix and name.startswith(excluded_prefix):
             continue
         suffix = PurePosixPath(name).suffix.lower()
@@ -139,13 +153,19 @@ def _unique_output(job: Job) -> str:
     suffix = PurePosixPath(job.output).suffix
     if not job.animation:
         return _avoid_reserved_folders(job.file + suffix)
-    digest = hashlib.sha256(job.animation.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(job.animation.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return _avoid_reserved_folders(f"{job.file}_{_file_name_part(job.animation)}_{digest}{suffix}")
 
 
 def rejected_output(output: str) -> str:
     """Where a result goes that is unusable."""
     return f"{REJECTED_FOLDER}/{output}"
+
+
+def is_in_shard(file: str, shard: tuple[int, int]) -> bool:
+    """Whether a file belongs to shard I of N. This depends on its name only, not on which other files there are."""
+    digest = hashlib.sha256(file.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1
 
 
 def sort_jobs(jobs: Iterable[Job], sizes: dict[str, int]) -> list[Job]:

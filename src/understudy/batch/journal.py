@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from understudy.base.files import open_to_write
 from understudy.batch.location import Folder, Location
-from understudy.batch.model import StopError
+from understudy.batch.model import DONE, FAILED, StopError
 
 FLUSH_SECONDS = 1.0
 """Time after which entries are flushed to the disk; five times as long in a store, where each flush writes a file."""
@@ -27,10 +27,13 @@ class Journal:
         location: The output folder.
         name: The file in it, such as `rows.jsonl`. In a store the entries go to parts, files whose names begin with
             this one, until the journal is compacted.
+        is_valid: Whether an entry has all that it needs; other entries are ignored.
     """
 
-    def __init__(self, location: Location, name: str) -> None:
-        self.location, self.name = location, name
+    def __init__(
+        self, location: Location, name: str, is_valid: Callable[[dict[str, Any]], bool] = lambda _: True
+    ) -> None:
+        self.location, self.name, self.is_valid = location, name, is_valid
         self._stream: BinaryIO | None = None
         self._lines: list[bytes] = []
         self._start = f"{time.time_ns():020d}"
@@ -39,7 +42,7 @@ class Journal:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Append an entry."""
-        line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = entry_line(entry)
         try:
             if isinstance(self.location, Folder):
                 self._append(self.location, line)
@@ -89,6 +92,29 @@ class Journal:
         return [prefix + name for name in self.location.names(folder) if name == file or name.startswith(f"{file}-")]
 
 
+def entry_line(entry: dict[str, Any]) -> bytes:
+    """An entry as a line of UTF-8. File names that are not UTF-8 are escaped, so that they can be read back."""
+    try:
+        return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(entry, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+
+
+def row_journal(location: Location, name: str) -> Journal:
+    """A journal of rows; rows without what a resumed run and the reports need are ignored."""
+    return Journal(location, name, is_row)
+
+
+def is_row(entry: dict[str, Any]) -> bool:
+    """Whether an entry is the row of a clip that is done or failed, with all that reports need."""
+    texts = ("reason",) if entry.get("status") == FAILED else ("verdict",)
+    numbers = () if entry.get("status") == FAILED else ("frames", "duration")
+    return entry.get("status") in (DONE, FAILED) and (
+        all(isinstance(entry.get(key), str) for key in (*texts, *("output",) * ("output" in entry)))
+        and all(isinstance(entry.get(key), int | float) for key in numbers)
+    )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Index:
     """Where the last entry about each clip is, so that entries are read without keeping all of them in memory."""
@@ -100,13 +126,14 @@ class Index:
     """The part of a store that was read last, by its name."""
 
     @staticmethod
-    def of(journal: Journal) -> Index:
-        """The index of all entries so far; incomplete lines are skipped."""
+    def of(*journals: Journal) -> Index:
+        """The index of all entries so far; a later journal counts more. Incomplete and damaged lines are skipped."""
         positions = {}
-        for part in journal.parts():
-            for clip, start, size in _find_entries(journal.location, part):
-                positions[clip] = (part, start, size)
-        return Index(location=journal.location, positions=positions)
+        for journal in journals:
+            for part in journal.parts():
+                for clip, start, size in _find_entries(journal, part):
+                    positions[clip] = (part, start, size)
+        return Index(location=journals[0].location, positions=positions)
 
     def __contains__(self, clip: str) -> bool:
         return clip in self.positions
@@ -129,15 +156,16 @@ class Index:
         return iter(sorted(self.positions))
 
 
-def _find_entries(location: Location, part: str) -> Iterator[tuple[str, int, int]]:
-    """The clip, first byte and size of every complete entry of a file."""
+def _find_entries(journal: Journal, part: str) -> Iterator[tuple[str, int, int]]:
+    """The clip, first byte and size of every complete and valid entry of a file."""
     start = 0
-    for line in _read_lines(location, part):
+    for line in _read_lines(journal.location, part):
         try:
             entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if isinstance(entry, dict) and isinstance(entry.get("clip"), str) and journal.is_valid(entry):
             yield entry["clip"], start, len(line)
-        except (ValueError, TypeError, KeyError):
-            pass
         start += len(line)
 
 
@@ -149,14 +177,19 @@ def _read_lines(location: Location, part: str) -> Iterator[bytes]:
         yield from (location.read_bytes(part) or b"").splitlines(keepends=True)
 
 
-def compact(journal: Journal) -> None:
+def compact(journal: Journal, left_out: Container[str] = (), others: Sequence[Journal] = ()) -> None:
     """Rewrite a journal with one entry a clip, sorted by clip. In a store, one file replaces all parts.
 
     Only the run that holds the folder's lock may call this.
+
+    Args:
+        journal: The journal to rewrite.
+        left_out: Clips whose entries are removed.
+        others: Journals of the same location whose entries are added; they count more.
     """
     journal.close()
-    index, parts = Index.of(journal), journal.parts()
-    lines = (json.dumps(index[clip], ensure_ascii=False, allow_nan=False).encode() + b"\n" for clip in index)
+    index, parts = Index.of(journal, *others), journal.parts()
+    lines = (entry_line(index[clip]) for clip in index if clip not in left_out)
     if isinstance(journal.location, Folder):
         with open_to_write(journal.location.path / journal.name) as stream:
             stream.writelines(lines)

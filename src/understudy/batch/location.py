@@ -30,8 +30,12 @@ class Location(ABC):
     """Whether other processes can access it."""
 
     @abstractmethod
-    def files(self) -> Iterator[tuple[str, int]]:
-        """Every file in it and its sub-folders with its size in bytes. Local sub-folders are listed with size 0."""
+    def files(self, skipped: list[str] | None = None) -> Iterator[tuple[str, int]]:
+        """Every file in it and its sub-folders with its size in bytes. Local sub-folders are listed with size 0.
+
+        Args:
+            skipped: Gets a sentence on each sub-folder that cannot be listed.
+        """
 
     @abstractmethod
     def fetch(self, name: str, folder: Path) -> Path:
@@ -79,30 +83,46 @@ class Folder(Location):
     display_name: str = field(default="", compare=False)
     """The folder as the user named it; empty for its path."""
 
-    def files(self) -> Iterator[tuple[str, int]]:
+    def files(self, skipped: list[str] | None = None) -> Iterator[tuple[str, int]]:
         if not self.path.is_dir():
             problem = "is a file, not a folder" if self.path.exists() else "there is no such folder"
             raise FileError(self.text(), None, problem)
-        yield from self._walk(self.path, "", ())
-
-    def _walk(self, folder: Path, prefix: str, parents: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
-        real = folder.resolve()
-        if real in parents:
-            return
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            os.scandir(self.path).close()
         except OSError as error:
-            raise FileError(str(folder), None, f"cannot be listed: {error.strerror}") from None
-        for entry in entries:
-            name = prefix + entry.name
-            if entry.name.startswith("."):
+            raise FileError(self.text(), None, f"cannot be listed: {error.strerror}") from None
+        skipped = [] if skipped is None else skipped
+        linked: set[str] = set()
+        # A stack, because folders may be nested deeper than functions.
+        stack: list[tuple[str, str, tuple[str, ...]]] = [(str(self.path), "", (os.path.realpath(self.path),))]
+        while stack:
+            folder, prefix, parents = stack.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                skipped.append(f"{self.text(prefix)}: cannot be listed: {error.strerror}")
                 continue
-            if entry.is_dir():
+            folders = []
+            for entry in listed:
+                name = prefix + entry.name
+                if entry.name.startswith("."):
+                    continue
+                if not _is_folder(entry):
+                    yield name, _size(entry)
+                    continue
                 # A folder called walk.bvh is listed too, so that its job reports that it is not a motion.
                 yield name, 0
-                yield from self._walk(Path(entry.path), name + "/", (*parents, real))
-            else:
-                yield name, entry.stat().st_size if os.path.exists(entry.path) else 0
+                real = os.path.realpath(entry.path)
+                if real in parents:
+                    continue
+                if entry.is_symlink():
+                    if real in linked:
+                        skipped.append(f"{self.text(name)}: another link leads to the same folder, which is read once")
+                        continue
+                    linked.add(real)
+                folders.append((entry.path, name + "/", (*parents, real)))
+            stack += reversed(folders)
 
     def fetch(self, name: str, folder: Path) -> Path:
         return self.path / name
@@ -129,18 +149,36 @@ class Folder(Location):
     def names(self, folder: str) -> list[str]:
         try:
             return sorted(os.listdir(self.path / folder))
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError:
             return []
 
     def size(self, name: str) -> int | None:
         path = self.path / name
-        return path.stat().st_size if path.is_file() else None
+        try:
+            return path.stat().st_size if path.is_file() else None
+        except OSError:
+            return None
 
     def text(self, name: str = "") -> str:
         return str(Path(self.display_name) / name) if self.display_name else self.address(name)
 
     def address(self, name: str = "") -> str:
         return str(self.path / name)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder or leads to one; a link that leads nowhere or to itself does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat().st_size
+    except OSError:
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +220,7 @@ class Store(Location):
     def _path_of(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
 
-    def files(self) -> Iterator[tuple[str, int]]:
+    def files(self, skipped: list[str] | None = None) -> Iterator[tuple[str, int]]:
         system, root = self._opened
         system.invalidate_cache()
         if not system.isdir(root):

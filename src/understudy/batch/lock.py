@@ -12,11 +12,15 @@ from contextlib import suppress
 from typing import Any
 
 from understudy.base.errors import UnderstudyError
+from understudy.base.files import can_lock, lock_handle
 from understudy.batch.location import Folder, Location
 from understudy.batch.model import STATE_FOLDER, JobSpec, StopError
 
-LOCK_FILE = f"{STATE_FOLDER}/lock"
-"""The file that names the run that writes into the output folder."""
+LOCK_NAME = "lock"
+"""The file, in a state folder, that names the run that writes into the output folder."""
+
+LOCK_FILE = f"{STATE_FOLDER}/{LOCK_NAME}"
+"""The lock of a run that is no shard."""
 
 HEARTBEAT_SECONDS = 5.0
 """Time between two heartbeats of an owner in a store, where the system cannot tell whether a process lives."""
@@ -37,18 +41,20 @@ class Lock:
 
     Args:
         location: The output folder.
+        state: The state folder in it; each shard of a batch has one and can be locked by itself.
     """
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, state: str = STATE_FOLDER) -> None:
         self.run_id = uuid.uuid4().hex
-        self._location = location
+        self._location, self._state = location, state
+        self._name = f"{state}/{LOCK_NAME}"
         self._file = -1
         self._released = threading.Event()
         self._beats = 0
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Lock:
-        if isinstance(self._location, Folder) and _has_flock():
+        if isinstance(self._location, Folder) and can_lock():
             self._lock_file(self._location)
         else:
             self._take_over()
@@ -58,8 +64,8 @@ class Lock:
         self._released.set()
         if self._thread is not None:
             self._thread.join()
-            if read_owner(self._location).get("run") == self.run_id:
-                self._location.remove(LOCK_FILE)
+            if read_owner(self._location, self._state).get("run") == self.run_id:
+                self._location.remove(self._name)
         if self._file >= 0:
             # The file stays: if it were removed, two runs could each lock a different file of this name.
             with suppress(OSError):
@@ -67,40 +73,39 @@ class Lock:
             os.close(self._file)
 
     def _lock_file(self, folder: Folder) -> None:
-        import fcntl
-
-        path = folder.path / LOCK_FILE
+        path = folder.path / self._name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         except OSError as error:
             raise UnderstudyError(f"{folder.text()}: cannot be written: {error.strerror}") from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            lock_handle(self._file)
+        except OSError:
             os.close(self._file)
             self._file = -1
-            raise self._refusal(read_owner(self._location)) from None
+            raise self._refusal(read_owner(self._location, self._state)) from None
         try:
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, json.dumps(self._content()).encode(), 0)
+            os.lseek(self._file, 0, os.SEEK_SET)
+            os.write(self._file, json.dumps(self._content()).encode())
         except OSError as error:
             raise UnderstudyError(f"{folder.text()}: cannot be written: {error.strerror}") from None
 
     def _take_over(self) -> None:
         """Take the lock of a store once its owner, if there is one, has missed its heartbeats."""
-        before = read_owner(self._location)
+        before = read_owner(self._location, self._state)
         deadline = time.monotonic() + MAX_MISSED_HEARTBEATS * HEARTBEAT_SECONDS
         while before and time.monotonic() < deadline:
             time.sleep(0.25 * HEARTBEAT_SECONDS)
-            now = read_owner(self._location)
+            now = read_owner(self._location, self._state)
             if now and now != before:
                 raise self._refusal(now)
             before = now
         self._beat()
         # If two runs write the lock at once, the later content stays. The other run reads it and gives up.
         time.sleep(0.25 * HEARTBEAT_SECONDS)
-        owner = read_owner(self._location)
+        owner = read_owner(self._location, self._state)
         if owner.get("run") != self.run_id:
             raise self._refusal(owner)
         self._thread = threading.Thread(target=self._keep_beating, daemon=True)
@@ -108,12 +113,12 @@ class Lock:
 
     def _keep_beating(self) -> None:
         while not self._released.wait(HEARTBEAT_SECONDS):
-            if read_owner(self._location).get("run") == self.run_id:
+            if read_owner(self._location, self._state).get("run") == self.run_id:
                 self._beat()
 
     def _beat(self) -> None:
         self._beats += 1
-        self._location.write_bytes(LOCK_FILE, json.dumps(self._content()).encode())
+        self._location.write_bytes(self._name, json.dumps(self._content()).encode())
 
     def _content(self) -> dict[str, Any]:
         return {"run": self.run_id, "host": socket.gethostname(), "process": os.getpid(), "beats": self._beats}
@@ -126,10 +131,10 @@ class Lock:
         )
 
 
-def read_owner(location: Location) -> dict[str, Any]:
+def read_owner(location: Location, state: str = STATE_FOLDER) -> dict[str, Any]:
     """The content of the lock file: run, host and process of the owner; empty where nobody holds the lock."""
     try:
-        owner = json.loads(location.read_bytes(LOCK_FILE) or b"{}")
+        owner = json.loads(location.read_bytes(f"{state}/{LOCK_NAME}") or b"{}")
     except ValueError:
         return {}
     return owner if isinstance(owner, dict) else {}
@@ -137,13 +142,12 @@ def read_owner(location: Location) -> dict[str, Any]:
 
 def check_lock(spec: JobSpec) -> None:
     """Refuse to write results for a run that has lost the folder to another run."""
-    if spec.run_id and read_owner(spec.output).get("run") != spec.run_id:
+    if spec.run_id and read_owner(spec.output, spec.state).get("run") != spec.run_id:
         raise StopError(f"{spec.output.text()}: another run has taken over this folder")
 
 
-def _has_flock() -> bool:
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def check_unlocked(location: Location, state: str) -> None:
+    """Refuse to go on where a run holds the lock of a state folder."""
+    if read_owner(location, state):
+        with Lock(location, state):
+            pass

@@ -21,8 +21,11 @@ DONE, FAILED = "done", "failed"
 STATE_FOLDER = ".batch"
 """The folder, inside the output folder, of files that only the batch itself needs."""
 
+SHARDS_FOLDER = f"{STATE_FOLDER}/shards"
+"""The folder of the state of each shard, until the shards are merged."""
+
 TEMPORARY_FOLDER = f"{STATE_FOLDER}/scraps"
-"""The folder of results that are still being written."""
+"""The folder of results that are still being written; in the state folder of a shard it has the same name."""
 
 REJECTED_FOLDER = "failed"
 """The folder, inside the output folder, of results that are unusable."""
@@ -47,9 +50,13 @@ class JobSpec:
     output: Location
     suffix: str | None = None
     """Of the result files; None for that of each source."""
+    state: str = STATE_FOLDER
+    """The folder of this run's lock and temporary files, inside the output folder; a shard has its own."""
     run_id: str = ""
     """The run's name in the lock file. Workers of a run that lost the lock write nothing."""
     version: str = understudy.__version__
+    accept: tuple[str, ...] = ()
+    """Rules on figures and verdicts, such as `foot_skate.added_drift<0.01`; a result that breaks one is rejected."""
     skin: bool = False
     """Whether limbs that pass through the body are measured with the target's skin, where it has one."""
 
@@ -74,6 +81,8 @@ class Job:
     """The file of that result, relative to the output folder; empty where none was written."""
     previous_digest: str = ""
     """The SHA-256 of that file."""
+    previous_companions: tuple[str, ...] = ()
+    """The other files that were opened for that result, as `DIGEST NAME`, relative to the clip's folder."""
 
 
 @dataclass(frozen=True, kw_only=True)

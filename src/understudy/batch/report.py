@@ -8,7 +8,7 @@ import io
 import shlex
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module, resources
@@ -17,11 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
+import understudy
 from understudy.base.errors import MissingPackageError
 from understudy.base.files import open_to_write
-from understudy.batch.journal import Index
+from understudy.batch.journal import Index, Journal, read_entries
 from understudy.batch.location import Folder, Location
-from understudy.batch.model import DONE, FAILED, Row
+from understudy.batch.model import DONE, FAILED, STATE_FOLDER, Row
 from understudy.metrics.base import VERDICT_ORDER, Verdict, metrics
 
 MAX_WORST_CLIPS = 10
@@ -78,6 +79,10 @@ class Summary:
     """Clips and reasons of the first failed clips."""
     metric_verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Number of clips by metric and verdict."""
+    skipped: list[str] = field(default_factory=list)
+    """A sentence on each folder of the source that could not be read."""
+    gone: list[str] = field(default_factory=list)
+    """Clips of earlier runs that are not in the source any more; their results were removed."""
     _worst: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     _rankings: list[Ranking] = field(default_factory=rankings)
 
@@ -94,7 +99,7 @@ class Summary:
         for ranking in self._rankings:
             self.metric_verdicts[ranking.metric, row.get(f"{ranking.metric}.verdict", Verdict.UNGRADED)] += 1
             value = row.get(ranking.column)
-            if value is not None and row[f"{ranking.metric}.verdict"] in WORST_VERDICTS:
+            if value is not None and row.get(f"{ranking.metric}.verdict") in WORST_VERDICTS:
                 # Equal figures are ranked by name, so that the order of the rows does not matter.
                 entry = (ranking.sign * value, _ReverseOrder(row["clip"]))
                 heap: list[Any] = self._worst.setdefault(ranking.column, [])
@@ -126,6 +131,8 @@ class Summary:
             "duration": self.duration,
             "verdicts": dict(self.verdict_counts()),
             "failures": [{"clip": clip, "reason": reason} for clip, reason in self.failures],
+            "skipped": self.skipped,
+            "gone": self.gone,
             "worst": {
                 ranking.column: [{"clip": clip, "value": value} for clip, value in clips]
                 for ranking, clips in self.worst()
@@ -179,8 +186,37 @@ def columns_of(rows: Iterable[Row]) -> dict[str, type]:
     return {name: types.get(name, str) for name in names}
 
 
+REPORT_FILES = ("rows.jsonl", "table.csv", "table.parquet", "index.html", "manifest.sha256")
+"""The files of a report in the output folder."""
+
+MAX_PARQUET_ROWS = 100_000
+"""Rows of one Parquet file; a larger table is a folder of several files."""
+
+
+def write_reports(location: Location, table: str, summary: Summary, rows: Journal, pictures: Journal) -> None:
+    """Write the table, the page and the manifest of a batch whose journals are compacted.
+
+    Args:
+        location: The output folder.
+        table: `csv` or `parquet`.
+        summary: Of the clips that the page counts.
+        rows: The rows.
+        pictures: The pictures.
+    """
+
+    def read_rows() -> Iterator[Row]:
+        return read_entries(rows)
+
+    write_table(location, f"table.{table}", read_rows)
+    write_page(location, "index.html", summary, read_rows, Index.of(pictures))
+    write_manifest(location, "manifest.sha256", read_rows)
+
+
 def write_table(location: Location, name: str, rows: Callable[[], Iterable[Row]]) -> None:
     """Write a table; an old one is replaced when the new one is complete.
+
+    A Parquet table with more rows than one file should hold becomes a folder of that name, with files in it that
+    readers of Parquet take as one table.
 
     Args:
         location: The output folder.
@@ -188,20 +224,69 @@ def write_table(location: Location, name: str, rows: Callable[[], Iterable[Row]]
         rows: Returns all rows; called more than once.
     """
     columns = columns_of(rows())
-    write = _write_parquet if name.endswith(".parquet") else _write_csv
+    if not name.endswith(".parquet"):
+        _write_file(location, name, lambda stream: _write_csv(stream, columns, rows()))
+        return
+    num_parts = max(1, -(-sum(1 for _ in rows()) // MAX_PARQUET_ROWS))
+    remaining, parts = iter(rows()), [f"part-{number:05d}.parquet" for number in range(num_parts)]
+    if num_parts == 1:
+        _remove_folder(location, name, keep=())
+        _write_file(location, name, lambda stream: _write_parquet(stream, columns, remaining))
+        return
+    if location.size(name) is not None:
+        location.remove(name)
+    for part in parts:
+        taken = islice(remaining, MAX_PARQUET_ROWS)
+        _write_file(location, f"{name}/{part}", lambda stream, taken=taken: _write_parquet(stream, columns, taken))  # type: ignore[misc]
+    _remove_folder(location, name, keep=parts)
+
+
+def _remove_folder(location: Location, name: str, keep: Sequence[str]) -> None:
+    """Remove the files of a folder, and a local folder itself if none is kept."""
+    for other in location.names(name):
+        if other not in keep:
+            location.remove(f"{name}/{other}")
+    if isinstance(location, Folder) and not keep and (location.path / name).is_dir():
+        (location.path / name).rmdir()
+
+
+def _write_file(location: Location, name: str, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file of a report, whole or not at all."""
     if isinstance(location, Folder):
-        with open_to_write(location.path / name) as stream:
-            write(stream, columns, rows())
+        path = location.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open_to_write(path) as stream:
+            write(stream)
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table"
-        with open(path, "wb") as stream:
-            write(stream, columns, rows())
-        location.put(path, name)
+        copy = Path(folder) / "file"
+        with open(copy, "wb") as stream:
+            write(stream)
+        location.put(copy, name)
+
+
+def write_manifest(location: Location, name: str, rows: Callable[[], Iterable[Row]]) -> None:
+    """Write the SHA-256 of every result, in the form that `sha256sum --check` reads."""
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(f"# results of understudy {understudy.__version__}; rows.jsonl says what made each\n".encode())
+        for row in rows():
+            if row.get("output") and row.get("output_sha256"):
+                stream.write(manifest_line(row["output_sha256"], row["output"]))
+
+    _write_file(location, name, write)
+
+
+def manifest_line(digest: str, name: str) -> bytes:
+    """A line of a manifest. Line ends and backslashes in names are escaped as `sha256sum` does it."""
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    mark = "\\" if escaped != name else ""
+    return f"{mark}{digest}  {escaped}\n".encode("utf-8", "surrogateescape")
 
 
 def _write_csv(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Row]) -> None:
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    # Bytes of file names that are not UTF-8 are written as escapes.
+    text = io.TextIOWrapper(stream, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
     table = csv.writer(text, lineterminator="\n")
     table.writerow(columns)
     for row in rows:
@@ -214,6 +299,11 @@ def _cell(value: Any) -> Any:
     return "; ".join(value) if isinstance(value, list) else value
 
 
+def _valid_text(value: Any) -> Any:
+    """A cell for Parquet, whose texts are UTF-8: other bytes of file names are written as escapes."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
 def _write_parquet(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Row]) -> None:
     arrow, parquet = load_parquet()
     types = {int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
@@ -221,7 +311,7 @@ def _write_parquet(stream: BinaryIO, columns: dict[str, type], rows: Iterable[Ro
     with parquet.ParquetWriter(stream, schema) as writer:
         remaining = iter(rows)
         while group := list(islice(remaining, PARQUET_GROUP_ROWS)):
-            cells = {name: [_cell(row.get(name)) for row in group] for name in columns}
+            cells = {name: [_valid_text(_cell(row.get(name))) for row in group] for name in columns}
             writer.write_table(arrow.table(cells, schema=schema))
 
 
@@ -236,11 +326,14 @@ def load_parquet() -> tuple[Any, Any]:
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """The page may load nothing from elsewhere."""
 
-MAX_PAGE_CLIPS = 3000
-"""Clips that the page lists; the table has all."""
+MAX_PAGE_CLIPS = 1000
+"""Clips that one page lists; further clips are on further pages."""
 
-MAX_PAGE_PICTURES = 1000
-"""Clips that the page shows a picture of."""
+PAGES_FOLDER = f"{STATE_FOLDER}/pages"
+"""The folder of the pages after the first. It is no folder that results can be in."""
+
+FROM_PAGES = "../../"
+"""Leads from the folder of pages to the output folder."""
 
 PAGE_ORDER = (FAILED, "bad", "noticeable", "not graded", "good")
 """The order of clips on the page, by status or verdict."""
@@ -249,7 +342,7 @@ PAGE_ORDER = (FAILED, "bad", "noticeable", "not graded", "good")
 def write_page(
     location: Location, name: str, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
 ) -> None:
-    """Write the page; an old one is replaced when the new one is complete.
+    """Write the page, and further ones for the clips beyond its end; old ones are replaced by complete new ones.
 
     Args:
         location: The output folder.
@@ -258,46 +351,58 @@ def write_page(
         rows: Returns all rows; called more than once.
         pictures: The pictures, by clip.
     """
-    parts = (part.encode("utf-8", "replace") for part in _page_parts(location, summary, rows, pictures))
-    if isinstance(location, Folder):
-        with open_to_write(location.path / name) as stream:
-            stream.writelines(parts)
-    else:
-        location.write_bytes(name, b"".join(parts))
+    num_pages = max(1, -(-sum(1 for _ in rows()) // MAX_PAGE_CLIPS))
+    ordered, files = _page_rows(rows), [name, *(f"{PAGES_FOLDER}/{n:05d}.html" for n in range(2, num_pages + 1))]
+    for number, file in enumerate(files):
+        page_rows = islice(ordered, MAX_PAGE_CLIPS)
+        parts = _page_parts(location, summary if number == 0 else None, page_rows, pictures, _page_links(files, number))
+        _write_file(location, file, lambda stream, parts=parts: _write_text(stream, parts))  # type: ignore[misc]
+    _remove_folder(location, PAGES_FOLDER, keep=[PurePosixPath(file).name for file in files[1:]])
+
+
+def _write_text(stream: BinaryIO, parts: Iterable[str]) -> None:
+    stream.writelines(part.encode("utf-8", "replace") for part in parts)
+
+
+def _page_links(files: list[str], number: int) -> str:
+    """Links from a page to the previous and the next one; empty where there is only one."""
+    if len(files) == 1:
+        return ""
+    up = "" if number == 0 else FROM_PAGES
+    ends = (("first", 0), ("previous", number - 1), ("next", number + 1), ("last", len(files) - 1))
+    links = [f'<a href="{up}{escape(files[i])}">{word}</a>' for word, i in ends if 0 <= i < len(files) and i != number]
+    return f'<p class="note">page {number + 1} of {len(files)}: {" · ".join(links)}</p>'
 
 
 def open_in_studio(location: Location, output: str) -> tuple[str, str]:
     """The link to the file of a result, and the command that opens it in the studio."""
-    return quote(output), f"understudy studio {shlex.quote(location.address(output))}"
+    return quote(output, errors="surrogateescape"), f"understudy studio {shlex.quote(location.address(output))}"
 
 
 def _page_parts(
-    location: Location, summary: Summary, rows: Callable[[], Iterable[Row]], pictures: Index
+    location: Location, summary: Summary | None, rows: Iterable[Row], pictures: Index, links: str
 ) -> Iterator[str]:
-    """The page, part by part."""
+    """A page, part by part; only the first one has a summary."""
     address = location.address()
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Batch: {escape(address)}</title><style>{_asset('page.css')}</style></head>\n<body>\n"
-        f"<h1>{escape(address)}</h1>{_counts_line(summary)}\n"
+        f"<h1>{escape(address)}</h1>{'' if summary is None else _counts_line(summary)}\n"
     )
-    yield from _worst_section(summary, pictures)
+    if summary is not None:
+        yield from _worst_section(summary, pictures)
     yield (
-        '<section><h2>Clips</h2><p class="controls"><input id="filter" type="search" aria-label="filter" '
+        f"{links}<section>"
+        '<h2>Clips</h2><p class="controls"><input id="filter" type="search" aria-label="filter" '
         'placeholder="filter by name, status, reason"></p><table id="clips"><thead><tr><th>clip</th><th>status</th>'
         "<th>frames</th><th>verdicts</th><th>open</th></tr></thead>\n<tbody>\n"
     )
-    shown = 0
-    for row in _page_rows(rows):
-        yield _clip_row(location, row, pictures if shown < MAX_PAGE_PICTURES else None)
-        shown += 1
+    for row in rows:
+        yield _clip_row(location, row, pictures, "" if summary is not None else FROM_PAGES)
     yield "</tbody></table>"
-    hidden = sum(1 for _ in rows()) - shown
-    if hidden > 0:
-        yield f'<p class="note">and {hidden} more, which are in the table</p>'
-    yield f"</section>\n<script>{_asset('page.js')}</script>\n</body></html>\n"
+    yield f"</section>{links}\n<script>{_asset('page.js')}</script>\n</body></html>\n"
 
 
 def _asset(name: str) -> str:
@@ -305,13 +410,11 @@ def _asset(name: str) -> str:
 
 
 def _page_rows(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:
-    """The rows that the page lists: failed clips first, then by verdict."""
-    remaining = MAX_PAGE_CLIPS
+    """The rows in the order of the pages: failed clips first, then by verdict."""
     for group in PAGE_ORDER:
         for row in rows():
             row_group = FAILED if row["status"] == FAILED else row["verdict"]
-            if row_group == group and remaining > 0:
-                remaining -= 1
+            if row_group == group:
                 yield row
 
 
@@ -339,19 +442,19 @@ def _worst_section(summary: Summary, pictures: Index) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _picture(pictures: Index | None, clip: str) -> str:
-    return "" if pictures is None or clip not in pictures else str(pictures[clip]["picture"])
+def _picture(pictures: Index, clip: str) -> str:
+    return "" if clip not in pictures else str(pictures[clip]["picture"])
 
 
-def _clip_row(location: Location, row: Row, pictures: Index | None) -> str:
-    """The table row of a clip."""
+def _clip_row(location: Location, row: Row, pictures: Index, up: str) -> str:
+    """The table row of a clip; `up` leads from the page's folder to the output folder."""
     output = row.get("output", "")
     links = ""
     if output:
         link, command = open_in_studio(location, output)
         name = PurePosixPath(output).name
         links = (
-            f'<a href="{escape(link)}">{escape(name)}</a>'
+            f'<a href="{up}{escape(link)}">{escape(name)}</a>'
             f'<button type="button" data-copy="{escape(command)}" title="{escape(command)}">'
             "copy studio command</button>"
         )

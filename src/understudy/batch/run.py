@@ -8,15 +8,34 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from understudy.base.errors import OptionError, UnderstudyError
+from understudy.base.files import remove_parts
+from understudy.batch.acceptance import check_rules
 from understudy.batch.engines import Engine, find_engine
-from understudy.batch.finding import find_clips, make_jobs, output_suffix, rejected_output, sort_jobs
-from understudy.batch.journal import Index, Journal, compact, read_entries
+from understudy.batch.finding import (
+    Listing,
+    find_clips,
+    is_in_shard,
+    make_jobs,
+    output_suffix,
+    rejected_output,
+    sort_jobs,
+)
+from understudy.batch.identity import file_digest
+from understudy.batch.journal import Index, Journal, compact, read_entries, row_journal
 from understudy.batch.location import Folder, Location
-from understudy.batch.lock import Lock
+from understudy.batch.lock import Lock, check_unlocked
+from understudy.batch.merging import (
+    FINISHED_FILE,
+    PICTURES_FILE,
+    ROWS_FILE,
+    find_shards,
+    shard_folder,
+    shard_journals,
+)
 from understudy.batch.model import (
     DONE,
     FAILED,
@@ -29,13 +48,21 @@ from understudy.batch.model import (
     Row,
     StopError,
 )
-from understudy.batch.report import TABLE_FORMATS, Summary, load_parquet, write_page, write_table
+from understudy.batch.report import (
+    PAGES_FOLDER,
+    REPORT_FILES,
+    TABLE_FORMATS,
+    Summary,
+    load_parquet,
+    write_reports,
+)
 from understudy.batch.target import check_target, fetch_target
 from understudy.batch.worker import memory_share
 from understudy.io.clip import format_of
 from understudy.retarget.spec import ALL, Recipe
 
-ROWS_FILE, PICTURES_FILE, PAGE_FILE = "rows.jsonl", f"{STATE_FOLDER}/pictures.jsonl", "index.html"
+SOURCES_FILE = f"{STATE_FOLDER}/sources"
+"""The addresses of all source folders whose results are in the output folder, separated by null characters."""
 
 
 class BatchStoppedError(UnderstudyError):
@@ -89,9 +116,16 @@ class Batch:
     """Whether limbs that pass through the body are measured with the target's skin, which takes longer."""
     table: str = "csv"
     """`csv` or `parquet`."""
+    shard: tuple[int, int] | None = None
+    """I and N to process the I-th of N parts of the clips, counted from 1; `merge` joins the parts. None for all."""
+    accept: tuple[str, ...] = ()
+    """Rules that results must meet, such as `foot_skate.added_drift<0.01`."""
 
     def __post_init__(self) -> None:
         _check_recipe(self.recipe)
+        check_rules(self.accept)
+        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
+            raise OptionError(f"Expected a shard I/N with I from 1 to N, got {self.shard[0]}/{self.shard[1]}")
         for location in (self.source, self.output):
             if find_engine(self.engine).processes and not location.shared:
                 raise OptionError(
@@ -117,17 +151,25 @@ class Batch:
         Args:
             summary: Filled at the end, from the rows of these clips.
         """
-        summary = Summary() if summary is None else summary
-        files = find_clips(self.source, self.patterns, self.output)
-        with Lock(self.output) as lock:
+        summary, listing = Summary() if summary is None else summary, Listing()
+        files = find_clips(self.source, self.patterns, self.output, listing)
+        summary.skipped += listing.skipped
+        if self.shard is not None:
+            check_unlocked(self.output, STATE_FOLDER)
+        with Lock(self.output, self._state) as lock:
+            if self.shard is None:
+                for shard in find_shards(self.output):
+                    check_unlocked(self.output, shard)
             self._remove_temporary_files()
-            rows, pictures = Journal(self.output, ROWS_FILE), Journal(self.output, PICTURES_FILE)
+            rows, pictures = self._journals()
             clips: set[str] = set()
             try:
                 with closing(self._process(files, lock.run_id, rows, pictures)) as steps:
                     for step in steps:
                         clips.add(step.row["clip"])
                         yield step
+                if self.shard is None:
+                    self._remove_clips_that_left(listing, rows, pictures, summary)
                 self._finish(clips, rows, pictures, summary)
             except StopError as error:
                 raise BatchStoppedError(
@@ -138,8 +180,13 @@ class Batch:
                 self._remove_temporary_files()
 
     def _process(self, files: dict[str, int], run_id: str, rows: Journal, pictures: Journal) -> Steps:
-        index, engine = Index.of(rows), self._make_engine(run_id)
+        # Shards go on from the rows that earlier ones had merged.
+        index, engine = Index.of(row_journal(self.output, ROWS_FILE), rows), self._make_engine(run_id)
         jobs = make_jobs(_list_animations(engine, files), self._suffix(), self.clip)
+        if self.shard is not None:
+            # All files take part in the names of results, so that no two shards give two results the same name.
+            files = {file: size for file, size in files.items() if is_in_shard(file, self.shard)}
+            jobs = [job for job in jobs if job.file in files]
         jobs = sort_jobs((self._with_previous_result(job, index) for job in jobs), files)
         counts, total_bytes = Counter(job.file for job in jobs), sum(files.values())
         with closing(engine.run(jobs)) as answers:
@@ -151,9 +198,25 @@ class Batch:
                 )
 
     def _remove_temporary_files(self) -> None:
-        """Remove the files that killed workers left behind."""
+        """Remove the files that killed workers and killed runs left behind."""
         if isinstance(self.output, Folder):
-            shutil.rmtree(self.output.path / TEMPORARY_FOLDER, ignore_errors=True)
+            state = self.output.path / self._state
+            shutil.rmtree(state / PurePosixPath(TEMPORARY_FOLDER).name, ignore_errors=True)
+            remove_parts(state)
+            if self.shard is None:
+                for name in REPORT_FILES:
+                    remove_parts(self.output.path, name)
+                remove_parts(self.output.path / PAGES_FOLDER)
+
+    @property
+    def _state(self) -> str:
+        return STATE_FOLDER if self.shard is None else shard_folder(self.shard)
+
+    def _journals(self) -> tuple[Journal, Journal]:
+        """The rows and the pictures."""
+        if self.shard is None:
+            return row_journal(self.output, ROWS_FILE), Journal(self.output, PICTURES_FILE)
+        return shard_journals(self.output, self._state)
 
     def _suffix(self) -> str | None:
         return output_suffix(self.format, self.recipe.actors[0].target)
@@ -166,7 +229,9 @@ class Batch:
             source=self.source,
             output=self.output,
             suffix=self._suffix(),
+            state=self._state,
             run_id=run_id,
+            accept=self.accept,
             skin=self.skin,
         )
         workers = self.workers or num_cores()
@@ -183,6 +248,7 @@ class Batch:
             previous_key=row.get("key", "") if row["status"] == DONE or not self.retry_failed else "",
             previous_output=row.get("output", ""),
             previous_digest=row.get("output_sha256", ""),
+            previous_companions=tuple(row.get("companions", ())),
         )
 
     def _limits(self, workers: int) -> Limits:
@@ -207,15 +273,55 @@ class Batch:
         rows.add(answer.row)
         return answer.row
 
+    def _remove_clips_that_left(self, listing: Listing, rows: Journal, pictures: Journal, summary: Summary) -> None:
+        """Remove the rows and results of clips whose files are not in the source folder any more.
+
+        This is left undone where a part of the folder could not be listed, and where results of another source folder
+        are in the same output folder.
+        """
+        sources = (self.output.read_bytes(SOURCES_FILE) or b"").decode("utf-8", "surrogateescape").split("\0")
+        address, index = self.source.address(), Index.of(rows)
+        known = {source for source in sources if source}
+        if address not in known:
+            text = "\0".join(sorted({*known, address}))
+            self.output.write_bytes(SOURCES_FILE, text.encode("utf-8", "surrogateescape"))
+        if listing.skipped or known != {address}:
+            return
+        gone = {clip for clip in index if not _is_listed(clip, listing.names)}
+        for clip in sorted(gone):
+            row = index[clip]
+            if row.get("output"):
+                self._remove_result(row)
+            summary.gone.append(clip)
+        if gone:
+            for journal in (rows, pictures):
+                compact(journal, gone)
+
+    def _remove_result(self, row: Row) -> None:
+        """Remove the file of a result, unless somebody has changed it."""
+        if isinstance(self.output, Folder):
+            path = self.output.path / row["output"]
+            if path.is_file() and file_digest(path) != row.get("output_sha256"):
+                return
+        self.output.remove(row["output"])
+
     def _finish(self, clips: set[str], rows: Journal, pictures: Journal, summary: Summary) -> None:
-        """Compact the journals, and write the table and the page."""
+        """Compact the journals, and write the reports; shards leave them to `merge`."""
         for journal in (rows, pictures):
             compact(journal)
         for row in read_entries(rows):
             if row["clip"] in clips:
                 summary.add(row)
-        write_table(self.output, f"table.{self.table}", lambda: read_entries(rows))
-        write_page(self.output, PAGE_FILE, summary, lambda: read_entries(rows), Index.of(pictures))
+        if self.shard is None:
+            write_reports(self.output, self.table, summary, rows, pictures)
+        else:
+            self.output.write_bytes(f"{self._state}/{FINISHED_FILE}", b"")
+
+
+def _is_listed(clip: str, names: set[str]) -> bool:
+    """Whether the file of a clip is among the names. The name of an animation follows the file's after a `#`."""
+    parts = clip.split("#")
+    return any("#".join(parts[: i + 1]) in names for i in range(len(parts)))
 
 
 def _list_animations(engine: Engine, files: dict[str, int]) -> dict[str, list[str]]:

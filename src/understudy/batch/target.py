@@ -9,12 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from understudy.base.errors import UnknownNameError, nearest_names
 from understudy.base.files import open_to_read
-from understudy.batch.identity import companions, make_spec_key
+from understudy.batch.identity import companions, file_digest, make_spec_key, recipe_files, text_digest
 from understudy.batch.location import protocol_of, split_file
-from understudy.batch.model import JobSpec
-from understudy.io import read
+from understudy.batch.model import JobSpec, Row
 from understudy.io.clip import split_clip
-from understudy.retarget.actor import SAMPLE
+from understudy.retarget.actor import SAMPLE, read_target
 from understudy.retarget.spec import Recipe
 from understudy.samples import characters, motions
 
@@ -28,7 +27,7 @@ def fetch_target(recipe: Recipe, folder: Path) -> Path | None:
         return split_clip(recipe.folder / target)[0]
     location, name = split_file(target)
     path = location.fetch(name, folder)
-    for companion in companions(location, name, path):
+    for companion in companions(location, name):
         subfolder = folder / PurePosixPath(companion).parent
         subfolder.mkdir(parents=True, exist_ok=True)
         location.fetch(companion, subfolder)
@@ -43,15 +42,11 @@ def check_target(recipe: Recipe, path: Path | None) -> None:
         path: The target's file on this machine; None where the target is no file.
     """
     target, reading = recipe.actors[0].target, recipe.reading
-    for name in (recipe.actors[0].map, reading.skeleton, reading.target_skeleton):
-        if name is not None:
-            open_to_read(recipe.folder / name).close()
+    for file in recipe_files(recipe):
+        if file is not None:
+            open_to_read(file).close()
     if path is not None:
-        skeleton = None if reading.target_skeleton is None else recipe.folder / reading.target_skeleton
-        read(
-            path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton,
-            height=reading.target_height,
-        )  # fmt: skip
+        read_target(str(path.absolute()), reading, recipe.folder)
     elif target is not None:
         title = target.removeprefix(SAMPLE).partition("/")[0]
         samples = [*characters(), *motions()]
@@ -72,7 +67,33 @@ def local_recipe(spec: JobSpec) -> Recipe:
 @lru_cache(maxsize=1)
 def spec_key(spec: JobSpec) -> str:
     """The digest of everything that affects results besides the clips."""
-    return make_spec_key(spec.recipe, fetch_target(local_recipe(spec), Path()), spec.suffix, skin=spec.skin)
+    recipe = local_recipe(spec)
+    target = fetch_target(recipe, Path())
+    return text_digest(make_spec_key(recipe, target, spec.suffix, skin=spec.skin), *spec.accept)
+
+
+@lru_cache(maxsize=1)
+def provenance(spec: JobSpec) -> Row:
+    """The digests of what all results are made with, as columns: the target's files, and the recipe with its files."""
+    recipe = local_recipe(spec)
+    columns = {"recipe_sha256": make_spec_key(recipe, None, None)}
+    target = recipe.actors[0].target
+    if fetch_target(recipe, Path()) is not None:
+        assert target is not None
+        files = read_target(target, recipe.reading, recipe.folder)[1]
+        columns["target_sha256"] = text_digest(*(file_digest(path) for path in files))
+    options = [str(spec.suffix), str(spec.skin), *spec.accept]
+    return {**columns, "options_sha256": text_digest(*options)}
+
+
+def shared_files(spec: JobSpec) -> set[str]:
+    """The absolute paths of the files that are opened for every clip: the target's and those that the recipe names."""
+    recipe = local_recipe(spec)
+    paths = {str(path.absolute()) for path in recipe_files(recipe) if path is not None}
+    if fetch_target(recipe, Path()) is not None:
+        assert recipe.actors[0].target is not None
+        paths |= set(read_target(recipe.actors[0].target, recipe.reading, recipe.folder)[1])
+    return paths
 
 
 def fetched_folders(spec: JobSpec) -> dict[str, str]:

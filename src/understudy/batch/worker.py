@@ -12,7 +12,6 @@ import json
 import os
 import pickle
 import queue
-import select
 import shutil
 import signal
 import subprocess
@@ -23,6 +22,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from types import FunctionType
 from typing import IO, Any, BinaryIO
@@ -42,6 +42,9 @@ MEMORY_CHECK_SECONDS = 0.05
 
 MAX_START_SECONDS = 120.0
 """Time that a worker may take to be ready."""
+
+START_PAUSE_SECONDS = 0.5
+"""Pause after a start that failed, since what ended it, such as a lack of memory, may pass."""
 
 MAX_EXIT_SECONDS = 10.0
 """Time that a worker may take to exit after it has closed its output."""
@@ -153,6 +156,10 @@ class WorkerError(UnderstudyError):
     """No worker can be started."""
 
 
+class StartError(Exception):
+    """A worker ended or was ended before it was ready, for a reason that may pass."""
+
+
 class WorkerProcess:
     """Processes clips in a process of its own, one at a time, within limits of time and memory.
 
@@ -164,21 +171,27 @@ class WorkerProcess:
     """
 
     def __init__(self, spec: JobSpec, limits: Limits) -> None:
-        if not hasattr(os, "killpg"):
-            raise WorkerError("Worker processes need Linux or macOS", hint="choose the engine `inline`")
         self.spec, self.limits = spec, limits
         self._first_line = pack(spec, limits)
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._folder = tempfile.mkdtemp(prefix="understudy-") if _needs_temporary_folder(spec) else ""
-        self._unread = b""
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._was_ready = False
         self._stopped = False
 
     def do(self, job: Job) -> Answer:
         """Process a job. If the worker dies for a reason that may lie outside the clip, a new worker tries again."""
         reason, identity, start = "", {}, time.monotonic()
         for _ in range(MAX_ATTEMPTS):
-            self._start()
+            try:
+                self._start()
+            except StartError as error:
+                reason = str(error)
+                time.sleep(START_PAUSE_SECONDS)
+                continue
+            if self._stopped:
+                return Answer(stop="the run was stopped")
             self._clear_stderr()
             self._send(json.dumps(asdict(job)).encode() + b"\n")
             messages, reason, final = self._receive(self.limits.seconds)
@@ -206,28 +219,40 @@ class WorkerProcess:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
-        """Start a worker and wait until it is ready, unless one is running."""
+        """Start a worker and wait until it is ready, unless one is running.
+
+        A worker that is killed while it starts raises a `StartError`, and the clip is tried again. One that ends by
+        itself raises a `WorkerError` if none was ever ready: no other worker would fare better.
+        """
         if self._process is not None and self._process.poll() is None:
             return
         self._kill()
         self._clear_stderr()
-        self._unread = b""
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", COMMAND],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            bufsize=0,
-            env={**os.environ, **ONE_THREAD, **({"TMPDIR": self._folder} if self._folder else {})},
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", COMMAND],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                bufsize=0,
+                env={**os.environ, **ONE_THREAD, **(_temporary_variables(self._folder) if self._folder else {})},
+                **GROUP_OPTIONS,
+            )
+        except OSError as error:
+            raise StartError(f"no worker could be started: {error.strerror}") from None
+        self._lines = _read_lines(self._process)
         self._send(self._first_line)
-        messages, reason, _ = self._receive(MAX_START_SECONDS)
-        if not messages and not self._stopped:
-            self._kill()
-            over_limit = self.limits.bytes is not None and reason == self._memory_reason()
-            hint = "the limit includes what a worker holds before its first clip, about 100 MB" if over_limit else ""
-            raise WorkerError(f"A worker could not be started: {reason}", hint=hint)
+        messages, reason, final = self._receive(MAX_START_SECONDS)
+        if messages or self._stopped:
+            self._was_ready = True
+            return
+        status = self._process.poll()
+        self._kill()
+        if self._was_ready or (not final and (status is None or status < 0)):
+            raise StartError(f"{reason} while it started")
+        over_limit = self.limits.bytes is not None and reason == self._memory_reason()
+        hint = "the limit includes what a worker holds before its first clip, about 100 MB" if over_limit else ""
+        raise WorkerError(f"A worker could not be started: {reason}", hint=hint)
 
     def _clear_stderr(self) -> None:
         """Discard what the worker printed for earlier clips."""
@@ -237,7 +262,8 @@ class WorkerProcess:
     def _send(self, line: bytes) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
+        # A worker that has ended breaks the pipe; on Windows that is another error.
+        with suppress(BrokenPipeError, OSError):
             while line:
                 line = line[self._process.stdin.write(line) :]
 
@@ -250,16 +276,13 @@ class WorkerProcess:
         process = self._process
         messages: dict[str, Any] = {}
         assert process is not None
-        assert process.stdout is not None
         deadline = None if seconds is None else time.monotonic() + seconds
         while not self._stopped:
-            if select.select([process.stdout], [], [], MEMORY_CHECK_SECONDS)[0]:
-                block = os.read(process.stdout.fileno(), 1 << 20)
-                if not block:
+            with suppress(queue.Empty):
+                line = self._lines.get(timeout=MEMORY_CHECK_SECONDS)
+                if not line.endswith(b"\n"):
                     return messages, *self._explain_exit(process)
-                *lines, self._unread = (self._unread + block).split(b"\n")
-                for line in lines:
-                    messages |= json.loads(line)
+                messages |= json.loads(line)
                 if "answer" in messages or "ready" in messages:
                     return messages, "", False
             if deadline is not None and time.monotonic() > deadline:
@@ -278,7 +301,7 @@ class WorkerProcess:
             reason = self._memory_reason() if self.limits.bytes is not None else "needs more memory than there is"
             return reason, True
         if status < 0:
-            return f"its worker was killed by {signal.Signals(-status).name}", False
+            return f"its worker was killed by {_signal_name(-status)}", False
         self._stderr.seek(0)
         text = self._stderr.read()[-4000:].decode("utf-8", "replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -292,13 +315,10 @@ class WorkerProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(ProcessLookupError, PermissionError):
-            # The whole process group: readers of some formats start a process too.
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process)
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 def _needs_temporary_folder(spec: JobSpec) -> bool:
@@ -306,18 +326,85 @@ def _needs_temporary_folder(spec: JobSpec) -> bool:
     return not isinstance(spec.output, Folder) or bool(protocol_of(spec.recipe.actors[0].target or ""))
 
 
+GROUP_OPTIONS: dict[str, Any] = (
+    {"start_new_session": True}
+    if os.name == "posix"
+    else {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+)
+"""Options of `Popen` that put a worker into a process group of its own: Ctrl-C reaches the parent only."""
+
+
+def _temporary_variables(folder: str) -> dict[str, str]:
+    """The environment that makes a process put its temporary files into a folder."""
+    return dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
+
+
+def _read_lines(process: subprocess.Popen[bytes]) -> queue.SimpleQueue[bytes]:
+    """The lines that a process prints, then an empty one. A thread reads them: pipes cannot be polled on Windows."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    stream = process.stdout
+    assert stream is not None
+
+    def read() -> None:
+        # When the parent closes the pipe, or what is left of a line has no end, the worker has ended.
+        with suppress(OSError, ValueError):
+            unread = b""
+            while block := stream.read(1 << 20):
+                *whole, unread = (unread + block).split(b"\n")
+                for line in whole:
+                    lines.put(line + b"\n")
+        lines.put(b"")
+        stream.close()
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a worker and the processes that it has started: readers of some formats start one."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return
+    # Windows has no process groups that could be killed; its own tool kills a process with its children.
+    with suppress(OSError):
+        command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    process.kill()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def resident_bytes(process: int) -> int:
-    """Resident memory of a process; 0 where the system does not report it."""
+    """Resident memory of a process; 0 where the system does not report it and `psutil` is not installed."""
     try:
         with open(f"/proc/{process}/statm", "rb") as stream:
             return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
+        psutil = find_psutil()
+    try:
+        return 0 if psutil is None else int(psutil.Process(process).memory_info().rss)
+    except psutil.Error:
         return 0
 
 
 def memory_share(workers: int) -> int | None:
     """Bytes that each worker may use before the machine runs out; None where the system does not report its memory."""
     names: Any = getattr(os, "sysconf_names", {})
-    if "SC_PHYS_PAGES" not in names:
+    if "SC_PHYS_PAGES" in names:
+        return int(0.9 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / workers)
+    psutil = find_psutil()
+    return None if psutil is None else int(0.9 * psutil.virtual_memory().total / workers)
+
+
+def find_psutil() -> Any:
+    """The package that measures processes on systems without /proc; None where it is not installed."""
+    try:
+        return import_module("psutil")
+    except ImportError:
         return None
-    return int(0.9 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / workers)

@@ -97,6 +97,24 @@ class Residuals:
     """(R,) True for rows that must equal their value at the previous frame instead of zero."""
 
 
+MAX_WEIGHT_DECADES = 5.0
+"""The powers of ten by which the weight of a constraint may differ from 1 in a solve. Beyond seven, the forces of the
+others are lost in rounding, and their matrix has no Cholesky factor any more."""
+
+
+def relative_weights(constraints: Sequence[Constraint]) -> list[float]:
+    """The weight of each constraint times ten to the power of its priority.
+
+    Where one of them is too large or too small for the solvers, all powers of ten are scaled by one factor: the order
+    of the constraints stays.
+    """
+    powers = [math.log10(c.weight) + min(max(c.priority, -1000), 1000) for c in constraints]
+    largest = max(map(abs, powers), default=0.0)
+    if largest <= MAX_WEIGHT_DECADES:
+        return [constraint.weight * 10.0**constraint.priority for constraint in constraints]
+    return [float(10.0 ** (power * MAX_WEIGHT_DECADES / largest)) for power in powers]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint(ABC):
     """A condition that must hold over an interval or at instants. Every subclass is abstract or final."""
@@ -117,7 +135,8 @@ class Constraint(ABC):
     weight: float = 1.0
     """The weight of its squared error when not all constraints can be met."""
     priority: int = 0
-    """Each level weighs ten times as much as the level below."""
+    """Each level weighs ten times as much as the level below. Levels that are more than five apart from zero are moved
+    closer together, in their order."""
     tolerance: float = 1e-3
     """Metres or radians: the largest violation that counts as met."""
     slack: float = 0.0

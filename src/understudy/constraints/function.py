@@ -55,6 +55,15 @@ class Function(Constraint):
             values, d_points = derive(self.function, view.points, *((view.times,) if self.timed else ()))
         except OptionError as error:
             raise OptionError(f"Constraint `{self.label}`: {error.message}", hint=error.hint) from None
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
+            # Also `SystemExit`: a function must not end a studio or a batch.
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise OptionError(
+                f"Constraint `{self.label}`: its function failed: {message}",
+                hint="it gets the points (frames, points, 3) and returns residuals (frames,) or (frames, rows)",
+            ) from error
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(d_points))):
             raise OptionError(f"Constraint `{self.label}`: its function or derivative is not finite at these points")
         return Residuals(values=values, d_points=d_points)

@@ -347,7 +347,7 @@ def trunk_by_names(skeleton: Skeleton, root: int, joints: dict[str, int]) -> dic
         above = [j for j in path(skeleton, root, top)[1:] if j not in trunk.get("spine", ())]
         if head is None:
             trunk["neck"] = tuple(above)
-        else:
+        elif above:
             # If no arms mark the end of the chest, the name of the neck does.
             arms = [joints[f"{s}_upper_arm"] for s in ("left", "right") if f"{s}_upper_arm" in joints]
             has_chest = "spine" in trunk or (len(arms) == 2 and meet(skeleton, *arms) == root)

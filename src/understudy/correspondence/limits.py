@@ -218,6 +218,8 @@ class NormalRanges:
             positions[joints[f"left_{p}"]] - positions[joints[f"right_{p}"]] for p in ("upper_leg", "upper_arm")
         )
         up = positions[joints.get("neck", joints.get("head", 0))] - positions[joints["hips"]]
+        if np.linalg.norm(up) < 1e-9:
+            return None
         up = up / np.linalg.norm(up)
         forward = cross(across, up)
         if np.linalg.norm(forward) < 1e-3 * leg_length(skeleton):

@@ -385,9 +385,11 @@ def _measure_branches(skeleton: Skeleton, pose: StandingPose) -> tuple[Array, Ar
 
 def _similar_branches(skeleton: Skeleton, lengths: Array) -> list[tuple[int, int]]:
     """Find pairs of branches of one joint that have the same tree and similar lengths."""
-    shape: list[tuple[object, ...]] = [()] * skeleton.num_joints
+    # Every tree gets a number, by the numbers of its branches: equal trees have equal numbers, however deep they are.
+    shape, numbers = [0] * skeleton.num_joints, dict[tuple[int, ...], int]()
     for joint in range(skeleton.num_joints - 1, -1, -1):
-        shape[joint] = tuple(sorted((shape[c] for c in skeleton.children[joint]), key=repr))
+        branches = tuple(sorted(shape[child] for child in skeleton.children[joint]))
+        shape[joint] = numbers.setdefault(branches, len(numbers))
     pairs = []
     for children in skeleton.children:
         for j, k in combinations(children, 2):

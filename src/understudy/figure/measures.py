@@ -50,8 +50,12 @@ def _stands_on_all_fours(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
 
 
 def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
-    """Metres along the bones from one joint down to another that hangs from it."""
+    """Metres along the bones from one joint down to another; by way of the joint above both if it hangs elsewhere."""
     path = skeleton.chain(bottom)
+    if top not in path:
+        above = set(path)
+        meeting = next(joint for joint in reversed(skeleton.chain(top)) if joint in above)
+        return chain_length(skeleton, meeting, top) + chain_length(skeleton, meeting, bottom)
     return float(sum(skeleton.lengths[j] for j in path[path.index(top) + 1 :]))
 
 
@@ -68,7 +72,7 @@ def leg_length(skeleton: Skeleton) -> float:
     if not legs:
         legs = [_limb_length(skeleton, point) for point in feet(skeleton)]
     length = float(np.mean(legs)) if legs else 0.0
-    return length if length > 1e-6 else max(0.5 * float(np.max(extent(skeleton))), 1e-3)
+    return length if length > 1e-9 else max(0.5 * float(np.max(extent(skeleton))), 1e-3)
 
 
 def height(skeleton: Skeleton) -> float:

@@ -40,6 +40,9 @@ UP_AXES = ("X", "Y", "Z", "-X", "-Y", "-Z")
 MAX_FPS = 10_000.0
 """The highest frame rate that a user may request."""
 
+MIN_FILE_FPS = 0.4
+"""The lowest frame rate of a file with several frames. Frame times in milliseconds make rates below it."""
+
 _HALF = np.sqrt(0.5)
 
 _WORLD_FROM_FILE = {
@@ -380,7 +383,24 @@ def read(
     with open_to_read(path) as stream:
         result = chosen.read(stream, str(path), options)
     choose_clip_index(result.clips, clip, str(path))
+    if result.motion is not None and result.motion.num_frames > 1:
+        _refuse_wrong_time_unit(result.motion.fps, str(path))
     return result
+
+
+def _refuse_wrong_time_unit(fps: float, name: str) -> None:
+    """Refuse a motion whose frames are so far apart or so close together that its times are in another unit."""
+    if MIN_FILE_FPS <= fps <= MAX_FPS:
+        return
+    guesses = [("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9), ("minutes", 1 / 60)]
+    likely = next(((unit, fps * factor) for unit, factor in guesses if 10.0 <= fps * factor <= 1000.0), None)
+    hint = "write the time of a frame in seconds into the file"
+    if likely is not None:
+        hint = f"counted in {likely[0]} that makes {likely[1]:.4g} frames a second: {hint}, {1.0 / likely[1]:.6g}"
+    seconds = 1.0 / fps if fps > 0.0 else float("inf")
+    raise FileError(
+        name, None, f"a frame lasts {seconds:.4g} s; expected {1 / MAX_FPS:g} to {1 / MIN_FILE_FPS:g} s", hint=hint
+    )
 
 
 def _unit_for_height(metres: float, unit: str | float | None, clip: Clip) -> float:

@@ -106,7 +106,10 @@ def _parse_scene(text: str, path: Path, name: str) -> tuple[Array, Array, Array 
 
 
 def _parse_csv(text: str, path: Path) -> tuple[Array, Array, Array | None]:
-    rows = list(csv.reader(io.StringIO(text)))
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise FileError(str(path), None, f"is no CSV: {error}", hint="numbers and commas, without quotes") from None
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     if header not in (list(COLUMNS[:4]), list(COLUMNS)):
         needed, optional = ",".join(COLUMNS[:4]), ",".join(COLUMNS[4:])

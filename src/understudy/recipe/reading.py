@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.base.consent import ConsentError, asking, trust_all
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, build, convert, names_of, unknown_key
 from understudy.base.toml import Place, line_of, read_toml
@@ -17,7 +18,7 @@ from understudy.figure.skeleton import Point
 from understudy.recipe.props import PropPath, load_prop_path
 from understudy.retarget.actor import ActorSpec, Reading
 from understudy.retarget.plan import Options
-from understudy.retarget.spec import AUTO, PropEntry, Recipe, find_solver, parse_spacing, solvers
+from understudy.retarget.spec import AUTO, MIN_SPACING_SECONDS, PropEntry, Recipe, find_solver, parse_spacing, solvers
 
 TABLES = ("actor", "reading", "options", "detection", "solver", "prop", "contact", "constraint")
 
@@ -33,10 +34,56 @@ PROP_FIELDS = {"path": "positions", "rotations": "rotations", "times": "times", 
 """Fields of a constraint that a prop can fill, with the attribute of `PropPath` that fills each."""
 
 
-def read_recipe(path: str | Path) -> Recipe:
-    """Read a recipe; the files that it names are relative to its folder."""
+Bound = tuple[float, float]
+"""The least and the greatest value."""
+
+DETECTION_BOUNDS: dict[str, Bound] = {
+    "speed": (0.0, 1e3), "share": (0.0, 1.0), "release": (0.0, 1e3), "radius": (1e-6, 1e3), "window": (0.0, 10.0),
+    "shortest": (0.0, 1e3), "gap": (0.0, 1e3),
+}  # fmt: skip
+"""What the thresholds of contact detection may be. Beyond these they mean nothing, and searches do not end."""
+
+LEVEL_BOUNDS: dict[str, Bound] = {
+    "spacing": (0.0, 1e4), "rate": (0.1, 1e4), "stiffness": (1e-6, 1e9), "steps": (0, 10_000), "gain": (0.0, 1.0),
+    "smoothing": (0.0, 10.0),
+}  # fmt: skip
+"""What the settings of a level of the solver may be."""
+
+SOLVER_BOUNDS: dict[str, Bound] = {
+    "margin": (0.0, 1.0), "softness": (1e-12, 1e6), "error": (1e-12, 1e3), "gain": (0.0, 1.0), "rate": (0.1, 1e4),
+    "iterations": (0, 1_000_000), "rounds": (1, 1_000_000), "accuracy": (1e-15, 1.0), "settled": (0.0, 1.0),
+    "cutoff": (1e-3, 1e4), "count": (2, 100_000), "seconds": (0.0, float("inf")),
+}  # fmt: skip
+"""What the options of solvers may be."""
+
+
+def check_bounds(thing: Any, bounds: dict[str, Bound], keys: Place = ()) -> None:
+    """Refuse a dataclass with a number that is out of bounds."""
+    for name, bound in bounds.items():
+        value = getattr(thing, name, None)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            _check_bound(value, bound, (*keys, name))
+
+
+def _check_bound(value: float, bound: Bound, keys: Place) -> None:
+    if not bound[0] <= value <= bound[1]:
+        raise FieldError(f"expected a number from {bound[0]:g} to {bound[1]:g}, got {value:g}", keys)
+
+
+def read_recipe(path: str | Path, *, trust: bool = False) -> Recipe:
+    """Read a recipe; the files that it names are relative to its folder.
+
+    Args:
+        path: The recipe's file.
+        trust: Whether to run the functions that it names. Otherwise functions to which the user has not agreed before
+            raise an error that says what would be run.
+    """
     table, lines = read_toml(path)
-    return _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=lines).recipe()
+    reader = _RecipeReader(name=str(path), folder=Path(path).parent, table=table, lines=lines)
+    if not trust:
+        return reader.recipe()
+    with asking(trust_all):
+        return reader.recipe()
 
 
 def recipe_from(table: dict[str, Any], folder: Path) -> Recipe:
@@ -91,7 +138,7 @@ class _RecipeReader:
         """Call a function on a part of the recipe; errors get the file and line of that part."""
         try:
             return make()
-        except (FileError, _PlacedError):
+        except (FileError, _PlacedError, ConsentError):
             raise
         except FieldError as error:
             full_place = (*place, *error.keys)
@@ -133,10 +180,12 @@ class _RecipeReader:
 
     def _options(self) -> tuple[Options, Any, bool]:
         table = self.table.get("options", {})
-        detection = self._at(("detection",), lambda: build(Detection, self.table.get("detection", {})))
+        detection = self._at(("detection",), self._detection)
         if isinstance(table, dict) and "detection" in table:
             raise FieldError("options of contact detection go into the table [detection]", ("detection",))
         options = build(Options, table, besides=RECIPE_OPTIONS)
+        for joint, factor in (options.stiffness or {}).items():
+            _check_bound(factor, (1e-6, 1e6), ("stiffness", joint))
         spacing = table.get("spacing", AUTO)
         try:
             spacing = parse_spacing(spacing)
@@ -150,6 +199,11 @@ class _RecipeReader:
         values = {name: getattr(options, name) for name in names_of(Options)}
         return Options(**{**values, "detection": detection}), spacing, contacts == "listed"
 
+    def _detection(self) -> Detection:
+        detection: Detection = build(Detection, self.table.get("detection", {}))
+        check_bounds(detection, DETECTION_BOUNDS)
+        return detection
+
     def _solver(self) -> tuple[str, dict[str, object]]:
         table = self.table.get("solver", {})
         if not isinstance(table, dict):
@@ -162,6 +216,13 @@ class _RecipeReader:
         if "spacing" in table:
             raise FieldError("the spacing of keys goes into [options]", ("spacing",))
         solver = build(kind, {key: value for key, value in table.items() if key != "name"})
+        check_bounds(solver, {key: bound for key, bound in SOLVER_BOUNDS.items() if key in table})
+        for number, level in enumerate(getattr(solver, "levels", None) or ()):
+            check_bounds(level, LEVEL_BOUNDS, ("levels", number))
+            if 0.0 < level.spacing < MIN_SPACING_SECONDS:
+                raise FieldError(f"expected 0 or at least {MIN_SPACING_SECONDS:g}", ("levels", number, "spacing"))
+        for joint, factor in (getattr(solver, "slower", None) or {}).items():
+            _check_bound(factor, (1e-3, 1e3), ("slower", joint))
         return kind.name, {key: getattr(solver, key) for key in table if key != "name"}
 
     def _contact(self, table: dict[str, Any]) -> Contact:
@@ -191,7 +252,7 @@ class _RecipeReader:
         if not isinstance(table, dict) or "kind" not in table:
             raise FieldError("`kind` is missing", hint=f"kinds are {', '.join(kinds())}")
         kind = table["kind"]
-        if kind not in kinds():
+        if kind not in tuple(kinds()):
             message = f"there is no kind `{kind}`; {nearest_names(str(kind), kinds())}"
             raise FieldError(message, ("kind",), hint=f"kinds are {', '.join(kinds())}")
         fields = {key: value for key, value in table.items() if key not in ("kind", "prop")}
@@ -209,7 +270,7 @@ class _RecipeReader:
 
 def _fields_from_prop(kind: type[Constraint], name: Any, prop_paths: dict[str, PropPath]) -> dict[str, Any]:
     """The fields of a constraint that a prop fills."""
-    if name not in prop_paths:
+    if name not in tuple(prop_paths):
         raise FieldError(f"there is no prop `{name}`; {nearest_names(str(name), prop_paths)}", ("prop",))
     names = names_of(kind)
     fields = {key: getattr(prop_paths[name], attribute) for key, attribute in PROP_FIELDS.items() if key in names}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.base.errors import FileError, MotionError, OptionError, UnknownNameError, nearest_names
+from understudy.base.files import record_opened
 from understudy.base.quaternion import Array, rotate
 from understudy.correspondence.detached import attach, change_parents, describe_detached_feet
 from understudy.correspondence.pairs import (
@@ -359,10 +360,22 @@ def _read_target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motio
             known = [*characters(), *motions()]
             raise UnknownNameError(f"There is no sample `{title}`; {nearest_names(title, known)}")
         return Clip.of(character(title)), None
-    skeleton = _relative_to(folder, reading.target_skeleton)
-    stamps = tuple(_stamp(path) for path in (split_clip(folder / name)[0], skeleton))
-    clip = _read_cached(_existing_path(name, folder), skeleton, reading, stamps)
+    clip, _ = read_target(name, reading, folder)
     return _without_motion(clip), clip.motion
+
+
+def read_target(name: str, reading: Reading, folder: Path) -> tuple[Clip, tuple[str, ...]]:
+    """A target's file and the paths of all files that were opened for it: includes, buffers, layers.
+
+    The content is cached until one of these files changes.
+    """
+    path, skeleton = _existing_path(name, folder), _relative_to(folder, reading.target_skeleton)
+    for _ in range(2):
+        clip, stamps = _read_cached(path, skeleton, reading)
+        if all(_stamp(file) == stamp for file, stamp in stamps):
+            break
+        _read_cached.cache_clear()
+    return clip, tuple(file for file, _ in stamps)
 
 
 def _without_motion(clip: Clip) -> Clip:
@@ -374,12 +387,20 @@ def _without_motion(clip: Clip) -> Clip:
 
 
 @lru_cache(maxsize=2)
-def _read_cached(path: Path, skeleton: str | None, reading: Reading, _stamps: tuple[tuple[int, int], ...]) -> Clip:
-    """A target's file, cached: for many motions and one target it is read and its skeleton analysed once."""
-    return read(
-        path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton,
-        height=reading.target_height,
-    )  # fmt: skip
+def _read_cached(
+    path: Path, skeleton: str | None, reading: Reading
+) -> tuple[Clip, tuple[tuple[str, tuple[int, int]], ...]]:
+    """A target's file, cached: for many motions and one target it is read and its skeleton analysed once.
+
+    Returns:
+        The clip, and every file that was opened for it with its stamp.
+    """
+    with record_opened() as opened:
+        clip = read(
+            path, unit=reading.target_unit, up=reading.target_up, lenient=reading.lenient, skeleton=skeleton,
+            height=reading.target_height,
+        )  # fmt: skip
+    return clip, tuple((file, _stamp(file)) for file in opened)
 
 
 def _stamp(path: str | Path | None) -> tuple[int, int]:

@@ -42,7 +42,7 @@ from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.retarget.scale import Scale
 from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, Recipe, Spacing
 from understudy.solve.problem import Problem
-from understudy.solve.solvers import has_keys, make_solver
+from understudy.solve.solvers import find_solver, has_keys, make_solver
 from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, Solver, make_solution
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Prepared:
             points = self.points or None
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
-        solver = solver or make_solver(self.recipe.solver, self.recipe.solver_options, spacing)
+        solver = solver or make_solver(self.recipe.solver, self._solver_options(), spacing)
         if not self.recipe.constraints and self.plan.is_loop:
             solution = solve_loop(self.plan, solver, watch)
         else:
@@ -269,6 +269,15 @@ class Prepared:
                 if options.speeds:
                     motions[i] = within_limits(motions[i], layout)
         return replace(solution, motions=tuple(motions))
+
+    def _solver_options(self) -> dict[str, object]:
+        """The recipe's options of the solver; for a tiny body the margin of the floor and of limits shrinks with it."""
+        assert self.plan is not None
+        options, factor = dict(self.recipe.solver_options), self.plan.size_factor
+        default = getattr(find_solver(self.recipe.solver), "margin", None)
+        if factor < 1.0 and default is not None:
+            options.setdefault("margin", factor * default)
+        return options
 
     def copied(self) -> Solution:
         """The sources' angles on the targets, with nothing solved, and how well they meet the constraints."""

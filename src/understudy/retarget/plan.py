@@ -54,6 +54,9 @@ MIN_SHIFT_FADE_SECONDS = 1.0
 LEVELS = ("auto", "zero", "keep")
 """Where the floor of a result is."""
 
+MIN_FULL_TOLERANCE_LEG_METRES = 0.1
+"""Length of legs below which tolerances in metres shrink in proportion."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -154,9 +157,24 @@ class Plan:
         """The problem to solve."""
         if self._problem is None:
             actors = tuple(self._actor(*pair) for pair in zip(self.assignments, self.starts, strict=True))
-            object.__setattr__(self, "_problem", Problem(actors=actors, constraints=self.constraints))
+            constraints = self.constraints if self.size_factor == 1.0 else self._scaled_constraints()
+            object.__setattr__(self, "_problem", Problem(actors=actors, constraints=constraints))
         assert self._problem is not None
         return self._problem
+
+    @property
+    def size_factor(self) -> float:
+        """The factor on tolerances in metres: 1 for bodies of ordinary size, less for those with tiny legs."""
+        leg = min(leg_length(start.skeleton) for start in self.starts)
+        return min(1.0, leg / MIN_FULL_TOLERANCE_LEG_METRES)
+
+    def _scaled_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints with tolerances that fit a tiny body: a millimetre would be more than all of it."""
+        factor = self.size_factor
+        return tuple(
+            constraint if constraint.angular else replace(constraint, tolerance=factor * constraint.tolerance)
+            for constraint in self.constraints
+        )
 
     def with_problem(self, problem: Problem, *notes: str) -> Plan:
         """The plan with another problem, derived from its own, and with further notes."""

@@ -26,6 +26,9 @@ SPACINGS_FRAMES = (2, 4, 8)
 KEY_RATE_HZ = 30.0
 """Frame rate of spacings that are given in frames."""
 
+MIN_SPACING_SECONDS, MAX_SPACING_SECONDS = 1e-3, 1e4
+"""Denser keys than frames can be would fill the memory; wider ones than a motion lasts are as good as one."""
+
 Spacing = float | str
 """Seconds between keys, or `auto`, or `all`."""
 
@@ -84,8 +87,9 @@ def parse_spacing(value: object) -> Spacing:
         number = float(value)
     else:
         number = np.nan
-    if not (np.isfinite(number) and number > 0.0):
+    if not MIN_SPACING_SECONDS <= number <= MAX_SPACING_SECONDS:
         raise OptionError(
-            f"Expected a key spacing: auto, all, seconds above zero, or frames at 30 Hz as in `4 frames`; got {value!r}"
+            f"Expected a key spacing: auto, all, seconds from {MIN_SPACING_SECONDS:g} to {MAX_SPACING_SECONDS:g}, or "
+            f"frames at 30 Hz as in `4 frames`; got {value!r}"
         )
     return number

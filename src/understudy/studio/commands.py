@@ -42,7 +42,7 @@ async def answer(session: Session, page: Page, text: str) -> None:
                 value = await COMMANDS[name](session, page, request)
         else:
             value = await COMMANDS[name](session, page, request)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         report = error_report(error)
         message = {"on": "trouble", "trouble": report} if request_id is None else _reply(request_id, error=report)
         page.send(json_text(message))
@@ -169,6 +169,10 @@ async def _remember(session: Session, page: Page, arguments: Arguments) -> None:
     session.remember(view)
 
 
+async def _trust(session: Session, page: Page, arguments: Arguments) -> None:
+    await session.trust(_argument(arguments, "digest", str))
+
+
 COMMANDS: dict[str, Callable[[Session, Page, Arguments], Awaitable[Any]]] = {
     "hello": _hello,
     "edit": _edit,
@@ -188,4 +192,5 @@ COMMANDS: dict[str, Callable[[Session, Page, Arguments], Awaitable[Any]]] = {
     "render": _render,
     "evaluate": _evaluate,
     "remember": _remember,
+    "trust": _trust,
 }

@@ -67,7 +67,7 @@ def apply_changes(document: Document, changes: Any) -> Document:
 
 
 def _apply_change(document: Document, change: Any) -> Document:
-    if not isinstance(change, dict) or change.get("op") not in OPERATIONS:
+    if not isinstance(change, dict) or change.get("op") not in tuple(OPERATIONS):
         raise RequestError(f"Expected a change with `op` one of {', '.join(OPERATIONS)}; got {_short_repr(change)}")
     path = change.get("path")
     if not isinstance(path, list) or not path or not all(_is_step(step) for step in path):

@@ -45,8 +45,15 @@ class Folders:
     def resolve(self, name: str) -> Path:
         """The resolved path of a file or folder; refused outside the open folders."""
         if not isinstance(name, str) or not name or "\0" in name:
-            raise RequestError(f"Expected a file name; got {name!r}")
-        path = Path(os.path.realpath(self.base / name))
+            raise RequestError(f"Expected a file name; got {name!r:.60}")
+        try:
+            os.fsencode(name)
+            path = Path(os.path.realpath(self.base / name))
+            path.exists()
+        except UnicodeEncodeError:
+            raise RequestError(f"Expected a file name; got {name!r:.60}, which holds half a character") from None
+        except OSError as error:
+            raise RequestError(f"{name[:60]}: is no file name here: {error.strerror}") from None
         if not any(path.is_relative_to(folder) for folder in (*self.opened, self.uploads)):
             raise UnderstudyError(
                 f"{name}: is outside the folders that the studio has open",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.base.consent import ConsentError
 from understudy.base.errors import UnderstudyError
 
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "uint32": np.dtype("<u4"), "uint16": np.dtype("<u2")}
@@ -43,15 +44,26 @@ class RequestError(UnderstudyError):
 
 
 def json_text(value: Any) -> str:
-    """JSON that browsers can read: NaN becomes null, and infinity a number too large for a float."""
+    """JSON that browsers can read: NaN becomes null, and infinity a number too large for a float.
+
+    Half characters, which stand for bytes of file names that are not UTF-8, are escaped: no socket could send them.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _encodable(value)
     except ValueError:
         # A random text that is in no document stands for infinity until the JSON is made.
         placeholder = secrets.token_hex(8)
-        finite = _replace_non_finite(value, placeholder)
-        text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _encodable(_replace_non_finite(value, placeholder))
         return text.replace(f'"{placeholder}"', "1e999").replace(f'"-{placeholder}"', "-1e999")
+
+
+def _encodable(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text
 
 
 def _replace_non_finite(value: Any, placeholder: str) -> Any:
@@ -120,4 +132,7 @@ def error_table(error: UnderstudyError) -> dict[str, Any]:
         path = keys if keys[0] in DOCUMENT_KEYS else ("recipe", *keys)
     if path is not None:
         table["path"] = list(path)
+    if isinstance(error, ConsentError):
+        table["consent"] = error.source.table()
+        table["hint"] = "read it: with your consent it runs, now and later, until the file changes"
     return table

@@ -32,18 +32,26 @@ class Page:
 
     def __init__(self, send: Callable[[str | bytes], Awaitable[None]]) -> None:
         self._send = send
-        self._waiting: deque[str | bytes] = deque()
+        self._waiting: deque[tuple[str | bytes, str]] = deque()
         self._size = 0
         self._more = asyncio.Event()
         self._done = asyncio.Event()
         self._done.set()
         self.closed = False
 
-    def send(self, message: str | bytes) -> None:
-        """Append a message to the queue."""
+    def send(self, message: str | bytes, subject: str = "") -> None:
+        """Append a message to the queue.
+
+        Args:
+            message: The message.
+            subject: What it is about; it replaces an unsent message on the same subject. Empty for one that stays.
+        """
         if self.closed:
             return
-        self._waiting.append(message)
+        for old in [entry for entry in self._waiting if subject and entry[1] == subject]:
+            self._waiting.remove(old)
+            self._size -= len(old[0])
+        self._waiting.append((message, subject))
         self._size += len(message)
         self._done.clear()
         self._more.set()
@@ -66,7 +74,7 @@ class Page:
         while not self.closed:
             await self._more.wait()
             while self._waiting:
-                message = self._waiting.popleft()
+                message, _ = self._waiting.popleft()
                 await self._send(message)
                 self._size -= len(message)
             self._more.clear()
@@ -78,7 +86,7 @@ PROGRESS_INTERVAL_SECONDS = 0.1
 
 IDLE_EVENT = {"on": "progress", "text": "", "share": 1.0, "busy": False}
 
-Send = Callable[[str | bytes], None]
+Send = Callable[[str | bytes, str], None]
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +123,8 @@ class Publisher:
 
     def send_event(self, event: dict[str, Any]) -> None:
         """Send an event to all pages."""
-        self.send(json_text(event))
+        subject = str(event["on"]) if event["on"] in ("progress", "result") else ""
+        self.send(json_text(event), subject)
 
     def report(self, error: Exception) -> None:
         """Send an error to all pages."""
@@ -231,7 +240,7 @@ class Publisher:
         if request.live:
             for header, arrays in stamped:
                 self._sent.pop(header["which"], None)
-                self.send(pack(header, arrays))
+                self.send(pack(header, arrays), f"motion of {header['which']}")
         else:
             self.solve_result, self.version = solve_result, request.version
             self._motions = {header["which"]: (header, arrays) for header, arrays in stamped}
@@ -242,7 +251,7 @@ class Publisher:
         """Send the motions of the finished solve that the pages do not have yet."""
         for which, (header, arrays) in self._motions.items():
             if not _same(self._sent.get(which), arrays):
-                self.send(pack(header, arrays))
+                self.send(pack(header, arrays), f"motion of {which}")
                 self._sent[which] = arrays
 
     def _send_result(self, result: dict[str, Any], request: Request) -> None:
@@ -265,10 +274,13 @@ def _same(one: Arrays | None, other: Arrays) -> bool:
     return all(one[name] is other[name] or np.array_equal(one[name], other[name]) for name in other)
 
 
-def error_report(error: Exception) -> dict[str, Any]:
+def error_report(error: BaseException) -> dict[str, Any]:
     """An error as the page shows it; unexpected errors are also logged with their traceback."""
     if isinstance(error, UnderstudyError):
         return error_table(error)
+    if isinstance(error, OSError):
+        # For example a name that is too long for the system.
+        return {"message": f"{error.filename or 'The system'}: {error.strerror or error}", "hint": ""}
     log.error("unexpected error in the studio", exc_info=error)
     return {
         "message": f"Unexpected error: {type(error).__name__}: {error}",

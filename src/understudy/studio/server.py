@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import filecmp
 import hmac
+import logging
 import mimetypes
 import os
 import re
@@ -31,6 +32,8 @@ from understudy.studio.commands import answer
 from understudy.studio.messages import RequestError, error_table, pack
 from understudy.studio.publisher import Page
 from understudy.studio.session import Session
+
+log = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
 
@@ -161,6 +164,9 @@ async def _send_refusal(status: int, send: Send) -> None:
 MAX_UPLOAD_BYTES = 256 << 20
 """Larger uploads are refused."""
 
+MAX_TOTAL_UPLOAD_BYTES = 4 << 30
+"""What all uploads of a session may hold together."""
+
 COMPANION_SUFFIXES = (".toml", ".json", ".csv", ".bin")
 """Suffixes of accepted files besides motions and characters: recipes, maps, contacts, prop paths, buffers."""
 
@@ -180,7 +186,9 @@ def upload_name(name: str) -> str:
     return Path(safe_name).stem[:100] + suffix
 
 
-async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, max_bytes: int) -> Path:
+async def receive(
+    chunks: AsyncIterator[bytes], name: str, folder: Path, max_bytes: int, max_total: int | None = None
+) -> Path:
     """Save an upload; a number is added to its name if another file with other content has it.
 
     Args:
@@ -188,10 +196,13 @@ async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, max_byt
         name: As `upload_name` gives it.
         folder: Target folder.
         max_bytes: Largest accepted size.
+        max_total: Largest size of all uploads together; None for `MAX_TOTAL_UPLOAD_BYTES`.
     """
     size = 0
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        present = await asyncio.to_thread(_folder_size, folder)
+        max_total = MAX_TOTAL_UPLOAD_BYTES if max_total is None else max_total
         handle, part_path = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
         try:
             with os.fdopen(handle, "wb") as stream:
@@ -200,12 +211,21 @@ async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, max_byt
                     if size > max_bytes:
                         problem = f"is larger than {max_bytes / (1 << 20):g} MB, the largest accepted size"
                         raise TooLargeError(name, None, problem, hint="put it into an open folder instead")
+                    if present + size > max_total:
+                        problem = f"all uploads together would be larger than {max_total / (1 << 20):g} MB"
+                        raise TooLargeError(name, None, problem, hint=f"remove files from {folder}")
                     stream.write(chunk)
             return await asyncio.to_thread(_keep_upload, Path(part_path), folder / name)
         finally:
             Path(part_path).unlink(missing_ok=True)
     except OSError as error:
         raise FileError(name, None, f"cannot be saved: {error.strerror}") from None
+
+
+def _folder_size(folder: Path) -> int:
+    """The bytes of all files in a folder, those that are still arriving included."""
+    with os.scandir(folder) as entries:
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in entries if entry.is_file())
 
 
 def _keep_upload(part_path: Path, path: Path) -> Path:
@@ -336,10 +356,17 @@ class _Endpoints:
 
 
 async def _send_queue(page: Page, connection: WebSocket) -> None:
-    """Send a page's queue; close the page if it disconnected."""
+    """Send a page's queue; close the connection if the page is gone or a message cannot be sent.
+
+    A page whose connection closes connects again and gets everything anew.
+    """
     disconnected = (WebSocketDisconnect, RuntimeError, OSError)
-    with suppress(*disconnected):
+    try:
         await page.run()
+    except disconnected:
+        pass
+    except Exception as error:
+        log.error("a message could not be sent to a page", exc_info=error)
     page.close()
     with suppress(*disconnected):
         await connection.close()

@@ -7,16 +7,15 @@ import hashlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from understudy.base.consent import agree, find_source, state_folder
 from understudy.base.errors import FileError, UnderstudyError
-from understudy.base.files import open_to_write
+from understudy.base.files import lock_handle, open_to_write, remove_parts
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
@@ -55,10 +54,15 @@ class SessionStore:
 
     def __init__(self, folder: Path) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not folder.exists() or (folder / SESSION_FILE).exists():
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # Others may not read what is worked on. A folder that the user had before keeps its permissions.
+                folder.chmod(0o700)
         except OSError as error:
             raise FileError(str(folder), None, f"cannot save a session there: {error.strerror}") from None
         self.folder = folder.resolve()
+        for name in ("uploads", "downloads"):
+            remove_parts(self.folder / name)
         self.path = self.folder / SESSION_FILE
         self._lock: int | None = None
 
@@ -66,7 +70,7 @@ class SessionStore:
         """Lock the folder, or refuse it if another studio uses it; `close` or the end of the process unlocks it."""
         try:
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-            _lock(self._lock)
+            lock_handle(self._lock)
         except OSError:
             self.close()
             raise UnderstudyError(
@@ -109,7 +113,7 @@ class SessionStore:
         """Write the session; the old file stays until the new one is complete."""
         table = {"format": SESSION_FORMAT, **saved.history.table()}
         table |= {"view": saved.view, "opened": saved.opened, "base": saved.base}
-        with open_to_write(self.path) as stream:
+        with open_to_write(self.path, mode=0o600) as stream:
             stream.write(json_text(table).encode())
 
 
@@ -129,26 +133,7 @@ def default_folder(directory: Path) -> Path:
     directory = directory.resolve()
     digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:10]
     name = re.sub(r"[^\w-]", "_", directory.name)[:40]
-    return _state_folder() / "understudy" / "studio" / f"{name}-{digest}"
-
-
-def _state_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-
-
-def _lock(handle: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return state_folder() / "understudy" / "studio" / f"{name}-{digest}"
 
 
 MAX_PAGE_WAIT_SECONDS = 2.0
@@ -244,14 +229,14 @@ class Session:
 
     # --------------------------------------------------------------------------------------------------- pages
 
-    def send(self, message: str | bytes) -> None:
-        """Send a message to all pages."""
+    def send(self, message: str | bytes, subject: str = "") -> None:
+        """Send a message to all pages; it replaces an unsent one on the same subject."""
         for page in self.pages:
-            page.send(message)
+            page.send(message, subject)
 
     def send_state(self) -> None:
         """Send the state, which is everything except motions, to all pages."""
-        self.send(self._state())
+        self.send(self._state(), "state")
 
     def _state(self) -> str:
         state = {
@@ -366,8 +351,30 @@ class Session:
         self.publisher.solve_thread.submit(Request(document=self.document, version=self.version, variants=names))
 
     async def _ready(self) -> None:
-        """Wait until the pages received what was sent, so that results do not queue up."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(MAX_PAGE_WAIT_SECONDS):
-                for page in list(self.pages):
-                    await page.wait_until_sent()
+        """Wait until the page that drags, or else any page, received what was sent, so that results do not queue up.
+
+        A slow page slows no other: what it has not received yet is replaced by what is newer.
+        """
+        pages = [self.dragging_page] if self.dragging_page in self.pages else list(self.pages)
+        waiting = [asyncio.ensure_future(page.wait_until_sent()) for page in pages if page is not None]
+        if waiting:
+            await asyncio.wait(waiting, timeout=MAX_PAGE_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            for task in waiting:
+                task.cancel()
+
+    async def trust(self, digest: str) -> None:
+        """Remember the user's consent to run a function that the document names, and solve again.
+
+        Args:
+            digest: The SHA-256 of the file that the user has seen.
+        """
+        for entry in self.document["recipe"]["constraint"]:
+            module, _, name = str(entry.get("function", "")).partition(":")
+            source = find_source(module, name, self.folders.base) if module and name else None
+            if source is not None and source.digest == digest:
+                await asyncio.to_thread(agree, source)
+                self.version += 1
+                self.send_state()
+                self._solve()
+                return
+        raise RequestError("The document names no function with this content", hint="its file may have changed")

@@ -108,8 +108,15 @@ class SolveThread:
         return await self.run_in_thread(function)
 
     async def run_in_thread(self, function: Callable[[], Value]) -> Value:
-        """Run a function in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        """Run a function in the thread. If it tries to end the program, it raises an ordinary error instead."""
+
+        def guarded() -> Value:
+            try:
+                return function()
+            except (SystemExit, GeneratorExit, KeyboardInterrupt) as error:
+                raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, guarded)
 
     async def run(self, perform: Callable[[Request], Awaitable[None]], ready: Callable[[], Awaitable[None]]) -> None:
         """Run requests until cancelled.

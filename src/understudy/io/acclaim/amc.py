@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError, OptionError, nearest_names
+from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array, angle_between, rotate, unrotate
 from understudy.figure.kinematics import joint_angle_curves, joint_angles, joint_rotations
 from understudy.figure.motion import Motion
@@ -276,9 +277,9 @@ def _read_skeleton(name: str, header: _Header, options: ReadOptions) -> Clip:
             name, None, "its skeleton file was not found beside it", hint="name the skeleton: --skeleton FILE.asf"
         )
     try:
-        stream = open(path, "rb")  # noqa: SIM115
-    except OSError as error:
-        problem = f"its skeleton file `{path}` cannot be opened: {error.strerror}"
+        stream = open_to_read(path)
+    except FileError as error:
+        problem = f"its skeleton file `{path}` cannot be opened: {error.problem}"
         raise FileError(name, None, problem, hint="name the skeleton: --skeleton FILE.asf") from None
     with stream:
         return asf.read(stream, str(path), options)

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from understudy.base.errors import FileError
+from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array, normalize
 from understudy.base.records import cached
 from understudy.io.matrices import compose, decompose
@@ -242,7 +243,7 @@ def read_external(document: Document, uri: str, length: int, where: str, at_most
             raise document.error(where, f"there is no file `{uri[:80]}` beside this one")
         if path.stat().st_size < length:
             raise document.error(where, f"`{uri[:80]}` has {path.stat().st_size} bytes; expected {length}")
-        with open(path, "rb") as stream:
+        with open_to_read(path) as stream:
             return stream.read(length if at_most is None else at_most)
     except (OSError, ValueError) as error:
         raise document.error(where, f"`{uri[:80]}` cannot be read: {error}") from None

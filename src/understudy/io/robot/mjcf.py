@@ -15,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError
+from understudy.base.files import open_to_read
 from understudy.base.quaternion import (
     IDENTITY,
     Array,
@@ -148,7 +149,9 @@ def _read_included(node: Node, file: str, folder: Path, notes: list[str]) -> Nod
         if not path.is_relative_to(folder):
             notes.append(f"The included file `{file}` lies outside the robot's folder and is not read.")
             return None
-        with open(path, "rb") as stream:
+        if not path.is_file():
+            raise FileNotFoundError
+        with open_to_read(path) as stream:
             return parse(stream, str(path))
     except (OSError, ValueError):
         notes.append(f"The included file `{file}` is not there; what it holds is left out.")

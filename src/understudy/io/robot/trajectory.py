@@ -324,7 +324,10 @@ def parse(lines: list[str], name: str) -> Trajectory:
         start += 1
     if start >= len(lines):
         raise FileError(name, None, "holds no row of column names; expected a CSV trajectory")
-    columns = [column.strip() for column in next(csv.reader([lines[start]]))]
+    try:
+        columns = [column.strip() for column in next(csv.reader([lines[start]]))]
+    except csv.Error as error:
+        raise FileError(name, start + 1, f"the names of the columns are no CSV: {error}") from None
     missing = [column for column in (*POSITION_COLUMNS, *QUATERNION_COLUMNS) if column not in columns]
     if missing:
         expected = ", ".join((*POSITION_COLUMNS, *QUATERNION_COLUMNS))

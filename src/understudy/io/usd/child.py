@@ -159,6 +159,7 @@ def _read(request: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     info = _describe(stage, chosen, geometry, arrays)
     info |= {"missing": missing, "skeletons": [str(skeleton.GetPath()) for skeleton in skeletons]}
+    info["layers"] = sorted({layer.realPath for layer in stage.GetUsedLayers() if layer.realPath})
     animations = _animations(prims, cache.GetSkelQuery(chosen), skel)
     info["clips"] = _make_unique([_title(animation.GetPrim()) for animation in animations])
     info["meshes"] = _meshes(prims, chosen, cache, skel, geometry, arrays)

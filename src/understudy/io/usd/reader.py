@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError
+from understudy.base.files import note_opened
 from understudy.base.quaternion import Array, to_matrix
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
@@ -142,7 +143,10 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
 def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Arrays]:
     if Path(path).stat().st_size == 0:
         raise FileError(name, None, "the file is empty; expected USD")
-    return ask("understudy.io.usd.child", {"path": path, "clip": options.clip}, b"", name)
+    info, arrays = ask("understudy.io.usd.child", {"path": path, "clip": options.clip}, b"", name)
+    for layer in info["layers"]:
+        note_opened(layer)
+    return info, arrays
 
 
 def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:

@@ -212,7 +212,8 @@ class _FrameBatch:
         for number in self.plants.first_frames:
             mask = evaluation.rows[number].same_as_previous
             if number not in self.plants.values and mask is not None:
-                unused |= (layout.constraint == number) & mask[layout.row]
+                entries = layout.constraint == number
+                unused[entries] = mask[layout.row[entries]]
         out = _PaddedRows(
             values=np.zeros(shape),
             jacobian=np.zeros((*shape, len(self.sample.problem.metric))),

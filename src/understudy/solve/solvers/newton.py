@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.base.records import cached
-from understudy.constraints.base import Relation, Residuals
+from understudy.constraints.base import Relation, Residuals, relative_weights
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.dual import (
@@ -32,12 +32,12 @@ def constraint_weights(sample: ProblemAtFrames, rows: Sequence[Residuals] = ()) 
     It combines the user's weight and priority. Radians are multiplied by the leg length, so that they weigh as much as
     the metres that they move a foot. A division by the number of rows makes the weight independent of that number.
     """
-    weights = []
+    weights, relative = [], relative_weights([target.constraint for target in sample.targets])
     for number, target in enumerate(sample.targets):
         constraint = target.constraint
         unit = sample.problem.leg if constraint.angular else 1.0
         count = rows[number].values.shape[1] if len(rows) else REFERENCE_NUM_ROWS
-        weights.append(constraint.weight * 10.0**constraint.priority * unit**2 * REFERENCE_NUM_ROWS / max(count, 1))
+        weights.append(relative[number] * unit**2 * REFERENCE_NUM_ROWS / max(count, 1))
     return np.array(weights)
 
 

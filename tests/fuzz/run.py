@@ -1,0 +1,75 @@
+"""Read many mutants of every format in processes of bounded memory: `python tests/fuzz/run.py --count 100000`.
+
+A mutant that raises anything but an error of ours, takes too long or needs too much memory is a finding. It is kept in
+`tests/fuzz/cases`, where `test_fuzz.py` reads it from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mutants import find_faults, make_seeds, mutants
+
+MAX_BYTES = 3 << 30
+"""Address space of a process that reads mutants."""
+
+BLOCK = 500
+"""Mutants that one process reads."""
+
+
+def main() -> int:
+    """Read the mutants, block by block; returns 1 if there are findings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000, help="mutants of all formats together")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
+    parser.add_argument("--format", default="", help="only this suffix, such as .bvh")
+    parser.add_argument("--block", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.block:
+        return read_block(options.format, options.count, options.first)
+    with tempfile.TemporaryDirectory() as folder:
+        suffixes = [options.format] if options.format else sorted(make_seeds(Path(folder)))
+    findings, each = 0, -(-options.count // len(suffixes))
+    for suffix in suffixes:
+        for first in range(options.first, options.first + each, BLOCK):
+            count = min(BLOCK, options.first + each - first)
+            command = [sys.executable, __file__, "--block", "--format", suffix]
+            result = subprocess.run(
+                [*command, "--count", str(count), "--first", str(first)], capture_output=True, text=True, check=False
+            )
+            if result.returncode:
+                findings += 1
+                last = (result.stdout or result.stderr).strip().splitlines()[-8:]
+                print(f"{suffix} {first}-{first + count}: " + "\n  ".join(last or [f"status {result.returncode}"]))
+        print(f"{suffix}: {each} mutants", flush=True)
+    print(f"{each * len(suffixes)} mutants, {findings} blocks with findings")
+    return int(findings > 0)
+
+
+def read_block(suffix: str, count: int, first: int) -> int:
+    """Read some mutants in this process, whose memory is limited; keep what is found as a case."""
+    if sys.platform.startswith("linux"):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+    with tempfile.TemporaryDirectory() as folder:
+        faults = find_faults(suffix, count, Path(folder), first)
+    cases = Path(__file__).parent / "cases"
+    for number, data, beside in mutants(suffix, count, first):
+        if number in faults:
+            print(f"{suffix} {number}: {faults[number]}")
+            if not beside:
+                cases.mkdir(exist_ok=True)
+                (cases / f"{number:06d}{suffix}").write_bytes(data)
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main())
