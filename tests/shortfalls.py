@@ -15,20 +15,15 @@ NEAR = "hands are moved to stay near the body, and a head over another neck foll
 DIGIT = "the last digit of a number depends on the process"
 
 SHORTFALLS = {
-    "tests/paper/test_analogies.py::test_spider_walk_from_pairs_given_by_hand": EXACT,
-    "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[child]": ENERGY,
+    "tests/unit/test_stream.py::test_windows_agree_with_the_whole_solve": AGREEMENT,
+    "tests/unit/test_stream.py::test_contacts_are_found_as_frames_arrive": AGREEMENT,
     "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[stretched]": ENERGY,
-    "tests/paper/test_gleicher98_method.py::test_a_walking_figure_morphs_to_sixty_percent[fixed]": ENERGY,
-    "tests/paper/test_gleicher98_motivation.py::test_spacetime_keeps_both_handhold_and_smoothness": ENERGY,
-    "tests/paper/test_gleicher98_motivation.py::test_spacetime_meets_the_same_constraints_without_the_snap[walk2d]": SPEED,
     "tests/paper/test_lommers13.py::test_what_can_be_solved_is_solved[09]": EXACT,
     "tests/paper/test_lommers13.py::test_what_is_not_good_is_as_the_page_says": SPEED,
     "tests/paper/test_lommers13.py::test_legs_cross_and_elbows_shake_no_more_than_the_page_says": SPEED,
-    "tests/unit/test_benchmarks_peers.py::test_bodies_show_who_skates_and_who_shakes": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_clean_motion_has_no_defects": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_robot_without_mink_is_compared_with_what_is_there": SPEED,
     "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,
-    "tests/unit/test_pipeline.py::test_a_target_a_thousand_times_as_large_or_small[0.001]": AGREEMENT,
     "tests/unit/test_studio_workshop_live.py::test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one": AGREEMENT,
     "tests/real/test_gleicher98_real.py::test_walk_morphs_to_sixty_percent[free]": ENERGY,
     "tests/real/test_gleicher98_real.py::test_hands_that_slide_along_the_rail": ENERGY,

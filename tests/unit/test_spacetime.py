@@ -16,6 +16,7 @@ from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
+from understudy.figure.limbs import limb_joints
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.solve.evaluation import ProblemAtFrames
@@ -228,12 +229,16 @@ def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
 
 
 def test_the_change_is_where_the_constraint_is() -> None:
-    """Keys are local: two thirds of a second away nothing moves."""
+    """Keys of the whole body are local: two thirds of a second away root and trunk do not move. Smooth limbs fade: they
+    have a hundredth of the largest change there, and as far again a ten-thousandth."""
     found = Spacetime().solve(problem(reach(start=1.4, end=1.6)))
-    far = np.abs(walk().times - 1.5) > 0.1 + 5 * SPACING
-    assert far.any()
-    assert angle_between(found.motion.rotations[far], walk().rotations[far]).max() < 1e-9
-    assert np.abs(change(found.motion)).max() > 0.02
+    largest = np.abs(change(found.motion)).max()
+    assert largest > 0.02
+    turned = angle_between(found.motion.rotations, walk().rotations)
+    away, limbs = np.abs(walk().times - 1.5) - 0.1, limb_joints(walk().skeleton)
+    assert turned[away > 5 * SPACING][:, ~limbs].max() < 1e-9
+    assert turned[away > 5 * SPACING].max() < 0.01 * largest
+    assert turned[away > 10 * SPACING].max() < 1e-4 * largest
 
 
 def test_a_stiffer_joint_turns_less() -> None:

@@ -461,8 +461,8 @@ class LinearizedStep:
     def step(self, keys: Keys, damping: float, margin: float = np.inf, *, first: bool = True) -> tuple[Array, Keys]:
         """Forces (A,) and new keys that minimise violation, change, and damping times the change from the old keys.
 
-        Inactive residuals that the step would violate by more than a margin become active. By the normal equations,
-        none become active but in the `first` step of a level, because each change needs a factorisation.
+        Inactive residuals that the step would violate by more than a margin become active. By the normal equations each
+        change needs a factorisation, and the steps after the `first` of a level make fewer.
         """
         pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
         old_share = damping / (1.0 + damping)
@@ -477,7 +477,7 @@ class LinearizedStep:
             negative = one_sided & (forces < 0.0)
             dropped |= negative
             # The last changes only drop residuals, so that the exchange ends.
-            can_add = margin < np.inf and number < MAX_ADDING_CHANGES and (first or not by_keys)
+            can_add = margin < np.inf and number < MAX_ADDING_CHANGES
             added = one_sided & excluded & ~dropped & can_add
             if added.any():
                 added &= self._after(residuals, forces / (1.0 + damping)) > margin
