@@ -156,7 +156,7 @@ def limb_goals(a: Study, b: Study, new: Study, pairs: Sequence[FootPair]) -> lis
     for pair in pairs:
         scale = _limb_scale(pair, a.motion, b.motion, new.motion, levels)
         for point, a_path, a_new_path, b_path in _followed(pair, levels, poses, knees=both_two_legged):
-            shift = scale.legs * (a_new_path.mean(axis=0) - a_path.mean(axis=0))
+            shift = scale.legs * a_new_path.mean(axis=0) - scale.example_legs * a_path.mean(axis=0)
             shift[1] = min(shift[1], MAX_CROUCH_SHARE * hip_height(b.motion, pair.foot))
             movement = a_new_path - a_new_path.mean(axis=0)
             goals.append(
@@ -175,6 +175,9 @@ class _LimbScale:
     """Metres of B per metre of A."""
 
     legs: float
+    """By leg length, for A's new motion."""
+    example_legs: float
+    """By leg length, for A's example, which may be another person's."""
     step: float
     """Level."""
     lift: float
@@ -182,16 +185,18 @@ class _LimbScale:
 
 
 def _limb_scale(pair: FootPair, a: Motion, b: Motion, new: Motion, levels: Sequence[Motion]) -> _LimbScale:
-    legs = leg_length(b.skeleton) / leg_length(a.skeleton)
+    legs, example_legs = (leg_length(b.skeleton) / leg_length(motion.skeleton) for motion in (new, a))
     spreads = [
         float(np.std(fk(level).points(foot).mean(axis=1)[:, 2]))
         for level, foot in ((levels[0], pair.source), (levels[1], pair.foot))
     ]
-    step = np.clip(spreads[1] / max(spreads[0], 1e-6), STEP_SCALES[0] * legs, STEP_SCALES[1] * legs)
+    step = legs * np.clip(spreads[1] / max(spreads[0] * example_legs, 1e-6), *STEP_SCALES)
     source_lift, hips = lift(new, pair.source), hip_height(b, pair.foot)
     share = max(MAX_LIFT_SHARE, source_lift / max(hip_height(new, pair.source), 1e-6))
     highest = share * hips / max(source_lift, 1e-6)
-    return _LimbScale(legs=legs, step=float(step), lift=min(legs * lift_habit(pair, (a, b)), highest))
+    return _LimbScale(
+        legs=legs, example_legs=example_legs, step=float(step), lift=min(legs * lift_habit(pair, (a, b)), highest)
+    )
 
 
 def _followed(

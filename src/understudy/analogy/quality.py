@@ -231,8 +231,11 @@ def crouch(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion
         (source, examples[0], [pair.source for pair in stepping.pairs]),
         (motion, examples[1], [pair.foot for pair in stepping.pairs]),
     ):
-        heights = [np.mean([hip_height(body, foot) for foot in feet]) for body in (example, new)]
-        lowered.append(float(heights[0] - heights[1]) / leg_length(new.skeleton))
+        # A's example and its new motion may be of two people: each height is in the legs of its own body.
+        heights = [
+            np.mean([hip_height(body, foot) for foot in feet]) / leg_length(body.skeleton) for body in (example, new)
+        ]
+        lowered.append(float(heights[0] - heights[1]))
     return lowered[1] - lowered[0]
 
 
