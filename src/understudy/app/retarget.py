@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,14 @@ def retarget(**arguments: Any) -> None:
     perform(make_recipe(arguments), arguments)
 
 
-def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
-    """Solve a recipe, write its results and print their quality."""
+def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retargeted], list[str]] | None = None) -> None:
+    """Solve a recipe, write its results and print their quality.
+
+    Args:
+        recipe: What to solve.
+        arguments: The options of the command.
+        remark: Gives further warnings about a result.
+    """
     from understudy.retarget.driver import prepare
     from understudy.retarget.quality import summary
 
@@ -59,7 +66,10 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
                 path = path.with_name(f"{path.stem}_{round(30 * spacing)}f{path.suffix}")
             files, lost = write_results(result, path)
             not_kept += [sentence for sentence in lost if sentence not in not_kept]
-            variants.append({"files": files, **result.quality})
+            quality = dict(result.quality)
+            if remark is not None:
+                quality["warnings"] = [*quality["warnings"], *remark(result)]
+            variants.append({"files": files, **quality})
     note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
     note(not_kept, "not kept")
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
