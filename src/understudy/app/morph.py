@@ -120,7 +120,9 @@ def _offsets(result: Retargeted, contact: Contact, frames: Array) -> Array:
     """(N, 3) metres: the place of a contact point in its joint's frame, which changes size with the body."""
     from understudy.figure.contacts import leg_ratio
 
-    assignment = result.prepared.plan.assignments[0]
+    plan = result.prepared.plan
+    assert plan is not None
+    assignment = plan.assignments[0]
     source, target = assignment.motion.skeleton, assignment.target
     ends = {end.name: end.offset for end in target.ends}
     final = ends.get(contact.point.name, leg_ratio(source, target) * contact.point.offset)
