@@ -446,6 +446,15 @@ def test_what_cannot_be_retargeted(
     assert not (tmp_path / "out.bvh").exists()
 
 
+def test_a_morph_says_which_contacts_slide(tmp_path: Path) -> None:
+    """Toes slid by 20 cm while the report told of 0.01 mm."""
+    result = run("morph", "sample:walk", "--scale", "0.6", "--plants", "fixed", "-o", tmp_path / "small.bvh", "--json")
+    warnings = json.loads(result.stdout)["warnings"]
+    slides = [w for w in warnings if re.search(r"Toe\w+ slides by \d+\.\d cm while it stands", w)]
+    assert slides
+    assert all("of a foot that changes size only" in warning for warning in slides)
+
+
 @pytest.mark.parametrize("command", ["retarget", "morph", "recipe"])
 def test_help_ends_in_an_example(command: str) -> None:
     text = done(command, "--help").stdout

@@ -128,7 +128,10 @@ def test_dog_march_on_two_feet(cases: ModuleType) -> None:
 def test_dog_sneak_with_a_crouch(cases: ModuleType) -> None:
     result = cases.dog_sneak()
     succeeds(result, correlation=0.95)
-    assert result.measures["pose_error"] < np.radians(0.01)
+    # Exact in the solved motion, and to the tolerance of the solve that plants the feet.
+    (pose,) = result.poses
+    assert np.degrees(angle_between(result.level.rotations[pose.frame], pose.rotations)).max() < 0.01
+    assert result.measures["pose_error"] < 1e-3
     walking = samples.motion("dog_walk", fps=30.0, seconds=4.0).motion
     # Lower over its feet than it walks, all the way, and as slow as the human sneaks.
     assert result.motion.root[:, 1].max() < walking.root[:, 1].min()
@@ -387,7 +390,8 @@ def test_low_scores_are_tried_again_and_warned_of(walk: Motion, march: Motion) -
     poor = analogy(walk, swim, march, settings=Settings(clean=False))
     assert len(poor.attempts) > 2
     assert len({(a.threshold, a.components) for a in poor.attempts}) > 2
-    assert poor.score == max(a.score for a in poor.attempts)
+    assert poor.score < 0.5
+    assert poor.score == pytest.approx(poor.attempt.score * poor.quality.score)
     assert any("share little" in s or "score is low" in s or "performed differently" in s for s in poor.warnings)
     once = analogy(walk, swim, march, settings=Settings(clean=False, retries=False))
     assert len(once.attempts) == 1

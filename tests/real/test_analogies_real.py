@@ -96,7 +96,9 @@ def test_a_capture_that_flips_is_named(data: Path) -> None:
     loose = analogy(walk, example, new, settings=Settings(clean=False, retries=False))
     assert any("`LeftFoot`, `RightFoot` flips" in s and "--without LeftFoot" in s for s in loose.warnings)
     held = analogy(walk, example, new, settings=Settings(clean=False, retries=False, without=ANKLES))
-    assert held.warnings == ()
+    # Without the flips the one complaint is what markers alone do: fore paws that fly.
+    assert not any("flips" in s for s in held.warnings)
+    assert held.score < 0.5
     assert held.attempt.fidelity > loose.attempt.fidelity + 0.05
 
 

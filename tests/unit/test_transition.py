@@ -16,6 +16,7 @@ from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
+from understudy.recipe.guards import transition_failures
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime
 from understudy.transition import Transition, transition
@@ -364,3 +365,27 @@ def test_a_jump_would_be_seen(walk: Motion) -> None:
     calm = worst_steps(walk, 0.85)
     shaken = worst_steps(replace(walk, rotations=bent(walk, 0.2)), 0.85)
     assert shaken.over(calm) > 1.5
+
+
+def test_nothing_sinks_and_nothing_hurries_while_a_man_becomes_a_spider() -> None:
+    """Feet sank by 39 cm, and walk to squat stepped 1.7 times as far as either."""
+    walk, spider, squat = (samples.motion(n, fps=30.0, seconds=4.0).motion for n in ("walk", "spider_walk", "squat"))
+    changed = transition(walk, spider)
+    body = changed.motion.skeleton
+    heights = fk(changed.motion[changed.start : changed.end + 1]).points([*body.names, *body.ends])[..., 1]
+    assert heights.min() > -3e-3
+    over = changed.steps.over(changed.allowed)
+    assert over < 1.1 or any("limbs of one body have to go far" in note for note in changed.notes)
+    down = transition(walk, squat)
+    assert down.steps.over(down.allowed) < 1.1
+    assert transition_failures(down, walk, squat) == []
+
+
+def test_a_part_that_is_its_source_is_not_called_no_use(walk: Motion) -> None:
+    """Even where the judge of retargets would object to the source itself: a motion that hardly moves."""
+    still = walk[np.zeros(60, dtype=int)]
+    result = transition(walk, still)
+    assert not any(
+        sentence.startswith(("the first part", "the last part"))
+        for sentence in transition_failures(result, walk, still)
+    )

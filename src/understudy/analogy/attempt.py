@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.analogy.conditions import Conditions, MarkerAt, PoseAt
+from understudy.analogy.limbs import LimbGoal, add_limbs, on_limbs
 from understudy.analogy.matching import MIN_SIMILARITY, SIZE_PREFERENCE_WIDTH, MarkerMatch, match, match_scores
 from understudy.analogy.solving import (
     NUM_SAMPLE_FRAMES,
@@ -19,6 +20,7 @@ from understudy.analogy.solving import (
     reduce_frames,
     solve,
 )
+from understudy.analogy.stepping import FootPair
 from understudy.analogy.study import JointChart, Study
 from understudy.base.errors import MotionError, OptionError, UnderstudyError
 from understudy.base.quaternion import Array
@@ -56,6 +58,8 @@ class Attempt:
     """Share of the wanted movement of the matched markers that the result makes."""
     strangeness: float
     """Root mean square deviation of the mean pose from its start (B's own, adjusted to poses), radians."""
+    feet: tuple[FootPair, ...] = ()
+    """Feet paired by the examples, whose limbs follow their partners; none if markers alone are matched."""
 
     @property
     def score(self) -> float:
@@ -123,10 +127,13 @@ def find_matches(
     return matches, first_threshold
 
 
-def covered(b: Study, matches: Sequence[MarkerMatch]) -> float:
-    """Share of B's movement, over all components, that the matched markers make."""
+def covered(b: Study, matches: Sequence[MarkerMatch], limbs: np.ndarray | None = None) -> float:
+    """Share of B's movement, over all components, that the matched markers make, and those on limbs (J,) that step."""
     energy = np.einsum("nk,k->n", b.marker.vectors**2, b.marker.spread**2).reshape(-1, 3).sum(axis=1)
-    return float(energy[sorted({m.marker for m in matches})].sum() / energy.sum())
+    matched = np.isin(np.arange(len(energy)), [m.marker for m in matches])
+    if limbs is not None:
+        matched |= limbs[[b.motion.skeleton.index[marker.joint] for marker in b.markers]]
+    return float(energy[matched].sum() / energy.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,6 +176,10 @@ class AttemptInput:
     """Whether to rotate the starting basis vectors among themselves to fit the goal best."""
     frames: int = NUM_SAMPLE_FRAMES
     """How many frames represent the motion."""
+    feet: tuple[FootPair, ...] = ()
+    """Feet paired by the examples."""
+    limbs: tuple[LimbGoal, ...] = ()
+    """What the limbs of these feet should do."""
 
 
 def attempt(inputs: AttemptInput) -> Attempt:
@@ -177,6 +188,8 @@ def attempt(inputs: AttemptInput) -> Attempt:
     goal = make_goal(
         inputs.markers, chart, inputs.matches, new.marker.vectors, means=inputs.means, mean_weight=inputs.mean_weight
     )
+    if inputs.limbs:
+        goal = add_limbs(goal, inputs.limbs, chart.skeleton, new.marker.course, on_limbs(chart.skeleton, inputs.feet))
     outcome = solve(_task(inputs, goal))
     course = new.joint.course
     coordinates = outcome.table[0] + course @ outcome.table[1:]
@@ -192,6 +205,7 @@ def attempt(inputs: AttemptInput) -> Attempt:
         coverage=inputs.coverage,
         fidelity=_fidelity(chart, goal, coordinates, new.marker.course),
         strangeness=float(np.sqrt(np.mean((outcome.table[0] - outcome.initial[0]) ** 2))),
+        feet=inputs.feet,
     )
 
 

@@ -13,13 +13,16 @@ import numpy as np
 
 from understudy.analogy.attempt import AnalogyError, Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.finish import correct_heights, keep_poses, unmet_feet, without_feet, worst_contact
 from understudy.analogy.matching import MarkerPair
 from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
+from understudy.analogy.quality import Quality, measure_quality
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, standing_heights, step
 from understudy.analogy.study import HeadingCourse, Study
 from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
+from understudy.constraints.base import Constraint
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
@@ -79,36 +82,73 @@ def analogy(
     )
     level_poses = tuple(replace(pose, rotations=inputs.level_pose(pose.rotations)) for pose in poses)
     report("matching and solving", 0.1)
-    attempts = inputs.attempts(level_poses, tuple(places))
-    best = max(attempts, key=lambda result: result.score)
-    report("planting feet", 0.6)
     contacts = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
-    timed = _TimedSource.of(inputs.study_new(best.components), best, contacts, tempo)
-    return _finish(inputs, attempts, best, timed, level_poses, places)
+    drafts: dict[int, _Draft] = {}
+
+    def judge(candidate: Attempt) -> float:
+        """The score of an attempt, before its feet are planted."""
+        draft = _Draft.of(inputs, candidate, contacts, tempo)
+        drafts[id(candidate)] = draft
+        return candidate.score * draft.quality(inputs, draft.stepping.motion).score
+
+    attempts = inputs.attempts(level_poses, tuple(places), judge)
+    best = max(attempts, key=judge)
+    report("planting feet", 0.6)
+    return _finish(inputs, attempts, best, drafts[id(best)], level_poses, places)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Draft:
+    """An attempt on its path, before its feet are planted."""
+
+    timed: _TimedSource
+    level: Motion
+    stepping: Stepping
+
+    @staticmethod
+    def of(inputs: Preparation, attempt: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _Draft:
+        timed = _TimedSource.of(inputs.study_new(attempt.components), attempt, contacts, tempo)
+        level = Motion(
+            skeleton=inputs.body,
+            fps=timed.source.fps,
+            root=np.zeros((len(timed.course.root), 3)),
+            rotations=continuous(inputs.chart.rotations(timed.coordinates)),
+            name=inputs.body.name,
+        )
+        return _Draft(timed=timed, level=level, stepping=_step(inputs, level, timed, attempt))
+
+    def quality(self, inputs: Preparation, motion: Motion) -> Quality:
+        """What a viewer sees of a motion made from this draft."""
+        return measure_quality(
+            motion,
+            self.stepping,
+            self.timed.source,
+            self.timed.contacts,
+            examples=(inputs.a_example, None if inputs.b is None else inputs.b.motion),
+            rises=inputs.rises,
+            floor=self.timed.floor,
+            limits=inputs.limits,
+        )
 
 
 def _finish(
     inputs: Preparation,
     attempts: Sequence[Attempt],
     best: Attempt,
-    timed: _TimedSource,
+    draft: _Draft,
     poses: tuple[PoseAt, ...],
     places: Sequence[MarkerAt],
 ) -> Analogy:
     """The result of the best attempt: B on its path with its feet planted, and what was measured."""
-    level = Motion(
-        skeleton=inputs.body,
-        fps=timed.source.fps,
-        root=np.zeros((len(timed.course.root), 3)),
-        rotations=continuous(inputs.chart.rotations(timed.coordinates)),
-        name=inputs.body.name,
-    )
-    stepping = _step(inputs, level, timed, best)
-    solution = _plant_feet(stepping, timed.floor, inputs.settings) if inputs.settings.clean else None
+    timed, stepping = draft.timed, draft.stepping
+    solution, raw = _plant_feet(inputs, draft, poses) if inputs.settings.clean else (None, stepping.motion)
+    motion = stepping.motion if solution is None else replace(solution.motion, name=inputs.body.name)
+    quality = draft.quality(inputs, motion)
     return Analogy(
-        motion=stepping.motion if solution is None else replace(solution.motion, name=inputs.body.name),
-        raw=stepping.motion,
-        level=level,
+        motion=motion,
+        quality=quality,
+        raw=raw,
+        level=draft.level,
         new=timed.new,
         a=inputs.a,
         b=inputs.b,
@@ -124,7 +164,7 @@ def _finish(
         places=() if timed.warped else tuple(places),
         likeness=inputs.likeness,
         seconds=sum(result.outcome.seconds for result in attempts),
-        warnings=tuple(_warnings(inputs, best, solution)),
+        warnings=tuple(_warnings(inputs, best, quality, solution)),
         notes=stepping.notes,
     )
 
@@ -145,10 +185,11 @@ def _step(inputs: Preparation, level: Motion, timed: _TimedSource, best: Attempt
         floor=timed.floor,
         rises=inputs.rises,
         travel=inputs.settings.travel,
+        feet=best.feet,
     )
 
 
-def _warnings(inputs: Preparation, best: Attempt, solution: Solution | None) -> list[str]:
+def _warnings(inputs: Preparation, best: Attempt, quality: Quality, solution: Solution | None) -> list[str]:
     """Warnings about the quality of a result, a sentence each."""
     warnings = []
     example = None if inputs.b is None else inputs.b.motion
@@ -169,10 +210,12 @@ def _warnings(inputs: Preparation, best: Attempt, solution: Solution | None) -> 
         warnings.append(
             f"The examples are performed differently (likeness {inputs.likeness:.2f}): they may not show one behaviour."
         )
-    if best.score < MIN_QUALITY:
+    if best.score * quality.score < MIN_QUALITY:
+        reasons = [f"coverage {best.coverage:.2f}", f"fidelity {best.fidelity:.2f}"]
+        reasons += [f"mean pose {np.degrees(best.strangeness):.0f} degrees from B's own", *quality.faults()]
         warnings.append(
-            f"The score is low ({best.score:.2f}: coverage {best.coverage:.2f}, fidelity {best.fidelity:.2f}, "
-            f"mean pose {np.degrees(best.strangeness):.0f} degrees from B's own): look at the result before using it."
+            f"The score is low ({best.score * quality.score:.2f}: {', '.join(reasons)}): "
+            "look at the result before using it."
         )
     if best.outcome.violation > 0.02:
         warnings.append(
@@ -184,12 +227,39 @@ def _warnings(inputs: Preparation, best: Attempt, solution: Solution | None) -> 
     return warnings
 
 
-def _plant_feet(stepping: Stepping, height: float, settings: Settings) -> Solution:
-    """Plant B's feet by a spacetime solve, on a level floor at some height."""
-    floor = Floor(height=height, slope=np.zeros(2))
-    assignment = Assignment(motion=stepping.motion, target=stepping.motion.skeleton)
-    options = Options(limits=settings.limits)
-    return plan([assignment], contacts=stepping.contacts, options=options, floor=floor).solve()
+def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> tuple[Solution, Motion]:
+    """Plant B's feet by a spacetime solve, on a level floor; also returns the motion that the solve starts from.
+
+    Feet that are lifted too little or too much follow the heights of their partners, the hips are as low as A's, each
+    in its own legs, and given poses are kept.
+    """
+    timed, stepping = draft.timed, draft.stepping
+    floor = Floor(height=timed.floor, slope=np.zeros(2))
+    examples = (inputs.a_example, None if inputs.b is None else inputs.b.motion)
+    posed = [] if timed.warped else keep_poses(poses, stepping.motion, draft.level)
+    heights: list[Constraint] = []
+    motion = stepping.motion
+    if not poses and inputs.mean is None and inputs.settings.mean_weight > 0.0:
+        motion, heights = correct_heights(
+            stepping, timed.source, timed.contacts, examples=examples, rises=inputs.rises, floor=timed.floor
+        )
+    assignment = Assignment(motion=motion, target=motion.skeleton)
+    # Limits are those of B's example: a limit that B's new motion exceeds is not widened.
+    options = Options(limits=False)
+
+    def solve(wishes: Sequence[Constraint]) -> Solution:
+        constraints = [*wishes, *posed, *inputs.limits]
+        return plan(
+            [assignment], contacts=stepping.contacts, constraints=constraints, options=options, floor=floor
+        ).solve()
+
+    solution = solve(heights)
+    feet = unmet_feet(solution, stepping)
+    if feet:
+        # A contact is more than a wish: the feet that do not stand are lifted as they are.
+        second = solve(without_feet(heights, feet))
+        solution = min(solution, second, key=worst_contact)
+    return solution, motion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

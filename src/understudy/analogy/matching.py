@@ -84,6 +84,10 @@ MIN_SIMILARITY = 0.8
 SIZE_PREFERENCE_WIDTH = 0.5
 """Width, in logarithms of scale, of the preference for partners that move as far as the marker itself."""
 
+MAX_SCALE = 2.5
+"""Largest scale of a partner relative to the bodies' proportion, if there is one: a shoulder that sways by a
+centimetre does not explain a leg's swing."""
+
 MIN_MOVEMENT = 0.03
 """Share of the largest movement in an eigenvector below which a marker counts as still, its direction as noise."""
 
@@ -193,6 +197,12 @@ def partner_shares(scales: Array, proportion: float, width: float | None) -> Arr
     return weights / weights.sum()
 
 
+def bound_scales(candidates: np.ndarray, scales: Array, proportion: float) -> np.ndarray:
+    """The candidates (N,) whose scales, of (J,), are not too large; all if none is."""
+    bounded = candidates[np.abs(scales[candidates]) <= MAX_SCALE * proportion]
+    return bounded if len(bounded) else candidates
+
+
 def match(
     b: Array,
     a: Array,
@@ -228,12 +238,15 @@ def match(
     for marker, candidates in enumerate(find_correspondence(scores, match_threshold)):
         if len(candidates) == 0:
             continue
+        candidates = bound_scales(candidates, scales[marker], proportion)
         partners = candidates if similarities is None else refine(candidates, scores[marker], similarities, similar)
         matches.append(
             MarkerMatch(
                 marker=marker,
                 partners=partners,
-                scales=scales[marker, partners],
+                scales=np.clip(scales[marker, partners], -MAX_SCALE * proportion, MAX_SCALE * proportion)
+                if like_size is not None
+                else scales[marker, partners],
                 scores=scores[marker, partners],
                 shares=partner_shares(scales[marker, partners], proportion, like_size),
                 eigenvector=eigenvector,

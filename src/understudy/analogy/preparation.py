@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from understudy.analogy.attempt import AnalogyError, Attempt, AttemptInput, attempt, covered, find_matches
 from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.limbs import LimbGoal, limb_goals, on_limbs, pair_limbs
 from understudy.analogy.matching import (
     MATCH_THRESHOLDS,
     MIN_SIMILARITY,
@@ -20,11 +21,12 @@ from understudy.analogy.matching import (
     with_named,
 )
 from understudy.analogy.solving import PULL
-from understudy.analogy.stepping import standing_heights
+from understudy.analogy.stepping import FootPair, standing_heights, standing_points
 from understudy.analogy.study import JointChart, Study, find_course, likeness, make_study, parts, spread_markers
 from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, angle_between
 from understudy.base.records import cached
+from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import locate
@@ -227,12 +229,18 @@ class Preparation:
         if is_humanoid(self.body):
             return points
         names = {*self.body.names, *(end.name for end in self.body.ends)}
-        return tuple(point for point in points if point.name in names) or points
+        points = tuple(point for point in points if point.name in names) or points
+        return standing_points(self._standing, points)
 
     @cached
     def rises(self) -> dict[str, float]:
         """Standing height of B's points, metres, by name."""
         return standing_heights(self._standing, self.points)
+
+    @cached
+    def limits(self) -> tuple[JointRange, ...]:
+        """B's joint limits, widened to what it does in its example; none if they are not wanted."""
+        return tuple(joint_limits(self._standing)[0]) if self.settings.limits else ()
 
     @property
     def _standing(self) -> Motion:
@@ -254,13 +262,21 @@ class Preparation:
             without=self.settings.without,
         )
 
-    def attempts(self, poses: Sequence[PoseAt], places: Sequence[MarkerAt]) -> list[Attempt]:
-        """Make attempts, the first with the choices in the settings, until the score is good."""
+    def attempts(
+        self, poses: Sequence[PoseAt], places: Sequence[MarkerAt], judge: Callable[[Attempt], float]
+    ) -> list[Attempt]:
+        """Make attempts, the first with the choices in the settings, until one is judged good.
+
+        Args:
+            poses: Poses that B must have.
+            places: Positions at which points of B must be.
+            judge: Gives the score of an attempt, from 0 to 1.
+        """
         attempts: list[Attempt] = []
         first_error: AnalogyError | None = None
-        for threshold, components in self._choices():
+        for threshold, components, by_limbs in self._choices(posed=bool(poses or places)):
             try:
-                attempts.append(self._attempt(threshold, components, poses, places))
+                attempts.append(self._attempt(threshold, components, poses, places, by_limbs=by_limbs))
             except AnalogyError as error:
                 first_error = first_error or error
                 continue
@@ -269,32 +285,44 @@ class Preparation:
                 if components == self.components:
                     raise
                 continue
-            if attempts[-1].score >= GOOD_SCORE or not self.settings.retries:
+            if judge(attempts[-1]) >= GOOD_SCORE or not self.settings.retries:
                 break
         if not attempts:
             assert first_error is not None
             raise first_error
         return attempts
 
-    def _choices(self) -> Iterator[tuple[float | None, int]]:
-        """Thresholds and numbers of components, in the order they are tried."""
+    def _choices(self, *, posed: bool) -> Iterator[tuple[float | None, int, bool]]:
+        """Thresholds, numbers of components, and whether limbs that step are paired, in the order they are tried."""
         first_threshold, count = self.settings.threshold, self.components
-        yield first_threshold, count
+        yield first_threshold, count, False
         if self.settings.retries:
+            # A given pose, or a mean pose that must not follow A's, determines how B's legs stand.
+            posed = posed or self.mean is not None or self.settings.mean_weight == 0.0
+            if self.a is not None and self.b is not None and not posed:
+                yield first_threshold, count, True
+                yield first_threshold, count + 3, True
             thresholds = [None] if self.pairs else [t for t in MATCH_THRESHOLDS if t != first_threshold]
             other_counts = [c for c in (count + 3, count - 2) if c >= 1]
-            yield from ((threshold, count) for threshold in thresholds if threshold is not None)
-            yield from ((first_threshold, components) for components in other_counts)
+            yield from ((threshold, count, False) for threshold in thresholds if threshold is not None)
+            yield from ((first_threshold, components, False) for components in other_counts)
 
     def _attempt(
-        self, threshold: float | None, components: int, poses: Sequence[PoseAt], places: Sequence[MarkerAt]
+        self,
+        threshold: float | None,
+        components: int,
+        poses: Sequence[PoseAt],
+        places: Sequence[MarkerAt],
+        *,
+        by_limbs: bool,
     ) -> Attempt:
         settings = self.settings
         new = self.study_new(components)
         b = self.b if self.b is None else self._with_components(self.b, components)
         matches, match_threshold = self._matches(b, new, threshold)
         start, near = self._start(b, components)
-        keeps_orthonormal = b is not None and len(poses) <= 1
+        feet, limbs = self._limbs(b, new) if by_limbs else ((), ())
+        keeps_orthonormal = b is not None and len(poses) <= 1 and not by_limbs
         return attempt(
             AttemptInput(
                 chart=self.chart,
@@ -302,7 +330,7 @@ class Preparation:
                 new=new,
                 matches=tuple(matches),
                 threshold=match_threshold,
-                coverage=1.0 if b is None or self.pairs else covered(b, matches),
+                coverage=1.0 if b is None or self.pairs else covered(b, matches, on_limbs(self.body, feet)),
                 start=start,
                 near=near,
                 metric=self.metric,
@@ -312,10 +340,22 @@ class Preparation:
                 orthonormal=keeps_orthonormal if settings.orthonormal is None else settings.orthonormal,
                 poses=tuple(poses),
                 places=tuple(places),
-                limits=tuple(joint_limits(self._standing)[0]) if settings.limits else (),
+                limits=self.limits,
                 aligned=settings.aligned and b is not None,
+                feet=feet,
+                limbs=limbs,
             )
         )
+
+    def _limbs(self, b: Study | None, new: Study) -> tuple[tuple[FootPair, ...], tuple[LimbGoal, ...]]:
+        """Feet paired by the examples, and what their limbs should do in A's new motion."""
+        assert self.a is not None
+        assert b is not None
+        a = self._with_components(self.a, new.joint.num_components)
+        feet = pair_limbs(a, b.in_step_with(a), contact_points(self.a_new), self.points)
+        if not feet:
+            raise AnalogyError("No foot of one body steps with a foot of the other")
+        return feet, tuple(limb_goals(a, b, new, feet))
 
     def _matches(self, b: Study | None, new: Study, threshold: float | None) -> tuple[list[MarkerMatch], float | None]:
         """Matches of B's markers with A's, given as pairs or computed, and the threshold used."""

@@ -10,10 +10,12 @@ import numpy as np
 
 from understudy.analogy.attempt import Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
+from understudy.analogy.finish import worst_contact
+from understudy.analogy.quality import Quality
 from understudy.analogy.solving import MarkerObjective
 from understudy.analogy.stepping import Stepping, feet_of
 from understudy.analogy.study import Study, period
-from understudy.base.quaternion import Array, angle_between, rotate
+from understudy.base.quaternion import Array, angle_between, conjugate, multiply, rotate
 from understudy.base.records import cached
 from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import fk
@@ -85,6 +87,8 @@ class Analogy:
     poses: tuple[PoseAt, ...] = ()
     """The given poses, with heading +Z."""
     places: tuple[MarkerAt, ...] = ()
+    quality: Quality
+    """What a viewer sees, compared with the source."""
     likeness: float | None = None
     """Similarity of the two examples, from 0 to 1."""
     seconds: float = 0.0
@@ -100,8 +104,8 @@ class Analogy:
 
     @property
     def score(self) -> float:
-        """Quality of the best attempt, from 0 to 1: coverage x fidelity x exp(-(strangeness / 0.35 rad)^2)."""
-        return self.attempt.score
+        """From 0 to 1: the score of the attempt's markers times that of what a viewer sees."""
+        return self.attempt.score * self.quality.score
 
     @cached
     def measures(self) -> dict[str, Any]:
@@ -133,9 +137,17 @@ class Analogy:
         return None if cycle is None else cycle * self.motion.duration / level.duration
 
     def _pose_error(self, pose: PoseAt) -> float:
+        """The largest angle by which the solved motion or the result with planted feet misses a pose, radians."""
         skeleton = self.level.skeleton
         joints = range(skeleton.num_joints) if pose.joints is None else [skeleton.joint(n) for n in pose.joints]
-        return pose_error(self.level, pose.frame, pose.rotations, list(joints))
+        # The result's root has turned about the vertical, along its path, and maybe a little more in planting.
+        heading = multiply(self.raw.rotations[pose.frame, 0], conjugate(self.level.rotations[pose.frame, 0]))
+        wanted = pose.rotations.copy()
+        wanted[0] = multiply(heading, wanted[0])
+        return max(
+            pose_error(self.level, pose.frame, pose.rotations, list(joints)),
+            pose_error(self.motion, pose.frame, wanted, list(joints)),
+        )
 
     def _place_error(self, place: MarkerAt) -> float:
         position = fk(self.level[place.frame : place.frame + 1]).points([place.point])[0, 0]
@@ -152,8 +164,7 @@ class Analogy:
             before = max(before, float(slides.max(initial=0.0)))
         after = None
         if self.solution is not None:
-            violations = [o.worst for o in self.solution.outcomes if not o.constraint.angular]
-            after = max(violations, default=0.0)
+            after = worst_contact(self.solution)
         return {"count": len(self.stepping.contacts), "before": before, "after": after}
 
     def matched(self) -> list[dict[str, Any]]:
@@ -181,6 +192,7 @@ class Analogy:
             "feet": self.stepping.partners,
             "seconds": self.seconds,
             "measures": self.measures,
+            "seen": self.quality.data(),
             "attempts": [
                 {"threshold": a.threshold, "components": a.components, "score": a.score, "coverage": a.coverage,
                  "fidelity": a.fidelity, "strangeness": a.strangeness, "seconds": a.outcome.seconds}
@@ -203,6 +215,7 @@ class Analogy:
             f"  period: {_seconds(values['period_result'])}, the source's {_seconds(values['period_source'])}",
             f"  lift of the feet: {100 * values['lift']:.1f} cm"
             + ("" if values["lift_example"] is None else f", in the example {100 * values['lift_example']:.1f} cm"),
+            f"  seen: {self._seen()}",
             f"  way: {self.stepping.ratio:.2f} m for each metre of the source",
             f"  contacts: {contacts['count']}, strayed {1000 * contacts['before']:.0f} mm"
             + ("" if contacts["after"] is None else f", after cleaning {1000 * contacts['after']:.2f} mm"),
@@ -213,6 +226,17 @@ class Analogy:
         lines += [f"  {foot} steps with {partner}" for foot, partner in self.stepping.partners.items()]
         lines += [f"  {line}" for line in self._limbs()]
         return "\n".join(lines)
+
+    def _seen(self) -> str:
+        """What a viewer sees, compared with the source in its own legs."""
+        seen = self.quality
+        parts = [f"lift {np.mean(list(seen.lifts.values())):.2f} of the source's in legs"] if seen.lifts else []
+        parts += (
+            [f"crouch {seen.crouch:+.2f} legs of the source's"] if self.b is not None and self.a is not None else []
+        )
+        parts += [] if seen.path is None else [f"path {seen.path:.2f} of its steps"]
+        parts += [f"stance alike {100 * seen.stance:.0f} %", f"limits +{np.degrees(seen.limits):.0f} degrees"]
+        return ", ".join(parts)
 
     def _limbs(self) -> list[str]:
         """A line for each joint of B with matched markers: the matched joints of A, mean scores and scales."""

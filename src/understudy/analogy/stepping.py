@@ -102,6 +102,19 @@ MAX_GAP_SECONDS = 0.05
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class FootPair:
+    """A foot of B and the foot of A that it steps with; points from heel to toe."""
+
+    foot: tuple[Point, ...]
+    source: tuple[Point, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of B's foot: that of its first point."""
+        return self.foot[0].name
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Stepping:
     """When and where B's feet stand, and how far B travels."""
 
@@ -111,9 +124,14 @@ class Stepping:
     """B's contacts, timed by A's."""
     ratio: float
     """Metres that B travels per metre of A."""
-    partners: dict[str, str]
-    """The foot of A for each foot of B, by the names of their first points."""
+    pairs: tuple[FootPair, ...]
+    """Each foot of B that steps, with the foot of A that it steps with."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def partners(self) -> dict[str, str]:
+        """The foot of A for each foot of B, by the names of their first points."""
+        return {pair.foot[0].name: pair.source[0].name for pair in self.pairs}
 
 
 def feet_of(skeleton: Skeleton, points: Sequence[Point]) -> list[list[Point]]:
@@ -126,12 +144,77 @@ def feet_of(skeleton: Skeleton, points: Sequence[Point]) -> list[list[Point]]:
             other = skeleton.joint(foot[0].joint)
             top = meet(skeleton, joint, other)
             lengths = [skeleton.lengths[skeleton.chain(j)[len(skeleton.chain(top)) :]].sum() for j in (joint, other)]
-            if max(lengths) <= MAX_FOOT_LEGS * leg:
+            if max(lengths) <= MAX_FOOT_LEGS * leg or limb_top(skeleton, point) == limb_top(skeleton, foot[0]):
                 foot.append(point)
                 break
         else:
             feet.append([point])
     return feet
+
+
+MIN_LIMB_SHARE = 0.5
+"""A limb that is shorter than this share of the longest limb is no leg."""
+
+MAX_TIP_HEIGHT_LEGS = 0.1
+"""A tip that comes no nearer to the height of the lowest points does not stand."""
+
+
+def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...]:
+    """Points on which a body that is not human stands, on all its legs.
+
+    Names may tell of hind legs only: tips of other limbs that come as low are added. Points that hang on the root by a
+    short bone are targets of a rig's inverse kinematics, and no feet.
+    """
+    skeleton = motion.skeleton
+    tips = [*skeleton.ends, *(skeleton.point(n) for j, n in enumerate(skeleton.names) if not skeleton.children[j])]
+    tips = [tip for tip in tips if tip.offset.any() or not any(end.joint == tip.joint for end in skeleton.ends)]
+    lengths = {limb_top(skeleton, p): _limb_length(skeleton, p) for p in [*points, *tips]}
+    longest = max((lengths[limb_top(skeleton, p)] for p in points), default=0.0)
+    legs = [p for p in points if _limb_length(skeleton, p) >= MIN_LIMB_SHARE * longest]
+    if not legs:
+        return tuple(points)
+    low = {p.name: float(np.percentile(h, 5)) for p, h in zip(legs, fk(motion).points(legs)[..., 1].T, strict=True)}
+    highest = max(low.values()) + MAX_TIP_HEIGHT_LEGS * leg_length(skeleton)
+    covered = {limb_top(skeleton, p) for p in legs}
+    for tip in tips:
+        top = limb_top(skeleton, tip)
+        if top in covered or _limb_length(skeleton, tip) < MIN_LIMB_SHARE * longest or top == 0:
+            continue
+        heights = fk(motion).points([tip])[:, 0, 1]
+        if float(np.percentile(heights, 5)) <= highest and np.ptp(heights) > 1e-3 * leg_length(skeleton):
+            legs.append(tip)
+            covered.add(top)
+    return tuple(legs)
+
+
+def _limb_length(skeleton: Skeleton, point: Point) -> float:
+    """Metres along the bones from the top of a limb to a point on it."""
+    top = limb_top(skeleton, point)
+    chain = [j for j in skeleton.chain(skeleton.joint(point.joint)) if skeleton.below(top)[j]][1:]
+    return float(skeleton.lengths[chain].sum() + np.linalg.norm(point.offset))
+
+
+def foot_heights(motion: Motion, foot: Sequence[Point]) -> Array:
+    """(F,) metres: the mean height of the points of a foot."""
+    return fk(motion).points(foot)[..., 1].mean(axis=1)
+
+
+def limb_top(skeleton: Skeleton, point: Point) -> int:
+    """The joint at the top of the limb that a point is on: the last one below a joint that several limbs leave."""
+    long = 0.5 * leg_length(skeleton)
+    joint = skeleton.joint(point.joint)
+    while (parent := int(skeleton.parents[joint])) >= 0:
+        siblings = [child for child in skeleton.children[parent] if child != joint]
+        if any(_reach(skeleton, child) > long for child in siblings):
+            return joint
+        joint = parent
+    return joint
+
+
+def _reach(skeleton: Skeleton, joint: int) -> float:
+    """Length of the longest chain of bones from a joint's parent down to a leaf, metres."""
+    below = [_reach(skeleton, child) for child in skeleton.children[joint]]
+    return float(skeleton.lengths[joint]) + max(below, default=0.0)
 
 
 def standing_heights(motion: Motion, points: Sequence[Point]) -> dict[str, float]:
@@ -160,6 +243,7 @@ def step(
     floor: float,
     rises: dict[str, float],
     travel: str | float = "feet",
+    feet: Sequence[FootPair] = (),
 ) -> Stepping:
     """Time B's contacts by A's, put B on the floor, and scale its path.
 
@@ -174,8 +258,9 @@ def step(
         floor: Height of the floor, metres.
         rises: Standing height of B's points above the floor, metres, by name; 0 if missing.
         travel: "feet": as far as the feet push; "legs": by leg length; or metres per metre of A.
+        feet: Which feet step together; found by their movement if not given.
     """
-    pairs, notes = _pair_feet(points, source.skeleton, contacts, level, wanted)
+    pairs, notes = (list(feet), []) if feet else _pair_feet(points, source.skeleton, contacts, level, wanted)
     legs = leg_ratio(source.skeleton, motion.skeleton)
     local = fk(replace(motion, root=np.zeros_like(motion.root))).points(points)
     stances = _stances(pairs, contacts)
@@ -196,7 +281,7 @@ def step(
         motion=placed,
         contacts=tuple(sorted(plants, key=lambda contact: contact.start)),
         ratio=ratio,
-        partners={foot[0].name: source_foot[0].name for foot, source_foot in pairs},
+        pairs=tuple(pairs),
         notes=tuple(notes),
     )
 
@@ -227,7 +312,7 @@ def _pair_feet(
     contacts: Sequence[Contact],
     level: tuple[Motion, Motion],
     wanted: dict[str, Array],
-) -> tuple[list[tuple[list[Point], list[Point]]], list[str]]:
+) -> tuple[list[FootPair], list[str]]:
     """Pair each foot of B with the foot of A whose movement its matched markers follow best; notes on the others."""
     source_feet = feet_of(skeleton, list({c.point.name: c.point for c in contacts if c.on == "floor"}.values()))
     pairs, unpaired = [], []
@@ -238,7 +323,8 @@ def _pair_feet(
         path = _centred(pose.points(foot).mean(axis=1)) if path is None else _centred(path)
         scores = [_correlation(path, source_path) for source_path in paths]
         if scores and max(scores) >= MIN_FOOT_CORRELATION:
-            pairs.append((_sort_points(foot, level[0]), _sort_points(source_feet[int(np.argmax(scores))], level[1])))
+            source_foot = source_feet[int(np.argmax(scores))]
+            pairs.append(FootPair(foot=_sort_points(foot, level[0]), source=_sort_points(source_foot, level[1])))
         else:
             unpaired.append(foot[0].name)
     names = ", ".join(f"`{name}`" for name in unpaired)
@@ -261,10 +347,11 @@ def _correlation(a: Array, b: Array) -> float:
     return float(np.sum(a * b)) / size if size > 1e-12 else 0.0
 
 
-def _stances(pairs: list[tuple[list[Point], list[Point]]], contacts: Sequence[Contact]) -> dict[str, list[Contact]]:
+def _stances(pairs: Sequence[FootPair], contacts: Sequence[Contact]) -> dict[str, list[Contact]]:
     """The stances of each point of B: heel as heel and toe as toe, or as either if a foot has one point."""
     stances: dict[str, list[Contact]] = {}
-    for foot, source_foot in pairs:
+    for pair in pairs:
+        foot, source_foot = pair.foot, pair.source
         for rank, point in enumerate(foot):
             names = {p.name for p in source_foot}
             if len(foot) > 1 and len(source_foot) > 1:
@@ -273,10 +360,10 @@ def _stances(pairs: list[tuple[list[Point], list[Point]]], contacts: Sequence[Co
     return stances
 
 
-def _sort_points(foot: Sequence[Point], level: Motion) -> list[Point]:
+def _sort_points(foot: Sequence[Point], level: Motion) -> tuple[Point, ...]:
     """The points of a foot from heel to toe, in a motion with heading +Z."""
     forward = fk(level).points(foot)[..., 2].mean(axis=0)
-    return [foot[i] for i in np.argsort(forward)]
+    return tuple(foot[i] for i in np.argsort(forward))
 
 
 def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:

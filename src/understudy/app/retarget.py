@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,8 +69,14 @@ def retarget(**arguments: Any) -> None:
     perform(make_recipe(arguments), arguments)
 
 
-def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
-    """Solve a recipe, write its results and print their quality."""
+def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retargeted], list[str]] | None = None) -> None:
+    """Solve a recipe, write its results and print their quality.
+
+    Args:
+        recipe: What to solve.
+        arguments: The options of the command.
+        remark: Gives further warnings about a result.
+    """
     from understudy.retarget.driver import prepare
     from understudy.retarget.quality import summary
 
@@ -88,7 +95,10 @@ def perform(recipe: Recipe, arguments: dict[str, Any]) -> None:
             files, lost, more = write_results(result, path, {**arguments, "fps": recipe.reading.fps})
             game_notes += [sentence for sentence in more if sentence not in game_notes]
             not_kept += [sentence for sentence in lost if sentence not in not_kept]
-            variants.append({"files": files, **result.quality})
+            quality = dict(result.quality)
+            if remark is not None:
+                quality["warnings"] = [*quality["warnings"], *remark(result)]
+            variants.append({"files": files, **quality})
     note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
     note(game_notes)
     note(not_kept, "not kept")

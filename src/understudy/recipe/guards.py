@@ -71,10 +71,25 @@ def transition_failures(transition: Transition, first: Motion, second: Motion) -
             # Only the start of the blend follows the first motion. The blend must move, keep the limits and not slide.
             sentences = [describe_scatter(source, result), "stands still" if is_frozen(source, result) else ""]
             sentences += [] if sentences[0] else [_limit_failure(transition, part, first, second), _sliding(transition)]
+        elif _is_same_movement(result, source):
+            sentences = []
         else:
             sentences = [*find_failures(result, source, contacts=detect_contacts(source, contact_points(source)))]
         messages += [f"{name} {sentence}" for sentence in sentences if sentence]
     return messages
+
+
+def _is_same_movement(result: Motion, source: Motion) -> bool:
+    """Whether a part of a transition is its source, wherever it is on the floor: then nothing is wrong with it."""
+    if result.rotations.shape != source.rotations.shape:
+        return False
+    paths = [fk(motion).positions for motion in (result, source)]
+    away = paths[0] - paths[1]
+    return bool(np.abs(away - away[:1, :1]).max(initial=0.0) < MAX_COPY_ERROR_METRES)
+
+
+MAX_COPY_ERROR_METRES = 1e-6
+"""A part of a transition that is nearer to its source is a copy of it."""
 
 
 def transition_report(transition: Transition, first: Motion, second: Motion, failures: Sequence[str] = ()) -> Report:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.base.errors import MotionError, refuse_unknown_keywords
+from understudy.base.errors import MotionError, OptionError, refuse_unknown_keywords
 from understudy.base.quaternion import Array
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.pairs import Correspondence
@@ -38,6 +38,13 @@ STIFF_LEVEL_STIFFNESS = 1e4
 
 MAX_CONTACT_ERROR_METRES = 2e-3
 """A contact within this distance of its place counts as kept."""
+
+MAX_STEP_RATIO = 1.1
+"""Steps of a blend that are larger than those of the two motions by more than this cause another try."""
+
+BLEND_TRIES = ((1.0, 0.2), (1.0, 0.05), (1.5, 0.05), (2.1, 0.05), (2.8, 0.05))
+"""Blends that are tried until one is smooth: factors on the automatic length, and leg lengths from its final place at
+which a point that stands at the end is planted."""
 
 Contacts = tuple[Sequence[Contact] | None, Sequence[Contact] | None]
 """Contacts of the first and of the second motion; None to detect them."""
@@ -148,11 +155,51 @@ def transition(
     features = compare(shared.correspondence, (first, second), all_contacts, one_body=shared.meta is None)
     min_seconds = MIN_BLEND_SECONDS[shared.meta is not None]
     match = find_match(features, seconds=seconds, leave=leave, enter=enter, min_seconds=min_seconds)
-    watch("blending", 0.1)
-    joined, blended = _join(shared, (first, second), all_contacts, match, seconds)
-    notes += [*shared.notes, *_match_notes(match), *_loose_notes(shared.meta)]
-    joined = replace(joined, notes=(*notes, *joined.notes))
-    return _solve(joined, blended, spacing, watch)
+    results: list[Transition] = []
+    for number, (longer, max_distance) in enumerate(BLEND_TRIES):
+        if longer > 1.0 and seconds is not None:
+            continue
+        watch("blending", 0.1 + 0.8 * number / len(BLEND_TRIES))
+        if longer > 1.0:
+            length = longer * 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
+            try:
+                tried = find_match(features, seconds=length, leave=leave, enter=enter, min_seconds=min_seconds)
+            except OptionError:
+                # There is no room for a blend of that length.
+                continue
+        else:
+            tried, length = match, None
+        joined, blended = _join(shared, (first, second), all_contacts, tried, seconds or length, max_distance)
+        all_notes = [*notes, *shared.notes, *_match_notes(tried), *_loose_notes(shared.meta)]
+        joined = replace(joined, notes=(*all_notes, *joined.notes))
+        watch("solving", 0.1 + 0.8 * (number + 0.5) / len(BLEND_TRIES))
+        results.append(_solve(joined, blended, spacing))
+        if _is_smooth(results[-1]):
+            break
+    return _with_speed_note(min(results, key=_roughness))
+
+
+def _is_smooth(result: Transition) -> bool:
+    """Whether contacts hold and no step is much larger than those of the two motions."""
+    return result.contact_error <= MAX_CONTACT_ERROR_METRES and result.steps.over(result.allowed) <= MAX_STEP_RATIO
+
+
+def _roughness(result: Transition) -> tuple[bool, float]:
+    """A key by which results are compared: contacts first, then steps."""
+    return result.contact_error > MAX_CONTACT_ERROR_METRES, result.steps.over(result.allowed)
+
+
+def _with_speed_note(result: Transition) -> Transition:
+    """The result, with a note that says why its steps are large if they are."""
+    over = result.steps.over(result.allowed)
+    if over <= MAX_STEP_RATIO:
+        return result
+    if result.meta is None:
+        reason = "the two motions differ too much there; another time to leave or enter may be smoother"
+    else:
+        reason = "limbs of one body have to go far to become limbs of the other"
+    note = f"during the blend a joint steps {over:.2f} times as far or as suddenly as in the two motions: {reason}"
+    return replace(result, notes=(*result.notes, note))
 
 
 def _join(
@@ -161,6 +208,7 @@ def _join(
     contacts: tuple[Sequence[Contact], Sequence[Contact]],
     match: FrameMatch,
     seconds: float | None,
+    max_distance: float,
 ) -> tuple[Transition, Blend]:
     """The transition before the solve, and its blend."""
     first, second = motions
@@ -169,7 +217,7 @@ def _join(
     blended = blend(first, second, clocks, shared.convert)
     legs = leg_length(first.skeleton), leg_length(second.skeleton)
     limb_contacts = _limb_contacts(shared, 0, contacts[0]), _limb_contacts(shared, 1, contacts[1])
-    standing = plants(blended, clocks, limb_contacts, min(legs))
+    standing = plants(blended, clocks, limb_contacts, min(legs), max_distance)
     blended, notes = shift_to_plants(blended, standing)
     result = Transition(
         motion=blended.motion,
@@ -212,7 +260,7 @@ def _limb_contacts(shared: SharedSkeleton, which: int, contacts: Sequence[Contac
     return limb_contacts
 
 
-def _solve(joined: Transition, blended: Blend, spacing: float | None, watch: ProgressCallback) -> Transition:
+def _solve(joined: Transition, blended: Blend, spacing: float | None) -> Transition:
     """The transition with its plants held: of a softer and a stiffer solve, the one with the smaller steps.
 
     Stiff keys leave less for the last level to correct frame by frame; soft keys bend less to constraints that cannot
@@ -228,8 +276,7 @@ def _solve(joined: Transition, blended: Blend, spacing: float | None, watch: Pro
     spacing = spacing or min(choose_spacing(window), (blended.end - blended.start) / (MIN_KEY_INTERVALS * fps))
     solver = Spacetime(spacing=spacing, hold=(blended.start - begin) / fps, until=(blended.end - begin) / fps)
     results = []
-    for number, solves in enumerate(passes(spacing, fps)):
-        watch("solving", 0.2 + 0.4 * number)
+    for solves in passes(spacing, fps):
         current = problem
         for solve_levels in solves:
             solution = replace(solver, levels=solve_levels).solve(current)

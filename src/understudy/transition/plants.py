@@ -57,7 +57,11 @@ class LimbContact:
 
 
 def plants(
-    blended: Blend, clocks: BlendClocks, limb_contacts: tuple[Sequence[LimbContact], Sequence[LimbContact]], leg: float
+    blended: Blend,
+    clocks: BlendClocks,
+    limb_contacts: tuple[Sequence[LimbContact], Sequence[LimbContact]],
+    leg: float,
+    max_distance: float = MAX_DISTANCE_LEGS,
 ) -> tuple[BlendPlant, ...]:
     """Find the points that stand during a blend.
 
@@ -66,6 +70,7 @@ def plants(
         clocks: The clocks of the blend.
         limb_contacts: The contacts of the first and of the second motion.
         leg: Leg length of the smaller body, metres.
+        max_distance: Leg lengths from its final place at which a point that stands when the blend ends is planted.
     """
     middle = int(np.argmax(blended.share >= 0.5))
     max_error = MAX_HEIGHT_ERRORS_LEGS[blended.motion.offsets is not None] * leg
@@ -77,7 +82,7 @@ def plants(
             earliest, latest = _planting_range(blended, source.point, which, middle, max_error)
             first, last = max(first, earliest), min(last, latest)
             if at_end:
-                first = max(first, _arrival_frame(blended, source.point, MAX_DISTANCE_LEGS * leg))
+                first = max(first, _arrival_frame(blended, source.point, max_distance * leg))
             if first <= last:
                 plant = BlendPlant(
                     limb=source.limb, point=source.point, first=first, last=last, at_start=at_start, at_end=at_end
@@ -252,7 +257,7 @@ def _find_spanning(blended: Blend, standing: Sequence[BlendPlant]) -> list[tuple
 
 
 def constraints(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> tuple[Constraint, ...]:
-    """Constraints that hold plants in place, and keep planted points above the floor, over the blend.
+    """Constraints that hold plants in place, and keep planted points and all tips above the floor, over the blend.
 
     Args:
         blended: The joined motion.
@@ -270,7 +275,7 @@ def constraints(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> t
         share = blended.share[frames][:, None]
         path = (1.0 - share) * ends[0] + share * ends[1]
         result += _follow(blended, point, path, frames, begin, f"{limb} stands on {point.name}")
-    return (*result, *_keep_above_floor(blended, standing, begin))
+    return (*result, *_keep_above_floor(blended, standing, begin), *_keep_tips_above_floor(blended, standing, begin))
 
 
 def _hold_plant(blended: Blend, plant: BlendPlant, begin: int) -> list[Constraint]:
@@ -302,6 +307,45 @@ def _follow(
         times, path = np.array([times[0], times[0] + 1e-3]), np.repeat(path, 2, axis=0)
     ref, start, end = PointRef(point=point), float(times[0]), float(times[-1])
     return [Follow(point=ref, path=path, times=times, axes=axes, start=start, end=end, name=name)]
+
+
+def floor_height(blended: Blend) -> float:
+    """The lowest height of any joint or end of both motions over the blend, metres."""
+    lowest = []
+    for motion in blended.sources:
+        points = fk(motion).points([*motion.skeleton.names, *motion.skeleton.ends])
+        lowest.append(float(points[..., 1].min()))
+    return min(lowest)
+
+
+def _keep_tips_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:
+    """No tip, and no joint that the blend alone would sink, goes below the lowest point of both motions."""
+    skeleton, fps = blended.motion.skeleton, blended.motion.fps
+    planted = {plant.point.joint for plant in standing}
+    tips = [
+        *skeleton.ends,
+        *(skeleton.point(name) for joint, name in enumerate(skeleton.names) if not skeleton.children[joint]),
+    ]
+    start, end = (blended.start + 1 - begin) / fps, (blended.end - 1 - begin) / fps
+    if not start < end or (not standing and blended.motion.offsets is None):
+        return []
+    lowest = floor_height(blended) - FLOOR_DEPTH_METRES
+    points = [skeleton.point(name) for name in skeleton.names]
+    heights = fk(blended.motion[blended.start : blended.end + 1]).points([*tips, *points])[..., 1].min(axis=0)
+    sunk = [point for point, height in zip([*tips, *points], heights, strict=True) if height < lowest]
+    # If nothing stands, nothing else is solved: only points that do sink are a reason to.
+    kept = [tip for tip in tips if standing and tip.joint not in planted]
+    kept += [point for point in sunk if not any(_is_same_point(point, other) for other in kept)]
+    return [
+        Region(
+            point=PointRef(point=tip),
+            centre=np.array([0.0, lowest, 0.0]),
+            start=start,
+            end=end,
+            name=f"{tip.name} not below the floor",
+        )
+        for tip in kept
+    ]
 
 
 def _keep_above_floor(blended: Blend, standing: Sequence[BlendPlant], begin: int) -> list[Constraint]:

@@ -1,0 +1,252 @@
+"""[Analogies] on motions nobody tuned for: example pairs, new motions and performers drawn at random from captures.
+
+`python -m papers.analogies_variety --cmu FOLDER --data FOLDER -o FOLDER` draws combinations by a fixed seed, measures
+what a viewer sees, and draws a strip for each.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from papers.base import Table, clip, moving
+from understudy import samples
+from understudy.analogy.make import analogy
+from understudy.analogy.preparation import Settings
+from understudy.analogy.result import Analogy
+from understudy.base.errors import UnderstudyError
+from understudy.figure.motion import Motion
+from understudy.show.picture import draw
+
+FPS = 30.0
+"""Frames per second of all motions."""
+
+CLIP_SECONDS = 4.0
+"""Longest part of a clip that is used: the part in which the body goes farthest."""
+
+WALKS: dict[str, tuple[str, ...]] = {
+    "developed": ("02_01", "05_01", "07_01", "08_01", "12_02", "16_16", "35_02", "39_03"),
+    "fresh": (
+        "06_01", "07_05", "07_10", "08_06", "10_04", "12_03", "16_21", "16_47", "26_01", "27_01", "29_01", "32_01",
+        "35_09", "35_28", "38_01", "39_07", "39_12", "43_01", "45_01", "46_01", "49_01", "69_03", "81_03", "82_11",
+        "91_57", "136_21",
+    ),
+}  # fmt: skip
+"""Walks for examples, by whether the method was developed on them."""
+
+NEW: dict[str, dict[str, tuple[str, ...]]] = {
+    "developed": {
+        "march": ("138_01", "20_06"),
+        "sneak": ("120_08", "77_14"),
+        "run": ("09_01", "16_35"),
+        "hop": ("131_03", "132_23"),
+        "limp": ("77_19", "77_22"),
+        "styled walk": ("104_28", "91_05"),
+    },
+    "fresh": {
+        "march": ("138_03", "138_06", "138_09", "21_06", "21_07", "91_19", "111_13", "113_09", "142_11"),
+        "sneak": ("120_10", "120_13", "77_29", "77_31", "136_09", "136_13", "139_31", "139_33", "143_41"),
+        "run": ("09_05", "09_09", "16_36", "16_46", "16_55", "35_18", "35_24", "38_03"),
+        "hop": ("131_04", "132_24", "132_26", "132_28", "83_46", "143_31"),
+        "limp": ("77_20", "77_23", "77_33", "91_16", "139_19", "139_23"),
+        "styled walk": ("82_10", "91_13", "91_28", "104_11", "104_42", "105_33", "137_33"),
+    },
+}
+"""New motions by kind."""
+
+PERFORMERS: dict[str, tuple[str, ...]] = {
+    "man": ("cmu",),
+    "woman": ("cmu",),
+    "child": ("sample:walk:child",),
+    "dog": ("sample:dog_walk",),
+    "captured dog": ("animals/dog_walk_30fps.bvh",),
+    "husky": ("animals/quaternius_Husky.glb#AnimalArmature|Walk",),
+    "fox": ("animals/m2m_fox_animated.glb#Walk",),
+    "horse": ("animals/m2m_horse_animated.glb#Walk",),
+    "bird": ("animals/m2m_bird_animated.glb#Walk",),
+    "spider": ("sample:spider_walk",),
+    "spider rig": ("animals/m2m_spider_animated.glb#Walk",),
+}
+"""Who performs, and where its walk is."""
+
+DOG_FRAMES = slice(30, 120)
+"""Frames of the captured dog's clip in which it walks."""
+
+TAILS = ("Tail",)
+"""Parts of names of joints that wag and are no part of a walk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """One draw: whose walks are the examples, which motion is new, and who performs it."""
+
+    performer: str
+    kind: str
+    a_example: str
+    b_example: str
+    new: str
+
+    @property
+    def title(self) -> str:
+        walk = f"{self.performer} {self.b_example}" if self.performer in ("man", "woman") else self.performer
+        return f"{self.kind} {self.new} by {walk}, A walks {self.a_example}"
+
+
+def draw_combinations(seed: int, count: int, clips: str = "fresh") -> list[Combination]:
+    """Combinations drawn by a seed: kinds and performers in turn, each in random order, clips at random."""
+    rng = np.random.default_rng(seed)
+    combinations: list[Combination] = []
+    kinds: list[str] = []
+    performers: list[str] = []
+    while len(combinations) < count:
+        kinds = kinds or [str(name) for name in rng.permutation(list(NEW[clips]))]
+        performers = performers or [str(name) for name in rng.permutation(list(PERFORMERS))]
+        kind, performer = kinds.pop(), performers.pop()
+        walks = [str(name) for name in rng.permutation(WALKS[clips])]
+        combinations.append(
+            Combination(
+                performer=performer,
+                kind=kind,
+                a_example=walks[0],
+                b_example=walks[1] if PERFORMERS[performer] == ("cmu",) else PERFORMERS[performer][0],
+                new=str(rng.choice(NEW[clips][kind])),
+            )
+        )
+    return combinations
+
+
+def busiest(motion: Motion, seconds: float = CLIP_SECONDS) -> Motion:
+    """The part of a motion, of at most so many seconds, in which the root goes farthest."""
+    length = round(seconds * motion.fps) + 1
+    if motion.num_frames <= length:
+        return motion
+    steps = np.linalg.norm(np.diff(motion.root[:, [0, 2]], axis=0), axis=-1)
+    gone = np.concatenate([[0.0], np.cumsum(steps)])
+    first = int(np.argmax(gone[length - 1 :] - gone[: len(gone) - length + 1]))
+    return motion[first : first + length]
+
+
+def captured(cmu: Path, name: str) -> Motion:
+    """A clip of the CMU database at 30 frames per second, without its T-pose, where the body goes farthest."""
+    subject = int(name.split("_")[0])
+    return busiest(moving(cmu / f"{subject:03d}" / f"{name}.bvh")[1:].resampled(FPS))
+
+
+def performed(cmu: Path, data: Path, example: str) -> Motion:
+    """The walk of a performer at 30 frames per second; a loop is repeated."""
+    if example.startswith("sample:"):
+        name, _, character = example.removeprefix("sample:").partition(":")
+        if character:
+            from papers.analogies_cases import child_walk
+
+            return child_walk()
+        return samples.motion(name, fps=FPS, seconds=CLIP_SECONDS).motion
+    if "/" not in example:
+        return captured(cmu, example)
+    file, _, animation = example.partition("#")
+    if not animation:
+        return moving(data / file)[DOG_FRAMES]
+    motion = clip(Path(f"{data / file}#{animation}")).motion
+    assert motion is not None
+    motion = motion.resampled(FPS)
+    cycles = [np.arange(motion.num_frames - 1)] * max(round(CLIP_SECONDS * FPS / motion.num_frames), 2)
+    return motion[np.concatenate([*cycles, [0]])]
+
+
+def perform(combination: Combination, cmu: Path, data: Path) -> Analogy:
+    """Make the analogy of a combination."""
+    b = performed(cmu, data, combination.b_example)
+    tails = tuple(name for name in b.skeleton.names if any(part.lower() in name.lower() for part in TAILS))
+    settings = Settings(any_length=True, without=tails)
+    return analogy(captured(cmu, combination.a_example), b, captured(cmu, combination.new), settings=settings)
+
+
+HEAD = (
+    "combination", "score", "lift", "foot above hips (legs)", "crouch off (legs)", "plants (mm)", "path / steps",
+    "stance", "limits (deg)", "seconds",
+)  # fmt: skip
+
+
+def slid(result: Analogy) -> float:
+    """The farthest that a planted point is from where it stands on average, metres."""
+    from understudy.figure.kinematics import fk
+
+    worst, pose = 0.0, fk(result.motion)
+    for contact in result.stepping.contacts:
+        path = pose.points([contact.point])[contact.frames(result.motion.fps, result.motion.num_frames), 0]
+        worst = max(worst, float(np.linalg.norm(path - path.mean(axis=0), axis=-1).max(initial=0.0)))
+    return worst
+
+
+def result_row(combination: Combination, result: Analogy, seconds: float) -> tuple[Any, ...]:
+    """The table row of a result."""
+    seen = result.quality
+    lifts = list(seen.lifts.values())
+    return (
+        combination.title, float(result.score), float(np.mean(lifts)) if lifts else None, seen.above_hips, seen.crouch,
+        1e3 * slid(result), seen.path, seen.stance, float(np.degrees(seen.limits)), seconds,
+    )  # fmt: skip
+
+
+def draw_strip(combination: Combination, result: Analogy, path: Path) -> None:
+    """Draw the source's new motion and the result, one below the other, from the side."""
+    source, motion = result.new.motion, result.motion
+    rows = {
+        f"A: {combination.kind} {combination.new}": source,
+        f"{combination.performer}, score {result.score:.2f}": motion,
+    }
+    frames = slice(0, min(source.num_frames, motion.num_frames, 61))
+    draw(
+        list(rows.values()), path, labels=list(rows), frames=frames, views="side", style="filmstrip", dots_per_inch=60.0
+    )
+
+
+def run_all(
+    combinations: dict[int, Combination], cmu: Path, data: Path, folder: Path | None
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of the combinations, by number, as they are made; strips go to a folder."""
+    for number, combination in combinations.items():
+        start = time.perf_counter()
+        try:
+            result = perform(combination, cmu, data)
+        except UnderstudyError as error:
+            yield (f"{combination.title}: {error}", *[None] * (len(HEAD) - 1))
+            continue
+        if folder is not None:
+            draw_strip(combination, result, folder / f"{number:02d}_{combination.kind.split()[0]}.png")
+        yield result_row(combination, result, time.perf_counter() - start)
+
+
+@click.command()
+@click.option("--cmu", required=True, type=click.Path(path_type=Path, exists=True), help="Clips of the CMU database.")
+@click.option("--data", required=True, type=click.Path(path_type=Path, exists=True), help="Animals.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write strips and the table there.")
+@click.option("--seed", default=24, show_default=True)
+@click.option("--count", default=33, show_default=True)
+@click.option("--clips", type=click.Choice(["fresh", "developed"]), default="fresh", show_default=True)
+@click.option("--only", type=int, multiple=True, help="Numbers of combinations, from 1.")
+def main(cmu: Path, data: Path, output: Path | None, seed: int, count: int, clips: str, only: tuple[int, ...]) -> None:
+    """Draw combinations by a seed, make their analogies, and measure what a viewer sees."""
+    drawn = draw_combinations(seed, count, clips)
+    combinations = {number: drawn[number - 1] for number in only or range(1, count + 1)}
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for row in run_all(combinations, cmu, data, output):
+        click.echo(Table(title=f"{len(rows) + 1}", head=HEAD, rows=(row,)).text().splitlines()[-1])
+        rows.append(row)
+    if output is not None:
+        table = Table(title=f"Drawn by seed {seed} from {clips} clips", head=HEAD, rows=tuple(rows))
+        (output / "table.md").write_text(table.markdown() + "\n")
+        (output / "table.json").write_text(json.dumps(table.data(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

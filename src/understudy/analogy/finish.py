@@ -1,0 +1,181 @@
+"""Constraints of the solve that plants B's feet: heights of feet and hips as A's in legs, and given poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from understudy.analogy.conditions import PoseAt
+from understudy.analogy.quality import crouch, lift, lift_habit, wanted_lift
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights
+from understudy.base.quaternion import Array, conjugate, multiply
+from understudy.constraints.base import Constraint, PointRef
+from understudy.constraints.follow import Follow
+from understudy.constraints.pose import FixedPose
+from understudy.figure.contacts import Contact, held_frames
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
+from understudy.solve.solvers.base import Outcome, Solution
+
+HEIGHT_TOLERANCE_LEGS = 0.03
+"""How far feet and hips may be from the wanted height."""
+
+WISHES = ("follow", "pose")
+"""Kinds of constraints in the solve that are no contacts."""
+
+HEIGHT_WEIGHT = 0.01
+"""Weight of heights where they cannot be met beside contacts and limits."""
+
+MIN_CROUCH_LEGS = 0.02
+"""A smaller difference in the height of the hips is not corrected."""
+
+
+def correct_heights(
+    stepping: Stepping,
+    source: Motion,
+    contacts: Sequence[Contact],
+    *,
+    examples: tuple[Motion | None, Motion | None],
+    rises: dict[str, float],
+    floor: float,
+) -> tuple[Motion, list[Constraint]]:
+    """B's motion at the right height above the floor, and constraints on the heights of its hips and feet.
+
+    Args:
+        stepping: B's motion and its contacts.
+        source: A's motion in the same time.
+        contacts: A's contacts.
+        examples: The examples of A and B; without them nothing is corrected.
+        rises: Standing height of B's points above the floor, metres, by name.
+        floor: Height of the floor, metres.
+    """
+    motion = stepping.motion
+    if examples[0] is None or examples[1] is None:
+        return motion, []
+    leg = leg_length(motion.skeleton)
+    constraints: list[Constraint] = []
+    lowered = crouch(motion, source, examples, stepping)
+    if abs(lowered) > MIN_CROUCH_LEGS:
+        root = motion.root.copy()
+        root[:, 1] += lowered * leg
+        motion = replace(motion, root=root)
+        constraints.append(_follow_height(motion, motion.skeleton.names[0], root[:, 1], leg))
+    for pair in stepping.pairs:
+        scale = wanted_lift(pair, motion, source, examples[1]) / max(lift(source, pair.source), 1e-6)
+        scale *= lift_habit(pair, (examples[0], examples[1]))
+        heights = scale * heights_above_stance(source, pair.source, contacts)
+        constraints += _lift_foot(pair, heights, motion, stepping.contacts, rises, floor)
+    return motion, constraints
+
+
+def heights_above_stance(motion: Motion, foot: Sequence[Point], contacts: Sequence[Contact]) -> Array:
+    """(F,) metres: how much higher a foot is than while it stands."""
+    heights = foot_heights(motion, foot)
+    names = {point.name for point in foot}
+    stands = held_frames(motion, [c for c in contacts if c.point.name in names and c.on == "floor"])
+    base = np.median(heights[stands]) if stands.any() else np.percentile(heights, 5)
+    return np.maximum(heights - base, 0.0)
+
+
+def _lift_foot(
+    pair: FootPair,
+    heights: Array,
+    motion: Motion,
+    plants: Sequence[Contact],
+    rises: dict[str, float],
+    floor: float,
+) -> list[Constraint]:
+    """Constraints that lift the points of a foot to heights (F,) above where they stand."""
+    leg = leg_length(motion.skeleton)
+    # The foot keeps its attitude: only its mean height follows the partner's.
+    made = fk(motion).points(pair.foot)[..., 1] - floor - np.array([rises.get(p.name, 0.0) for p in pair.foot])
+    attitude = made - made.mean(axis=1, keepdims=True)
+    constraints: list[Constraint] = []
+    for rank, point in enumerate(pair.foot):
+        path = floor + rises.get(point.name, 0.0) + np.maximum(heights + attitude[:, rank], 0.0)
+        stands = tuple((c.start, c.end) for c in plants if c.point.name == point.name)
+        constraints.append(_follow_height(motion, point, path, leg, stands))
+    return constraints
+
+
+def _follow_height(
+    motion: Motion, point: Point | str, heights: Array, leg: float, pauses: tuple[tuple[float, float], ...] = ()
+) -> Follow:
+    """A constraint that keeps a point near heights (F,), except in pauses."""
+    path = np.zeros((motion.num_frames, 3))
+    path[:, 1] = heights
+    return Follow(
+        point=PointRef(point=point),
+        path=path,
+        times=np.arange(motion.num_frames) / motion.fps,
+        axes="y",
+        within=np.array(HEIGHT_TOLERANCE_LEGS * leg),
+        pauses=pauses,
+        weight=HEIGHT_WEIGHT,
+    )
+
+
+def keep_poses(poses: Sequence[PoseAt], motion: Motion, level: Motion) -> list[Constraint]:
+    """Constraints that keep given poses at their frames.
+
+    Args:
+        poses: The poses, with heading +Z.
+        motion: B's motion on its path.
+        level: The same without its path.
+    """
+    constraints: list[Constraint] = []
+    names = motion.skeleton.names
+    for pose in poses:
+        rotations = pose.rotations.copy()
+        # The heading at that frame: what turns the level root to the root on its path.
+        heading = multiply(motion.rotations[pose.frame, 0], conjugate(level.rotations[pose.frame, 0]))
+        rotations[0] = multiply(heading, rotations[0])
+        chosen = names if pose.joints is None else pose.joints
+        constraints.append(
+            FixedPose(
+                posed=tuple(PointRef(point=name) for name in chosen),
+                rotations=rotations[[motion.skeleton.joint(name) for name in chosen]],
+                instants=(pose.frame / motion.fps,),
+                priority=1,
+            )
+        )
+    return constraints
+
+
+MAX_STRAY_METRES = 1e-3
+"""A contact that strays farther is not held."""
+
+
+def _contacts(solution: Solution) -> list[Outcome]:
+    """The outcomes of constraints from contacts: what is asked of points, and is neither a height nor a pose."""
+    return [o for o in solution.outcomes if not o.constraint.angular and o.constraint.kind not in WISHES]
+
+
+def worst_contact(solution: Solution) -> float:
+    """The farthest that a planted point strays, metres."""
+    return max((outcome.worst for outcome in _contacts(solution)), default=0.0)
+
+
+def unmet_feet(solution: Solution, stepping: Stepping) -> list[FootPair]:
+    """The feet with contacts that stray too far while a height is asked of them."""
+    strays = {
+        _name(ref)
+        for outcome in _contacts(solution)
+        if outcome.worst > MAX_STRAY_METRES
+        for ref in outcome.constraint.point_refs()
+    }
+    return [pair for pair in stepping.pairs if strays & {point.name for point in pair.foot}]
+
+
+def without_feet(heights: Sequence[Constraint], feet: Sequence[FootPair]) -> list[Constraint]:
+    """Constraints on heights, without those on points of some feet."""
+    names = {point.name for pair in feet for point in pair.foot}
+    return [height for height in heights if not names & {_name(ref) for ref in height.point_refs()}]
+
+
+def _name(ref: PointRef) -> str:
+    return ref.point if isinstance(ref.point, str) else ref.point.name

@@ -1,0 +1,306 @@
+"""What a viewer sees of an analogy: lift of the feet, crouch, path, stances and limits, compared with the source's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, limb_top
+from understudy.base.quaternion import Array
+from understudy.constraints.base import ConstraintInput
+from understudy.constraints.joint_range import JointRange
+from understudy.figure.contacts import Contact, held_frames
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
+
+LIFT_RANGE = (0.65, 1.5)
+"""The lift of a foot, relative to the lift that the source's asks for, that looks like the source's."""
+
+HABIT_RANGE = (0.8, 1.25)
+"""Bounds of how much a body's own way of lifting its feet changes the lift that the source's asks for."""
+
+MIN_LIFT_LEGS = 0.02
+"""A smaller difference in lift is not seen."""
+
+MAX_LIFT_SHARE = 0.8
+"""No foot is lifted higher than this share of the height of its hip, unless the source's is."""
+
+PATH_RANGE = (0.7, 1.4)
+"""The length of the path, relative to the sum of its steps, at which feet do not seem to slide or to tread."""
+
+MIN_PATH_LEGS = 0.5
+"""A shorter path is not compared with its steps."""
+
+MAX_ABOVE_HIPS_LEGS = 0.1
+"""A foot that is this much higher than its hip, and the source's is not, looks wrong."""
+
+MIN_GOOD_FACTOR = 0.7
+"""A measure with a smaller factor is named as a fault."""
+
+MAX_CROUCH_LEGS = 0.15
+"""A difference in crouch, in legs, that a viewer notices."""
+
+MAX_LIMIT_EXCESS_RADIANS = np.radians(15.0)
+"""An excess of a joint over its limits that a viewer notices."""
+
+FLOAT_LEGS = 0.06
+"""A foot that is higher above its standing height does not stand."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quality:
+    """How the result compares with the source, each in its own legs."""
+
+    lifts: dict[str, float]
+    """By foot of B: its lift relative to the wanted one."""
+    above_hips: float
+    """Legs by which the highest foot is above its hip, beyond what the source does; 0 or less if it is not."""
+    crouch: float
+    """Legs by which B is lowered from its example more than A from its own; 0 without examples."""
+    path: float | None
+    """Length of the path relative to the mean sum of the steps; None if B hardly travels."""
+    stance: float
+    """Share of the time, from 0 to 1, in which B's feet are down or up as their partners are."""
+    limits: float
+    """Largest excess of a joint over its limits, radians."""
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """A factor from 0 to 1 for each measure, by its name; 0.5 or less where a viewer says no."""
+        return {
+            "lift": lift_factor(list(self.lifts.values())),
+            "above hips": _falling(self.above_hips, 0.0, MAX_ABOVE_HIPS_LEGS),
+            "crouch": _falling(abs(self.crouch), 0.5 * MAX_CROUCH_LEGS, MAX_CROUCH_LEGS),
+            "path": 1.0 if self.path is None else _ratio_factor(self.path, PATH_RANGE),
+            "stance": stance_factor(self.stance),
+            "limits": _falling(self.limits, 0.5 * MAX_LIMIT_EXCESS_RADIANS, MAX_LIMIT_EXCESS_RADIANS),
+        }
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1: the product of the factors."""
+        return float(np.prod(list(self.factors.values())))
+
+    def faults(self) -> list[str]:
+        """What a viewer would object to, a phrase each."""
+        lifts = list(self.lifts.values())
+        where = "lower" if self.crouch > 0.0 else "higher"
+        phrases = {
+            "lift": f"feet are lifted {np.mean(lifts):.2f} times as high as the source's, in legs"
+            if lifts
+            else "no foot steps with a foot of the source",
+            "above hips": f"a foot is {self.above_hips:.2f} legs above its hip",
+            "crouch": f"the hips are {abs(self.crouch):.2f} legs {where} than the source's",
+            "path": f"the path is {self.path or 0.0:.2f} times as long as its steps",
+            "stance": f"feet are down or up with the source's {100 * self.stance:.0f} % of the time",
+            "limits": f"a joint is {np.degrees(self.limits):.0f} degrees beyond its limits",
+        }
+        return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
+
+    def data(self) -> dict[str, Any]:
+        """The measures, for JSON."""
+        return {
+            "score": self.score,
+            "lifts": self.lifts,
+            "above_hips": self.above_hips,
+            "crouch": self.crouch,
+            "path": self.path,
+            "stance": self.stance,
+            "limits": self.limits,
+        }
+
+
+def lift_factor(ratios: Sequence[float]) -> float:
+    """1 if feet are lifted as much as wanted, and less the farther they are from it: the mean of all feet."""
+    factors = [_ratio_factor(ratio, LIFT_RANGE) for ratio in ratios]
+    return float(np.mean(factors)) if factors else 0.5
+
+
+def stance_factor(share: float) -> float:
+    """1 from a share of 0.8 of the time on, falling to 0 at half the time, which is chance."""
+    return float(np.clip((share - 0.5) / 0.3, 0.0, 1.0))
+
+
+def _ratio_factor(ratio: float, bounds: tuple[float, float]) -> float:
+    """1 within bounds; outside it falls to a half at a further factor of 1.5, and towards zero."""
+    low, high = bounds
+    excess = max(low / max(ratio, 1e-6), ratio / high, 1.0)
+    return float(np.exp2(-np.log(excess) / np.log(1.5)))
+
+
+def _falling(value: float, start: float, half: float) -> float:
+    """1 up to a value, a half at another, and towards zero."""
+    return float(np.exp2(-max(value - start, 0.0) / (half - start)))
+
+
+def measure_quality(
+    motion: Motion,
+    stepping: Stepping,
+    source: Motion,
+    contacts: Sequence[Contact],
+    *,
+    examples: tuple[Motion | None, Motion | None],
+    rises: dict[str, float],
+    floor: float,
+    limits: Sequence[JointRange] = (),
+) -> Quality:
+    """Compare B's motion with A's new motion.
+
+    Args:
+        motion: B's motion.
+        stepping: Its contacts, and which foot steps with which.
+        source: A's new motion, in the time of B's.
+        contacts: Its contacts.
+        examples: The examples of A and of B, if there are any.
+        rises: Standing height of B's points above the floor, metres, by name.
+        floor: Height of the floor, metres.
+        limits: B's joint limits.
+    """
+    return Quality(
+        lifts={pair.name: lift_ratio(pair, motion, source, examples[1]) for pair in stepping.pairs},
+        above_hips=_above_hips(stepping.pairs, motion, source),
+        crouch=crouch(motion, source, examples, stepping),
+        path=_path_ratio(motion, stepping),
+        stance=_stance_likeness(motion, stepping.pairs, source, contacts, rises, floor),
+        limits=_limit_excess(motion, limits),
+    )
+
+
+def lift(motion: Motion, foot: Sequence[Point]) -> float:
+    """Metres that a foot is lifted, from stance to the top of its swing."""
+    heights = foot_heights(motion, foot)
+    return float(np.percentile(heights, 98) - np.percentile(heights, 5))
+
+
+def wanted_lift(pair: FootPair, motion: Motion, source: Motion, example: Motion | None) -> float:
+    """Metres that a foot of B should be lifted: as much as its partner in legs, as far as its limb allows."""
+    source_leg, leg = leg_length(source.skeleton), leg_length(motion.skeleton)
+    source_lift = lift(source, pair.source)
+    wanted = source_lift / source_leg * leg
+    tops = [hip_height(body, foot) for body, foot in ((source, pair.source), (example or motion, pair.foot))]
+    share = max(MAX_LIFT_SHARE, source_lift / max(tops[0], 1e-6))
+    return min(wanted, share * tops[1])
+
+
+def lift_habit(pair: FootPair, examples: tuple[Motion, Motion]) -> float:
+    """How high B's foot is lifted in its example relative to A's in its own, in legs; within narrow bounds."""
+    lifts = [
+        lift(example, foot) / leg_length(example.skeleton)
+        for example, foot in zip(examples, (pair.source, pair.foot), strict=True)
+    ]
+    return float(np.clip(lifts[1] / max(lifts[0], 1e-6), *HABIT_RANGE))
+
+
+def lift_ratio(pair: FootPair, motion: Motion, source: Motion, example: Motion | None) -> float:
+    """Lift of a foot of B relative to the wanted lift; 1 if the difference cannot be seen."""
+    wanted, made = wanted_lift(pair, motion, source, example), lift(motion, pair.foot)
+    if abs(made - wanted) < MIN_LIFT_LEGS * leg_length(motion.skeleton):
+        return 1.0
+    return made / max(wanted, 1e-6)
+
+
+def hip_height(motion: Motion, foot: Sequence[Point]) -> float:
+    """Mean height of the top of a limb above the lowest heights of its foot, metres."""
+    top = fk(motion).positions[:, limb_top(motion.skeleton, foot[0]), 1]
+    return float(np.mean(top) - np.percentile(foot_heights(motion, foot), 5))
+
+
+def _above_hips(pairs: Sequence[FootPair], motion: Motion, source: Motion) -> float:
+    """Legs by which a foot of B is above its hip at most, less what its partner is."""
+    worst = -np.inf
+    for pair in pairs:
+        excess = []
+        for body, foot in ((motion, pair.foot), (source, pair.source)):
+            above = foot_heights(body, foot) - fk(body).positions[:, limb_top(body.skeleton, foot[0]), 1]
+            excess.append(float(above.max()) / leg_length(body.skeleton))
+        worst = max(worst, excess[0] - max(excess[1], 0.0))
+    return worst if np.isfinite(worst) else 0.0
+
+
+def crouch(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion | None], stepping: Stepping) -> float:
+    """Legs by which B's hips are lowered from its example to its new motion, less those of A; 0 without examples."""
+    if examples[0] is None or examples[1] is None or not stepping.pairs:
+        return 0.0
+    lowered = []
+    for new, example, feet in (
+        (source, examples[0], [pair.source for pair in stepping.pairs]),
+        (motion, examples[1], [pair.foot for pair in stepping.pairs]),
+    ):
+        # A's example and its new motion may be of two people: each height is in the legs of its own body.
+        heights = [
+            np.mean([hip_height(body, foot) for foot in feet]) / leg_length(body.skeleton) for body in (example, new)
+        ]
+        lowered.append(float(heights[0] - heights[1]))
+    return lowered[1] - lowered[0]
+
+
+def _path_ratio(motion: Motion, stepping: Stepping) -> float | None:
+    """Length of the root's path between the first and last plants relative to the mean way of the feet."""
+    leg = leg_length(motion.skeleton)
+    pose = fk(motion)
+    ratios = []
+    for pair in stepping.pairs:
+        point = pair.foot[0]
+        plants = [c for c in stepping.contacts if c.point.name == point.name]
+        if len(plants) < 2:
+            continue
+        frames = [int(np.mean(c.frames(motion.fps, motion.num_frames))) for c in plants]
+        places = pose.points([point])[frames, 0][:, [0, 2]]
+        steps = float(np.linalg.norm(np.diff(places, axis=0), axis=-1).sum())
+        gone = motion.root[frames[0] : frames[-1] + 1][:, [0, 2]]
+        # The sway of single frames is not part of the path.
+        path = float(np.linalg.norm(np.diff(motion.root[frames][:, [0, 2]], axis=0), axis=-1).sum())
+        if len(gone) > 1 and max(path, steps) > MIN_PATH_LEGS * leg:
+            ratios.append(path / max(steps, 1e-6))
+    return float(np.median(ratios)) if ratios else None
+
+
+def _stance_likeness(
+    motion: Motion,
+    pairs: Sequence[FootPair],
+    source: Motion,
+    contacts: Sequence[Contact],
+    rises: dict[str, float],
+    floor: float,
+) -> float:
+    """Balanced share of frames at which B's feet are down while their partners stand, and up while they do not."""
+    shares = []
+    leg = leg_length(motion.skeleton)
+    pose = fk(motion)
+    for pair in pairs:
+        names = {point.name for point in pair.source}
+        stands = held_frames(source, [c for c in contacts if c.point.name in names and c.on == "floor"])
+        heights = np.stack([p - floor - rises.get(point.name, 0.0) for point, p in _heights(pose, pair.foot)])
+        down = heights.min(axis=0) < FLOAT_LEGS * leg
+        parts = [down[stands].mean()] if stands.any() else []
+        shares.append(float(np.mean(parts)) if parts else 1.0)
+        if not stands.all():
+            # In swing a foot must leave the ground; how high is the lift's matter.
+            swing = heights.min(axis=0)[~stands]
+            shares.append(float((swing > 0.2 * min(FLOAT_LEGS * leg, max(np.percentile(swing, 90), 1e-6))).mean()))
+    return float(np.mean(shares)) if shares else 0.0
+
+
+def _heights(pose: Any, foot: Sequence[Point]) -> list[tuple[Point, Array]]:
+    heights = pose.points(list(foot))[..., 1]
+    return [(point, heights[:, i]) for i, point in enumerate(foot)]
+
+
+def _limit_excess(motion: Motion, limits: Sequence[JointRange]) -> float:
+    """The largest excess of a joint over its limits, radians."""
+    worst = 0.0
+    for limit in limits:
+        point = limit.joints()[0].point
+        joint = motion.skeleton.joint(point if isinstance(point, str) else point.joint)
+        view = ConstraintInput(
+            times=np.arange(motion.num_frames) / motion.fps,
+            points=np.zeros((motion.num_frames, 0, 3)),
+            local_rotations=motion.rotations[:, [joint]],
+        )
+        worst = max(worst, float(limit.measure(view).values.max(initial=0.0)))
+    return worst

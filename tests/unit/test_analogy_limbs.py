@@ -1,0 +1,130 @@
+"""Limbs of analogies: which feet step together, what they should do, and how a viewer's measures fall."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.analogy.finish import keep_poses
+from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
+from understudy.analogy.make import analogy
+from understudy.analogy.matching import MAX_SCALE, bound_scales, match
+from understudy.analogy.preparation import Settings
+from understudy.analogy.quality import Quality, lift, lift_ratio, wanted_lift
+from understudy.analogy.stepping import FootPair, feet_of, limb_top
+from understudy.analogy.study import Study, make_study, spread_markers
+from understudy.figure.contacts import contact_points
+from understudy.figure.measures import leg_length
+from understudy.figure.motion import Motion
+
+
+def sample(name: str) -> Motion:
+    return samples.motion(name, fps=30.0, seconds=4.0).motion
+
+
+def study(motion: Motion) -> Study:
+    return make_study(motion, spread_markers(motion.skeleton), what="it")
+
+
+@pytest.fixture(scope="module")
+def walk() -> Study:
+    return study(sample("walk"))
+
+
+@pytest.fixture(scope="module")
+def spider() -> Study:
+    return study(sample("spider_walk"))
+
+
+def test_feet_are_paired_by_swing_and_stance(walk: Study, spider: Study) -> None:
+    """The spider's alternate legs go with the two legs of the human, and opposite legs never with one."""
+    pairs = pair_limbs(walk, spider, contact_points(walk.motion), contact_points(spider.motion))
+    partner = {pair.name: pair.source[0].name for pair in pairs}
+    assert len(partner) == 8
+    for number in range(1, 5):
+        assert partner[f"LeftLeg{number}Tip"] != partner[f"RightLeg{number}Tip"]
+    assert partner["LeftLeg1Tip"] == partner["LeftLeg3Tip"] == partner["RightLeg2Tip"] == partner["RightLeg4Tip"]
+
+
+def test_a_foot_is_asked_to_rise_as_its_partner_in_legs(walk: Study) -> None:
+    dog, march = study(sample("dog_walk")), study(sample("march"))
+    pairs = pair_limbs(walk, dog, contact_points(walk.motion), contact_points(dog.motion))
+    legs = leg_length(dog.motion.skeleton) / leg_length(march.motion.skeleton)
+    goals = {goal.point.name: goal for goal in limb_goals(walk, dog, march, pairs)}
+    for pair in pairs:
+        rise = float(np.ptp(goals[pair.name].path[:, 1]))
+        assert 0.5 < rise / (legs * lift(march.motion, pair.source)) < 1.6
+    assert on_limbs(dog.motion.skeleton, pairs).sum() > 12
+
+
+def test_a_limb_ends_where_others_leave(walk: Study) -> None:
+    body = walk.motion.skeleton
+    feet = feet_of(body, contact_points(walk.motion))
+    assert [body.names[limb_top(body, foot[0])] for foot in feet] == ["LeftUpLeg", "RightUpLeg"]
+
+
+def test_large_scales_are_left_out_or_bounded() -> None:
+    """A shoulder that sways a little does not drive a leg."""
+    assert bound_scales(np.array([0, 1]), np.array([1.0, 15.8]), 1.0).tolist() == [0]
+    assert bound_scales(np.array([1]), np.array([1.0, 15.8]), 1.0).tolist() == [1]
+    b, a = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 0.05], [0.0, 1.0, 0.0]])
+    matches, _ = match(b, a, threshold=0.9)
+    assert max(abs(m.scales).max() for m in matches) <= MAX_SCALE * 1.5
+
+
+def test_lift_is_measured_in_legs_and_capped_by_the_limb() -> None:
+    march, walk = sample("march"), sample("walk")
+    foot = tuple(feet_of(march.skeleton, contact_points(march))[0])
+    pair = FootPair(foot=foot, source=foot)
+    assert lift_ratio(pair, march, march, walk) == 1.0
+    assert lift_ratio(pair, walk, march, walk) < 0.8
+    assert wanted_lift(pair, walk, march, walk) == pytest.approx(lift(march, foot))
+
+
+GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stance=0.95, limits=0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "phrase"),
+    [
+        ({"lifts": {"foot": 3.0}}, "lifted 3.00 times"),
+        ({"lifts": {"foot": 0.2}}, "lifted 0.20 times"),
+        ({"above_hips": 0.2}, "above its hip"),
+        ({"crouch": 0.3}, "lower than the source's"),
+        ({"path": 2.5}, "times as long as its steps"),
+        ({"stance": 0.6}, "60 % of the time"),
+        ({"limits": 0.5}, "beyond its limits"),
+    ],
+)
+def test_what_a_viewer_refuses_scores_low(change: dict[str, object], phrase: str) -> None:
+    assert GOOD.score == 1.0
+    assert GOOD.faults() == []
+    bad = replace(GOOD, **change)  # type: ignore[arg-type]
+    assert bad.score < 0.5
+    assert len(bad.faults()) == 1
+    assert phrase in bad.faults()[0]
+
+
+def test_a_march_lifts_a_sneak_lowers_in_legs() -> None:
+    """The result is as high and as low as the source, each in its own legs, whatever markers alone would do."""
+    dog = sample("dog_walk")
+    for name in ("march", "sneak"):
+        result = analogy(sample("walk"), dog, sample(name), settings=Settings(retries=True))
+        assert all(0.6 < ratio < 1.6 for ratio in result.quality.lifts.values())
+        assert abs(result.quality.crouch) < 0.1
+        assert result.quality.above_hips < 0.0
+        assert result.score > 0.5
+        assert result.measures["contacts"]["after"] < 1e-3
+
+
+def test_poses_are_constraints_of_the_planting(walk: Study) -> None:
+    from understudy.analogy.conditions import PoseAt
+
+    level = walk.course.off(walk.motion)
+    pose = PoseAt(frame=10, rotations=level.rotations[10], joints=("LeftArm",))
+    (constraint,) = keep_poses([pose], walk.motion, level)
+    assert constraint.kind == "pose"
+    assert constraint.instants == (10 / 30.0,)
