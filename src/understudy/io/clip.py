@@ -237,6 +237,12 @@ def lazy_function(module: str, function: str) -> Callable[..., Any]:
     return call
 
 
+def lazy_format(module: str, *, name: str, title: str, suffixes: tuple[str, ...], motions: bool = False) -> Format:
+    """A format whose functions `read` and `write` are in one module, which is imported when one of them is called."""
+    read, write = lazy_function(module, "read"), lazy_function(module, "write")
+    return Format(name=name, title=title, suffixes=suffixes, read=read, write=write, motions=motions)
+
+
 def choose_clip_index(names: tuple[str, ...], wanted: str | None, name: str, first: int = 0) -> int | None:
     """The index of the requested animation; None if the file has none.
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
 
 from understudy.base.errors import FileError
-from understudy.base.quaternion import continuous
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
-from understudy.io.robot.order import from_order
 from understudy.io.robot.tracking import tracking_arrays
-from understudy.io.robot.trajectory import BARE_FPS, MAX_FILE_BYTES, Trajectory, checked, clip_of, lost
+from understudy.io.robot.trajectory import MAX_FILE_BYTES, lost, read_rows
 
 
 def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
@@ -25,18 +22,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         raise FileError(name, None, f"is no array of numbers: {str(error)[:200]}") from None
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] < 8:
         raise FileError(name, None, "expected rows of root position, quaternion and joint values")
-    values, order = values.astype(float), options.quaternion_order or "wxyz"
-    path = Trajectory(
-        fps=options.fps or BARE_FPS,
-        root_position=values[:, :3],
-        root_quaternion=continuous(from_order(values[:, 3:7], order)),
-        joint_names=(),
-        joint_values=values[:, 7:],
-        joint_order=options.joint_order or "mjcf",
-    )
-    note = f"A bare `qpos`: read as {path.fps:g} frames per second, {order}, joints in {path.joint_order} order."
-    clip = clip_of(checked(path, name), name, options, "qpos")
-    return replace(clip, notes=(*clip.notes, note))
+    return read_rows(values.astype(float), name, options, kind="qpos", title="A bare `qpos`", order="wxyz")
 
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:

@@ -269,7 +269,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         raise FileError(name, None, "is no text; expected a CSV trajectory") from None
     bare = _bare_values(lines, name)
     if bare is not None:
-        return _read_bare(bare, name, options)
+        return read_rows(bare, name, options, kind="csv", title="A CSV without names", order="xyzw")
     return clip_of(parse(lines, name), name, options, "csv")
 
 
@@ -293,13 +293,22 @@ def _bare_values(lines: list[str], name: str) -> Array | None:
     return _values(lines[first:], first + 1, len(cells), name)
 
 
-def _read_bare(values: Array, name: str, options: ReadOptions) -> Clip:
-    """Read rows of root position, root quaternion x, y, z, w and joint values."""
+def read_rows(values: Array, name: str, options: ReadOptions, *, kind: str, title: str, order: str) -> Clip:
+    """The motion of bare rows (F, C) of root position, root quaternion and joint values.
+
+    Args:
+        values: The rows.
+        name: The file.
+        options: The rate and the orders, where they are given.
+        kind: The name of the file's format.
+        title: What the file is, for the note on what it does not state.
+        order: The order of the quaternion if none is given.
+    """
     from understudy.io.robot.order import from_order
 
     if values.shape[1] < 8:
         raise FileError(name, 1, f"expected a position, a quaternion and joint values; got {values.shape[1]} numbers")
-    order = options.quaternion_order or "xyzw"
+    order = options.quaternion_order or order
     path = Trajectory(
         fps=options.fps or BARE_FPS,
         root_position=values[:, :3],
@@ -308,8 +317,8 @@ def _read_bare(values: Array, name: str, options: ReadOptions) -> Clip:
         joint_values=values[:, 7:],
         joint_order=options.joint_order or "mjcf",
     )
-    clip = clip_of(checked(path, name), name, options, "csv")
-    note = f"A CSV without names: read as {path.fps:g} frames per second, {order}, joints in {path.joint_order} order."
+    clip = clip_of(checked(path, name), name, options, kind)
+    note = f"{title}: read as {path.fps:g} frames per second, {order}, joints in {path.joint_order} order."
     return replace(clip, notes=(*clip.notes, note))
 
 
