@@ -11,7 +11,7 @@ ones, and the other levels leave these out, so that they do not spoil the rest o
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
@@ -52,6 +52,9 @@ LIMBLESS_STIFFNESS = 5e6
 
 LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 """Seconds between the keys of the level that moves limbs, and frames per second at which it evaluates constraints."""
+
+MIN_DENSER_SPACING = 4 / 30
+"""Seconds between keys of the whole body down to which constraints that limbs cannot reach make them denser."""
 
 MAX_BAND_STEPS, MIN_BAND_GAIN = 12, 0.15
 """The largest number of steps of the band-limited level, and the relative gain below which a step is its last."""
@@ -343,7 +346,7 @@ class Spacetime(Solver):
         if not problem.constraints or len(problem.metric) == 0:
             return bodies, 0, None
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
-        if not limb_coordinates(problem).any() or problem.times[-1] < 2.0 * passes[0].spacing:
+        if not limb_coordinates(problem).any() or problem.times[-1] < 2.0 * min(passes[0].spacing, MIN_DENSER_SPACING):
             # A body without limbs, such as a can, is moved as a whole at every frame, and so is any body in a motion of
             # a few frames, which has no frequencies to keep.
             last = replace(passes[-1], stiffness=LIMBLESS_STIFFNESS, limbs=False, smoothing=0.0)
@@ -351,18 +354,27 @@ class Spacetime(Solver):
         working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
         state = State(problem, working_set)
         best = self._solve_levels(state, passes, budget, watch)
-        limbs = tuple(level for level in passes if level.limbs)
-        if state.broken and limbs and not budget.spent:
-            # What a wide band breaks may hold with denser keys: those of the limbs alone first, then those of the whole
-            # body [Gleicher98, sec. 3.6, step 5].
-            denser = replace(passes[0], spacing=0.5 * passes[0].spacing)
-            for first, dense in ((state.with_all_weights(), limbs), (State(problem, working_set), (denser, *limbs))):
-                result = self._solve_levels(first, dense, budget, watch)
-                if result.unmet < best.unmet:
-                    best = result
-                if not best.unmet or budget.spent or passes[0].spacing < 2.0 * LIMB_SPACING:
-                    break
+        for first, denser in self._denser(state, passes, working_set):
+            # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
+            if not best.unmet or budget.spent:
+                break
+            result = self._solve_levels(first, denser, budget, watch)
+            if result.unmet < best.unmet:
+                best = result
         return best.bodies, budget.steps, best.evaluation
+
+    def _denser(
+        self, state: State, passes: tuple[Level, ...], working_set: WorkingSet
+    ) -> Iterator[tuple[State, tuple[Level, ...]]]:
+        """What to try after levels that leave constraints unmet: limbs with the constraints that the band-limited level
+        broke, then keys of the whole body half as far apart."""
+        limbs = tuple(level for level in passes if level.limbs)
+        if not limbs or passes[0].limbs:
+            return
+        if state.broken:
+            yield state.with_all_weights(), limbs
+        if 0.5 * passes[0].spacing >= (LIMB_SPACING if state.broken else MIN_DENSER_SPACING):
+            yield State(state.problem, working_set), (replace(passes[0], spacing=0.5 * passes[0].spacing), *limbs)
 
     def _solve_levels(
         self, state: State, passes: tuple[Level, ...], budget: Budget, watch: ProgressCallback
