@@ -134,16 +134,15 @@ def test_spacing_follows_the_fastest_band_that_matters():
 
     Walks get 4, as the paper's does; a run gets 2, a squat 8. The same walk played at half and at a quarter of its
     speed asks for keys that are ever farther apart. The whole-motion solver leaves 2 out, since its limbs have keys of
-    their own, and keeps keys of the whole body 12 of the motion's frames apart: these clips have 30 a second.
+    their own.
     """
     walk = scene("walk").motion
-    spacings = [30.0 * choose_spacing(replace(walk, fps=walk.fps / slower), follow=True) for slower in (1, 2, 4)]
+    spacings = [30.0 * choose_spacing(replace(walk, fps=walk.fps / slower)) for slower in (1, 2, 4)]
     assert spacings == sorted(spacings)
     assert spacings[0] < spacings[2]
     for name, frames in {"walk2d": 4, "walk": 4, "march": 4, "run": 2, "squat": 8}.items():
         assert choose_spacing(scene(name).motion, follow=True) == pytest.approx(frames / 30.0), name
-        assert choose_spacing(scene(name).motion) == pytest.approx(0.4), name
-        assert choose_spacing(scene(name).motion.resampled(120.0)) == pytest.approx(max(frames, 4) / 30.0), name
+        assert choose_spacing(scene(name).motion) == pytest.approx(max(frames, 4) / 30.0), name
 
 
 def test_keys_may_be_spaced_by_joint(measure):

@@ -33,10 +33,6 @@ KEY_SPACING_FRAMES = {2: 4, 3: 8}
 Keys every 2 frames, which would follow level 1, are left out: with them hips and head jump in runs and cartwheels.
 Limbs have denser keys of their own."""
 
-MIN_KEY_FRAMES, MAX_WIDENED_SECONDS = 12, 0.4
-"""Frames of the motion itself between keys of the whole body, as far as the second, in seconds, allows. A change within
-a few frames is seen as a jump of hips or head, whatever its frequency: at 30 Hz a key every 4 frames makes them."""
-
 MIN_ENERGY_SHARE = 0.1
 """Share of the energy of all levels that a level and all faster ones together must exceed to set the key spacing.
 
@@ -129,8 +125,7 @@ def level_shares(motion: Motion) -> Array:
 
 
 def choose_spacing(motion: Motion, *, follow: bool = False) -> float:
-    """Seconds between keys that suit a motion: 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7], and at least
-    `MIN_KEY_FRAMES` of the motion's own frames.
+    """Seconds between keys that suit a motion: 4 or 8 frames at 30 Hz [Gleicher98, sec. 3.7].
 
     To `follow` a motion by a body without limbs, whose keys have to do it all, 2 frames suit a fast motion too.
 
@@ -140,8 +135,7 @@ def choose_spacing(motion: Motion, *, follow: bool = False) -> float:
     fastest = next((level for level, share in enumerate(shares) if share > MIN_ENERGY_SHARE), NUM_LEVELS)
     frames = {1: 2, **KEY_SPACING_FRAMES} if follow else KEY_SPACING_FRAMES
     # Levels faster than the densest keys can follow use those too, and slower levels use the widest.
-    spacing = frames[int(np.clip(fastest, min(frames), max(frames)))] / LEVEL_RATE_FPS
-    return spacing if follow else max(spacing, min(MIN_KEY_FRAMES / motion.fps, MAX_WIDENED_SECONDS))
+    return frames[int(np.clip(fastest, min(frames), max(frames)))] / LEVEL_RATE_FPS
 
 
 def low_pass(curves: Array, fps: float, cutoff: float) -> Array:
