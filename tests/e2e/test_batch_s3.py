@@ -149,7 +149,16 @@ def test_a_library_in_a_store(objects: dict[str, bytes], tmp_path: Path) -> None
     keys = sorted(key for key in objects if key.startswith("lib/out/"))
     assert keys == [
         f"lib/out/{name}"
-        for name in (".batch/pictures.jsonl", "a/walk.bvh", "b.bvh", "index.html", "rows.jsonl", "table.csv")
+        for name in (
+            ".batch/pictures.jsonl",
+            ".batch/sources",
+            "a/walk.bvh",
+            "b.bvh",
+            "index.html",
+            "manifest.sha256",
+            "rows.jsonl",
+            "table.csv",
+        )
     ]
     lines = [json.loads(line) for line in objects["lib/out/rows.jsonl"].splitlines()]
     assert lines == [rows["a/walk.bvh"], rows["b.bvh"], rows["broken.bvh"]]

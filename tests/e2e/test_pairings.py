@@ -229,12 +229,15 @@ def test_one_frame_is_a_motion(clips: Path, tmp_path: Path, target: str) -> None
     assert "A transition needs motions of 4 frames or more; got 1 and" in result.stderr
 
 
-def test_an_output_may_be_the_input(clips: Path, tmp_path: Path) -> None:
+def test_an_output_may_be_the_input_if_that_is_asked_for(clips: Path, tmp_path: Path) -> None:
     before = (clips / "walk.bvh").read_bytes()
     (tmp_path / "walk.bvh").write_bytes(before)
-    done("convert", tmp_path / "walk.bvh", tmp_path / "walk.bvh")
+    refused = run("convert", tmp_path / "walk.bvh", tmp_path / "walk.bvh")
+    assert refused.exit_code == 2
+    assert "--force" in refused.stderr
+    done("convert", tmp_path / "walk.bvh", tmp_path / "walk.bvh", "--force")
     assert (tmp_path / "walk.bvh").read_bytes() == before
-    done("retarget", tmp_path / "walk.bvh", clips / "child.bvh", "-o", tmp_path / "walk.bvh")
+    done("retarget", tmp_path / "walk.bvh", clips / "child.bvh", "-o", tmp_path / "walk.bvh", "--force")
     done("retarget", clips / "walk.bvh", clips / "child.bvh", "-o", tmp_path / "apart.bvh")
     np.testing.assert_array_equal(places(tmp_path / "walk.bvh"), places(tmp_path / "apart.bvh"))
 
