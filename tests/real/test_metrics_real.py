@@ -141,7 +141,7 @@ def test_the_guard_calls_no_retarget_failed(data: Path, source: str, target: str
     name = target if target.startswith("sample:") else str(data / target)
     recipe = Recipe(actors=(ActorSpec(source=str(data / source), target=name),), reading=Reading(frames=":150"))
     prepared = prepare(recipe)
-    assert measure(prepared, prepared.solve(prepared.spacing("auto")), 0.1)["faults"] == []
+    assert measure(prepared, prepared.solve(prepared.spacing("auto")).solution, 0.1)["faults"] == []
 
 
 @pytest.mark.parametrize("depth", [-0.02, 0.03, 0.06])

@@ -175,8 +175,7 @@ def test_held_hands_stay_together_on_both_targets() -> None:
 
 
 def test_on_a_body_that_changes_size_plants_are_sized_for_their_time() -> None:
-    """One point of a foot stays still; the others, which come nearer as the foot shrinks, only keep on the floor until
-    the first has lifted, and then stay still too."""
+    """One point of a foot stays still; the others, which come nearer as the foot shrinks, only keep on the floor."""
     share = np.linspace(0.0, 1.0, scene("walk").motion.num_frames)
     here = stage(share=share)
     assert here.size(HALF, 0.0) == 1.0
@@ -185,8 +184,6 @@ def test_on_a_body_that_changes_size_plants_are_sized_for_their_time() -> None:
     toe = contact("LeftToeBase", 0.1, 0.5, (0.0, 0.1, 1.2))
     made = contact_constraints(here, (early, late, toe), [here], fixed=False)
     heights = [c.height for c in made if isinstance(c, SamePlace)]
-    sizes = [1.0 - 0.5 * time / 5.0 for time in (0.2, 4.2, 0.3)]
-    assert heights == pytest.approx([0.1 * size for size in sizes])
+    assert heights == pytest.approx([0.1 * (1.0 - 0.5 * 0.2 / 5.0), 0.1 * (1.0 - 0.5 * 4.2 / 5.0)])
     assert isinstance(made[2], Place)
     assert made[2].axes == "y"
-    assert (made[3].start, made[3].end) == (0.4, 0.5)

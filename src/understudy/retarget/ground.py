@@ -51,7 +51,7 @@ def contact_constraints(
     prop that moves keep their distance and are at the prop when it is picked up. A point on another actor stays with
     the point that it touches. `contexts` are those of all actors; `fixed` pins footplants at the source's places.
     """
-    anchors, released = _anchors(contacts) if fixed or context.share is not None else (set(), {})
+    anchors = _anchors(contacts) if fixed or context.share is not None else set()
     rises = _footplant_rises(context, contacts)
     constraints: list[Constraint] = []
     carrying: list[Contact] = []
@@ -62,8 +62,6 @@ def contact_constraints(
             carrying.append(contact)
         elif contact.on == "floor":
             constraints.append(_footplant(context, contact, rises[index], anchor=index in anchors, fixed=fixed))
-            if context.share is not None and released.get(index, contact.end) < contact.end:
-                constraints.append(_still_after(context, contact, rises[index], released[index]))
         elif contact.on == "hold":
             constraints.append(SamePlace(point=_point_ref(context, contact), **_span(contact)))
         else:
@@ -225,14 +223,6 @@ def _footplant(context: ContactContext, contact: Contact, rise: float, *, anchor
     return SamePlace(point=point_ref, height=height, **span)
 
 
-def _still_after(context: ContactContext, contact: Contact, rise: float, start: float) -> Constraint:
-    """A footplant of a foot that changes size, from the time on at which the foot's other points have lifted."""
-    assert contact.place is not None
-    height = float(context.floor.heights(scaled_places(contact.place, context.ratio, context.floor))) + rise
-    span = _plant_span(context, contact) | {"start": start, "name": f"{contact_name(contact)}, alone"}
-    return SamePlace(point=_point_ref(context, contact), height=height, **span)
-
-
 def _attach(context: ContactContext, contact: Contact, contexts: Sequence[ContactContext]) -> Constraint:
     assert contact.other is not None
     partner = next(other for other in contexts if other.actor == contact.on)
@@ -265,26 +255,21 @@ def _carry(context: ContactContext, contacts: Sequence[Contact]) -> list[Constra
     return constraints
 
 
-def _anchors(contacts: Sequence[Contact]) -> tuple[set[int], dict[int, float]]:
-    """The indices of the contacts to pin: of those of one limb that overlap in time, the first. And for each other
-    index, seconds: when the last contact that keeps it from being pinned ends.
+def _anchors(contacts: Sequence[Contact]) -> set[int]:
+    """The indices of the contacts to pin: of those of one limb that overlap in time, the first.
 
     A foot of another length cannot keep several points at the source's places; the others only keep still.
     """
     anchors: set[int] = set()
-    released: dict[int, float] = {}
     limbs = [side(contact.point.joint) or contact.point.joint for contact in contacts]
     for index, contact in sorted(enumerate(contacts), key=lambda item: item[1].start):
-        ends = [
-            contacts[i].end
+        overlaps = any(
+            limbs[i] == limbs[index] and contacts[i].start <= contact.end and contact.start <= contacts[i].end
             for i in anchors
-            if limbs[i] == limbs[index] and contacts[i].start <= contact.end and contact.start <= contacts[i].end
-        ]
-        if ends:
-            released[index] = max(ends)
-        else:
+        )
+        if not overlaps:
             anchors.add(index)
-    return anchors, released
+    return anchors
 
 
 MAX_STEP_ON_FLOOR_LEGS = 0.05
