@@ -122,7 +122,8 @@ def test_patterns_match_files(name: str, pattern: str, taken: bool) -> None:
 def test_suffixes_of_results() -> None:
     assert output_suffix(None, "hero.glb") == ".glb"
     assert output_suffix(None, "hero.glb#Walk") == ".glb"
-    assert output_suffix(None, "hero.fbx") == ".bvh"
+    assert output_suffix(None, "hero.fbx") == ".fbx"
+    assert output_suffix(None, "robot.urdf") == ".bvh"
     assert output_suffix(None, "sample:child") == ".bvh"
     assert output_suffix(None, None) is None
     assert output_suffix("gltf", None) == output_suffix("glb", None) == ".glb"
@@ -140,7 +141,7 @@ def test_no_two_results_share_a_file() -> None:
     assert names["c.glb#z"] == "c_z.bvh"
     assert len({name.casefold() for name in names.values()}) == len(names) == 8
     kept = {job.clip: job.output for job in make_jobs({"a.bvh": [], "b.fbx": []}, None)}
-    assert kept == {"a.bvh": "a.bvh", "b.fbx": "b.bvh"}
+    assert kept == {"a.bvh": "a.bvh", "b.fbx": "b.fbx"}
 
 
 def test_companion_files_of_a_motion_are_found(tmp_path: Path) -> None:

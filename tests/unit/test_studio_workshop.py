@@ -13,6 +13,7 @@ import pytest
 
 import understudy
 from understudy import samples
+from understudy.base.consent import ConsentError, asking, trust_all
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.fields import FieldError
 from understudy.base.quaternion import rotate
@@ -553,7 +554,11 @@ def test_a_function_of_the_users_takes_part(shop: DocumentSolver, base: Path) ->
         "start": 1.0,
         "end": 1.5,
     }
-    solve_result = solved(shop, document({"source": "sample:walk", "scale": 0.9}, constraint=[constraint]), base)
+    recipe = document({"source": "sample:walk", "scale": 0.9}, constraint=[constraint])
+    with pytest.raises(ConsentError, match="nobody has agreed"):
+        solved(shop, recipe, base)
+    with asking(trust_all):
+        solve_result = solved(shop, recipe, base)
     track = next(track for track in solve_result.result()["tracks"] if track["kind"] == "function")
     assert track["met"]
     hands = fk(solve_result.motions_made[0]).points(["LeftHand", "RightHand"])[30:46, :, 1]
