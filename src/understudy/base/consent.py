@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.machinery
 import json
 import os
@@ -33,6 +32,8 @@ class FunctionSource:
     @property
     def digest(self) -> str:
         """The SHA-256 of the file: consent holds until the file changes."""
+        import hashlib
+
         return hashlib.sha256(self._content).hexdigest()
 
     @property
