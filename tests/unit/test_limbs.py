@@ -18,7 +18,14 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.retarget.driver import retarget
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern, keys_of_forces
-from understudy.solve.solvers.limbs import TRUNK_COST, HeldLimbs, LimbProblem, agreeing_shifts, faded
+from understudy.solve.solvers.limbs import (
+    TRUNK_COST,
+    HeldLimbs,
+    LimbProblem,
+    agreeing_shifts,
+    faded,
+    stretch_of_tilted_foot,
+)
 from understudy.solve.solvers.newton import NEGLIGIBLE_PULL, Keys, LinearizedStep
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
 
@@ -175,6 +182,15 @@ def test_the_points_of_a_foot_move_as_one_rigid_body() -> None:
     # A turn about the line from heel to toe is the one that they cannot ask for, and this one is across it.
     assert number == 2
     assert np.abs(place - paths[:, 2] - wanted[:, 2]).max() < 1e-6
+
+
+def test_goals_of_a_tilted_foot_are_as_far_apart_as_the_foot_is_long() -> None:
+    """A level foot of 0.2 m whose goals differ in height by 0.12 m must stand 0.16 m apart along the ground."""
+    line, rise = np.tile([0.0, 0.0, 0.2], (5, 1)), np.array([0.0, 0.12, 0.0])
+    assert stretch_of_tilted_foot(line, line + rise) == pytest.approx([0.0, 0.0, -0.04])
+    assert stretch_of_tilted_foot(line, line) == pytest.approx([0.0, 0.0, 0.0])
+    bending = line * np.linspace(1.0, 1.01, 5)[:, None]
+    assert not stretch_of_tilted_foot(bending, bending + rise).any()
 
 
 @pytest.mark.parametrize(("name", "target"), [("walk", "giant"), ("dance", "child"), ("walk", "dog")])

@@ -251,7 +251,7 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
                 in_i, in_j = np.array([len(spans[i]) - 1]), np.array([0])
             weight = AGREEMENT_WEIGHT * max(len(in_i), gap)
             first, second = numbers[i], numbers[j]
-            stretch = _stretch_of_tilted_foot(
+            stretch = stretch_of_tilted_foot(
                 paths[first][in_i] - paths[second][in_j], goals[first][in_i] - goals[second][in_j]
             )
             force = weight * (needs[i][in_i].mean(axis=0) - needs[j][in_j].mean(axis=0) - stretch)
@@ -268,7 +268,7 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
     return shifts
 
 
-def _stretch_of_tilted_foot(line: Array, goal: Array) -> Array:
+def stretch_of_tilted_foot(line: Array, goal: Array) -> Array:
     """(3,) metres: how much further apart along the ground two points of a rigid foot must stand than they are.
 
     Args:
