@@ -58,6 +58,13 @@ def test_version() -> None:
     assert result.stdout == f"understudy {understudy.__version__}\n"
 
 
+def test_package_is_a_command_too() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "understudy", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stdout == f"understudy {understudy.__version__}\n"
+
+
 def test_help_lists_every_command() -> None:
     result = run("--help")
     assert result.exit_code == 0

@@ -1,13 +1,17 @@
-"""Frozen records: cached properties, and copies without checks."""
+"""Frozen records: how they are declared, cached properties, and copies without checks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from understudy.base.records import cached, evenly, unchecked
+from understudy.base.records import cached, distinct, evenly, record, unchecked
 
 
 @dataclass(frozen=True)
@@ -55,3 +59,77 @@ def test_numbers_evenly_apart_are_a_slice(numbers: list[int]) -> None:
 def test_other_numbers_stay_as_they_are(numbers: list[int]) -> None:
     indices = np.array(numbers, dtype=np.intp)
     assert evenly(indices) is indices
+
+
+@record
+class Place:
+    """A record that is equal to itself alone."""
+
+    name: str
+    height: float = 0.0
+    tags: list[str] = field(default_factory=list)
+
+
+@record(eq=True)
+class Span:
+    """A record that is compared by its fields."""
+
+    first: int
+    last: int = field(default=9, compare=False)
+    note: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Peak(Place):
+    """A frozen dataclass below a record, as a user may write it."""
+
+    snow: bool = True
+
+
+@record
+class Summit(Peak):
+    """A record below a frozen dataclass."""
+
+    climbed: int = 0
+
+
+@pytest.mark.parametrize("kind", [Place, Peak, Summit])
+def test_a_record_cannot_be_changed(kind: type[Place]) -> None:
+    place = kind(name="here")
+    for change in (
+        lambda: setattr(place, "name", "there"),
+        lambda: setattr(place, "unknown", 1),
+        lambda: delattr(place, "name"),
+    ):
+        with pytest.raises(FrozenInstanceError):
+            change()
+    assert place.name == "here"
+    assert replace(place, height=2.0).height == 2.0
+    assert kind(name="here") != place
+    assert copy.copy(place).name == "here"
+    assert pickle.loads(pickle.dumps(place)).__dict__ == place.__dict__
+    assert kind(name="a").tags is not kind(name="b").tags
+
+
+def test_fields_of_a_record_are_given_by_name() -> None:
+    with pytest.raises(TypeError):
+        Place("here")  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Place()  # type: ignore[call-arg]
+
+
+def test_a_record_is_described_by_its_fields() -> None:
+    assert repr(Place(name="here")) == "Place(name='here', height=0.0, tags=[])"
+    assert repr(Span(first=1, note="x")) == "Span(first=1, last=9)"
+
+
+def test_records_are_compared_by_their_fields_where_asked() -> None:
+    assert Span(first=1) == Span(first=1, last=3) != Span(first=2)
+    assert hash(Span(first=1)) == hash(Span(first=1, last=3))
+    assert len({Span(first=1), Span(first=1), Span(first=1, note="other")}) == 2
+    assert Span(first=1) != (1, 9, "")
+
+
+@given(st.lists(st.integers(-5, 5), max_size=12))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    assert distinct(np.array(values, int)).tolist() == np.unique(np.array(values, int)).tolist()

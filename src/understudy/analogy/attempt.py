@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from understudy.analogy.stepping import FootPair
 from understudy.analogy.study import JointChart, Study
 from understudy.base.errors import MotionError, OptionError, UnderstudyError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.kinematics import locate
 from understudy.figure.measures import leg_length
@@ -37,7 +37,7 @@ class AnalogyError(UnderstudyError):
     """Two example motions have too little in common to learn from."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Attempt:
     """The result of one set of choices."""
 
@@ -136,7 +136,7 @@ def covered(b: Study, matches: Sequence[MarkerMatch], limbs: np.ndarray | None =
     return float(energy[matched].sum() / energy.sum())
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AttemptInput:
     """The inputs of one attempt."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, rotate
+from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
@@ -24,7 +25,7 @@ LIMIT_SLACK_RADIANS = 0.02
 """Tolerated violation of a limit: the clean-up enforces limits at every frame."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PoseAt:
     """B has a given pose at a frame of the new motion."""
 
@@ -35,7 +36,7 @@ class PoseAt:
     """The joints that are posed; None for all, including the root's lean."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MarkerAt:
     """A point of B is at a given position at a frame of the new motion."""
 
@@ -51,7 +52,7 @@ class MarkerAt:
         object.__setattr__(self, "place", place)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ConditionResiduals:
     """Residuals of conditions, and their derivatives by the coordinates of their frame."""
 
@@ -80,7 +81,7 @@ class ConditionResiduals:
                 yield int(self.frames[rows[0]]), jacobian[:, : self.size], rows
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Conditions:
     """All conditions on single frames, as arrays. Frames are indices into the sampled frames."""
 

@@ -8,7 +8,6 @@ as B's example says, is lifted as high as A's in legs, and the body crouches as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from understudy.analogy.solving import MarkerObjective
 from understudy.analogy.stepping import FootPair, feet_of, foot_heights, limb_top
 from understudy.analogy.study import Study
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose, fk, locate
 from understudy.figure.measures import is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
@@ -126,7 +126,7 @@ def _opposite_feet(skeleton: Skeleton, feet: Sequence[Sequence[Point]]) -> list[
     return [(i, joints.index(int(partner[j]))) for i, j in enumerate(joints) if int(partner[j]) in joints[i + 1 :]]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LimbGoal:
     """The wanted movement of a point of B's limb, in the frame of a body without a path."""
 
@@ -170,7 +170,7 @@ def limb_goals(a: Study, b: Study, new: Study, pairs: Sequence[FootPair]) -> lis
     return goals
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class _LimbScale:
     """Metres of B per metre of A."""
 

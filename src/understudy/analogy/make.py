@@ -7,7 +7,7 @@ are timed by A's, and a spacetime solve plants its feet.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from understudy.analogy.stepping import Stepping, Tempo, read_course, standing_h
 from understudy.analogy.study import HeadingCourse, Study
 from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
+from understudy.base.records import record
 from understudy.constraints.base import Constraint
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
@@ -97,7 +98,7 @@ def analogy(
     return _finish(inputs, attempts, best, drafts[id(best)], level_poses, places)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Draft:
     """An attempt on its path, before its feet are planted."""
 
@@ -262,7 +263,7 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
     return solution, motion
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _TimedSource:
     """A's new motion in the time of the result."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.skeleton import Point, Skeleton
 
 MAX_CLIQUE_STEPS = 20_000
@@ -92,7 +92,7 @@ MIN_MOVEMENT = 0.03
 """Share of the largest movement in an eigenvector below which a marker counts as still, its direction as noise."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MarkerMatch:
     """One marker of B and the markers of A that it moves with."""
 
@@ -256,7 +256,7 @@ def match(
     return matches, match_threshold
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class MarkerPair:
     """A marker of B and the markers of A that it moves with, given by the user."""
 
@@ -275,7 +275,7 @@ class MarkerPair:
             raise OptionError(f"Marker `{self.b}`: expected a finite scale other than zero, got {self.scale}")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MarkerFile:
     """The contents of a marker file."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from understudy.analogy.stepping import FootPair, standing_heights, standing_poi
 from understudy.analogy.study import JointChart, Study, find_course, likeness, make_study, parts, spread_markers
 from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, angle_between
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import joint_limits
 from understudy.figure.contacts import contact_points
@@ -35,7 +34,7 @@ from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Settings:
     """Settings of an analogy; None means an automatic choice."""
 
@@ -192,7 +191,7 @@ GOOD_SCORE = 0.6
 """From this score on no further attempts are made."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Preparation:
     """The checked and analysed inputs."""
 

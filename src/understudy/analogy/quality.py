@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights, limb_top
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.contacts import Contact, held_frames
@@ -52,7 +52,7 @@ FLOAT_LEGS = 0.06
 """A foot that is higher above its standing height does not stand."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Quality:
     """How the result compares with the source, each in its own legs."""
 

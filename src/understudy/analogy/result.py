@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from understudy.analogy.solving import MarkerObjective
 from understudy.analogy.stepping import Stepping, feet_of
 from understudy.analogy.study import Study, period
 from understudy.base.quaternion import Array, angle_between, conjugate, multiply, rotate
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.contacts import contact_points
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
@@ -55,7 +54,7 @@ def pose_error(level: Motion, frame: int, rotations: Array, joints: Sequence[int
     return float(angle_between(level.rotations[frame, list(joints)], rotations[list(joints)]).max(initial=0.0))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Analogy:
     """B's new motion and how it was made."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from understudy.analogy.conditions import LIMIT_SLACK_RADIANS, ConditionResidual
 from understudy.analogy.matching import MarkerMatch
 from understudy.analogy.study import JointChart
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import locate
 from understudy.figure.skeleton import Point
 from understudy.solve.coordinates import Posture
@@ -60,7 +61,7 @@ NUM_SAMPLE_FRAMES = 72
 """Frames that represent the motion: more than the 66 first and second moments of five and five components."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MarkerObjective:
     """The wanted movement of B's matched markers, metres about their means."""
 
@@ -133,7 +134,7 @@ def make_goal(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Misfit:
     """Residuals of B's markers at weighted frames, and their derivatives."""
 
@@ -231,7 +232,7 @@ MIN_GAIN = 1e-3
 """Steps stop when one reduces the merit by less than this share."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Task:
     """The problem: an objective and conditions over weighted frames, and a table to stay near."""
 
@@ -266,7 +267,7 @@ class Task:
         return np.concatenate([np.ones((len(self.course), 1)), self.course], axis=1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class CoordinationResult:
     """The solved table, and how well it meets objective and conditions."""
 
@@ -308,7 +309,7 @@ def _worst(rows: ConditionResiduals) -> float:
     return max(float(violations.max(initial=0.0)), 0.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _State:
     """Objective, conditions and merit at one table."""
 

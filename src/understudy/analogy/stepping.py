@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.contacts import Contact, held_frames, leg_ratio
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import is_humanoid, leg_length
@@ -17,7 +18,7 @@ from understudy.figure.roles import meet
 from understudy.figure.skeleton import Point, Skeleton
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Tempo:
     """A time warp from the source to the result."""
 
@@ -101,7 +102,7 @@ MAX_GAP_SECONDS = 0.05
 """Two stances of a foot with a shorter gap are merged."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FootPair:
     """A foot of B and the foot of A that it steps with; points from heel to toe."""
 
@@ -114,7 +115,7 @@ class FootPair:
         return self.foot[0].name
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Stepping:
     """When and where B's feet stand, and how far B travels."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, from_axis_angle, log, mean, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.kinematics import forward, joint_angle_curves, joint_angles, joint_rotations, locate
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
@@ -77,7 +78,7 @@ MAX_STRAIGHT_TURN_RADIANS = np.radians(30.0)
 """A path that turns less counts as straight: its swings are part of the movement."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class HeadingCourse:
     """The path and heading of a body: everything in a motion that is not coordination."""
 
@@ -250,7 +251,7 @@ def marker_paths(motion: Motion, markers: Sequence[Point]) -> Array:
     return positions[:, joints] + rotate(rotations[:, joints], offsets)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class JointChart:
     """Joint coordinates of a body about a base pose. The root rotates but stays at the origin."""
 
@@ -337,7 +338,7 @@ MIN_VARIANCE = 1e-9
 """Squared metres or radians: below it nothing moves."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Eigenmotion:
     """A motion as `mean + vectors @ course[frame]`, its components ordered by variance."""
 
@@ -420,7 +421,7 @@ MIN_STEP_CORRELATION = 0.5
 """From this correlation on two courses have the same sign, or opposite signs."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Study:
     """The analysis of one motion, before it is compared with another."""
 

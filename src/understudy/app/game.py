@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from understudy.base.records import record
 
 if TYPE_CHECKING:
     from understudy.io.clip import Clip
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Preset:
     """What an engine expects of a file."""
 

@@ -1,9 +1,10 @@
-"""Frozen records: properties computed on first use, and fast copies without checks."""
+"""Frozen records: how they are declared, properties computed on first use, and fast copies without checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Self, TypeVar, overload
+from dataclasses import FrozenInstanceError, dataclass, field, is_dataclass
+from typing import Any, Generic, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,62 @@ from understudy.base.quaternion import Array
 Record = TypeVar("Record")
 
 Value = TypeVar("Value")
+
+
+@overload
+def record(kind: type[Record], *, eq: bool = False) -> type[Record]: ...
+@overload
+def record(kind: None = None, *, eq: bool = False) -> Callable[[type[Record]], type[Record]]: ...
+@dataclass_transform(frozen_default=True, eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def record(kind: type[Record] | None = None, *, eq: bool = False) -> Any:
+    """Make a class a frozen dataclass whose fields are given by name; `eq` compares two of them by their fields.
+
+    It is `dataclass(frozen=True, eq=eq, kw_only=True)` and costs a third of its time, which is noticeable in a short
+    retarget: that compiles five methods for every class, this one only `__init__` and shares the others.
+    """
+    if kind is None:
+        return lambda kind: record(kind, eq=eq)
+    if any(is_dataclass(base) for base in kind.__mro__[1:]):
+        return dataclass(frozen=True, eq=eq, kw_only=True)(kind)
+    methods: dict[str, Callable[..., Any]] = {"__setattr__": _set_once, "__delattr__": _keep, "__repr__": _describe}
+    if eq:
+        methods |= {"__eq__": _is_equal, "__hash__": _hash}
+    for name, method in methods.items():
+        if name not in kind.__dict__ or (name == "__hash__" and kind.__dict__[name] is None):
+            setattr(kind, name, method)
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(kind)
+    # A subclass may be a frozen dataclass in its turn.
+    made.__dataclass_params__.frozen = True
+    made.__dataclass_params__.eq = eq
+    return made
+
+
+def _set_once(self: Any, name: str, value: object) -> None:
+    """Set a field that has no value yet, as `__init__` does."""
+    if name in self.__dict__ or name not in self.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    self.__dict__[name] = value
+
+
+def _keep(self: Any, name: str) -> None:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _describe(self: Any) -> str:
+    shown = (name for name, part in self.__dataclass_fields__.items() if part.repr)
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+def _compared(record: Any) -> tuple[object, ...]:
+    return tuple(getattr(record, name) for name, part in record.__dataclass_fields__.items() if part.compare)
+
+
+def _is_equal(self: Any, other: object) -> bool:
+    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash(_compared(self))
 
 
 class cached(Generic[Value]):  # noqa: N801, it decorates
@@ -76,6 +133,13 @@ def evenly(numbers: np.ndarray) -> slice | np.ndarray:
         return numbers
     step = int(gaps[0]) if len(gaps) else 1
     return slice(int(numbers[0]), int(numbers[-1]) + 1, step)
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """(D,) the distinct values of an array (N,), rising: `np.unique` without the time that its import of `numpy.ma`
+    takes."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([np.ones(min(1, len(ordered)), bool), ordered[1:] != ordered[:-1]])]
 
 
 MAX_SORTED_VALUES = 64

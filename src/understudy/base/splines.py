@@ -6,19 +6,17 @@ There are keys beyond both ends of the motion too, so that its ends are as free 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 
 DEGREE = 3
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Basis:
     """A spline evaluated at given times: each value is a weighted sum of four keys."""
 
@@ -86,7 +84,7 @@ def every_frame(times: Array, hold: float = -np.inf, until: float = np.inf) -> B
     return Basis(first=np.arange(len(times)), weights=weights, num_keys=len(times))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Knots:
     """The times at which the pieces of a curve join."""
 

@@ -6,10 +6,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, BinaryIO
 
 from understudy.base.files import open_to_write
+from understudy.base.records import record
 from understudy.batch.location import Folder, Location
 from understudy.batch.model import DONE, FAILED, StopError
 
@@ -115,7 +116,7 @@ def is_row(entry: dict[str, Any]) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Index:
     """Where the last entry about each clip is, so that entries are read without keeping all of them in memory."""
 

@@ -6,14 +6,14 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from understudy.base.errors import FileError, MissingPackageError, OptionError
 from understudy.base.files import open_to_write
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 
 PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")
 
@@ -74,7 +74,7 @@ class Location(ABC):
         """The location, or a file in it, as an absolute path or URL."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Folder(Location):
     """A folder of this machine."""
 
@@ -181,7 +181,7 @@ def _size(entry: os.DirEntry[str]) -> int:
         return 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Store(Location):
     """A folder that fsspec reaches, such as `s3://bucket/clips`."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import understudy
+from understudy.base.records import record
 
 if TYPE_CHECKING:
     from understudy.batch.location import Location
@@ -40,7 +41,7 @@ Row = dict[str, Any]
 """The columns of the table for one clip, as plain data."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class JobSpec:
     """What all jobs of a batch share: what to do with each clip, and where."""
 
@@ -61,7 +62,7 @@ class JobSpec:
     """Whether limbs that pass through the body are measured with the target's skin, where it has one."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Job:
     """One clip to process."""
 
@@ -85,7 +86,7 @@ class Job:
     """The other files that were opened for that result, as `DIGEST NAME`, relative to the clip's folder."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Limits:
     """What one clip may use."""
 
@@ -95,7 +96,7 @@ class Limits:
     """Resident memory of the whole worker process, its imports included; None for no limit."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Answer:
     """The outcome of a job."""
 

@@ -20,6 +20,7 @@ from urllib.parse import quote
 import understudy
 from understudy.base.errors import MissingPackageError
 from understudy.base.files import open_to_write
+from understudy.base.records import record
 from understudy.batch.journal import Index, Journal, read_entries
 from understudy.batch.location import Folder, Location
 from understudy.batch.model import DONE, FAILED, STATE_FOLDER, Row
@@ -38,7 +39,7 @@ MAX_LISTED_FAILURES = 1000
 """Failed clips that the summary lists."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Ranking:
     """The figure of a metric by which clips are ranked."""
 

@@ -7,12 +7,13 @@ import shutil
 from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from understudy.base.errors import OptionError, UnderstudyError
 from understudy.base.files import remove_parts
+from understudy.base.records import record
 from understudy.batch.acceptance import check_rules
 from understudy.batch.engines import Engine, find_engine
 from understudy.batch.finding import (
@@ -69,7 +70,7 @@ class BatchStoppedError(UnderstudyError):
     """A batch cannot continue; finished results are kept."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class RunStep:
     """A finished clip, and how it counts in the progress."""
 
@@ -87,7 +88,7 @@ class RunStep:
 Steps = Generator[RunStep, None, None]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Batch:
     """A motion library to be retargeted to one character."""
 

@@ -5,13 +5,13 @@ A part is a capsule: everything within a radius of the line segment between two 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, cross
+from understudy.base.records import record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -28,7 +28,7 @@ DOWN = np.array([[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, -1
 """(2, 2, 3) derivatives of the depths of a capsule's two ends below a floor, by the two ends."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Apart(Constraint):
     """A body's capsule keeps clear of another capsule, a fixed sphere or capsule, or the floor.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, normalize, rotate
-from understudy.base.records import set_fields
+from understudy.base.records import record, set_fields
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -23,7 +23,7 @@ from understudy.constraints.base import (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Attach(Constraint):
     """A point is where another actor's point is, or where a prop is held."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 from understudy.figure.mass import masses
 from understudy.figure.skeleton import Point, Skeleton
@@ -25,7 +25,7 @@ COMPASS_DIRECTIONS = np.stack([np.cos(np.arange(8) * np.pi / 4), np.sin(np.arang
 """(8, 2) horizontal directions. They bound a support that is a line or a single point."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Balance(Constraint):
     """The centre of mass, seen from above, is inside the support.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -24,6 +23,7 @@ from understudy.base.quaternion import (
     slerp,
     to_matrix,
 )
+from understudy.base.records import record
 from understudy.figure.skeleton import Point
 
 
@@ -43,7 +43,7 @@ class Relation(StrEnum):
     """Satisfied at zero or below; a positive residual is a violation."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PointRef:
     """A point of an actor. Constraints also accept a plain name, which means a point of the first actor."""
 
@@ -67,7 +67,7 @@ PointLike = PointRef | str
 """A point of an actor, or the name of a joint or end of the first actor."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ConstraintInput:
     """The input of a constraint: the times of its frames, its points and the local rotations of its joints."""
 
@@ -83,7 +83,7 @@ class ConstraintInput:
         return ConstraintInput(times=self.times[at], points=self.points[at], local_rotations=self.local_rotations[at])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Residuals:
     """Residuals of a constraint at each frame, in its unit, and their derivatives."""
 
@@ -115,7 +115,7 @@ def relative_weights(constraints: Sequence[Constraint]) -> list[float]:
     return [float(10.0 ** (power * MAX_WEIGHT_DECADES / largest)) for power in powers]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Constraint(ABC):
     """A condition that must hold over an interval or at instants. Every subclass is abstract or final."""
 

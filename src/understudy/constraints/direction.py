@@ -5,13 +5,13 @@ Two points of one joint make this a constraint on the joint's orientation: a pal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, perpendicular_pair
+from understudy.base.records import record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -24,7 +24,7 @@ from understudy.constraints.base import (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Direction(Constraint):
     """The vector from one point to another points along a world direction, or keeps an angle to it.
 

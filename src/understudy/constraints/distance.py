@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 
 BOUNDS = ("equal", "at_least", "at_most")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Distance(Constraint):
     """Two points, of one actor or two, are a distance apart, at least or at most."""
 

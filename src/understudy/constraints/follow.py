@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -22,7 +23,7 @@ from understudy.constraints.base import (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Follow(Constraint):
     """A point coincides with another point or a path at all times, or stays within a distance of it."""
 

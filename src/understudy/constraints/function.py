@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from understudy.base.autodiff import derive
 from understudy.base.errors import OptionError
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Relation, Residuals, Unit
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Function(Constraint):
     """A function of world points is zero, or at most zero."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import IDENTITY, Array, conjugate, cross, from_axis_angle, multiply, perpendicular_pair
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, record, unchecked
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -134,7 +134,7 @@ def _apply_in_blocks(function: Callable[[Array], Array], rotations: Array) -> Ar
     return np.concatenate([function(rotations[..., start : start + FRAMES_PER_BLOCK]) for start in starts], axis=2)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AngleReader(ABC):
     """The angles of joints with the same type of range, and their limits."""
 
@@ -164,7 +164,7 @@ class AngleReader(ABC):
         return _apply_in_blocks(lambda part: self.excess_of(self.angles(part)), rotations)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class OneAngle(AngleReader):
     """Joints with one axis. The matrix gives sine and cosine of half the angle."""
 
@@ -176,7 +176,7 @@ class OneAngle(AngleReader):
         return np.concatenate([self.low - angles, angles - self.high], axis=1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ThreeAngles(OneAngle):
     """Joints with three axes a, b, c, treated as rotations about a, b and a again.
 
@@ -212,7 +212,7 @@ class ThreeAngles(OneAngle):
         return np.maximum(np.maximum(angles - self.high, self.low - angles), 0.0).sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SwingTwist(AngleReader):
     """Joints whose bone swings within a cone and twists about itself: two angles of swing, then the twist.
 
@@ -312,7 +312,7 @@ ONE_ANGLE, TWO_ANGLES, THREE_ANGLES, SWING_AND_TWIST = "one angle", "two angles"
 """The types of range."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class JointRange(Constraint):
     """A joint's angles, or its swing and twist, stay within limits."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, perpendicular_pair
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class OnLine(Constraint):
     """A point is anywhere on the straight line between two positions.
 

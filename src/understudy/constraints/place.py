@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointLike, PointRef, Residuals, Unit, repeat_frames
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Place(Constraint):
     """A point is at a position in the world, along all axes or some."""
 

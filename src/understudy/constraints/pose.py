@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, conjugate, log, multiply, normalize, right_jacobian_inverse
+from understudy.base.records import record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -21,7 +21,7 @@ from understudy.constraints.base import (
 from understudy.figure.motion import Motion
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FixedPose(Constraint):
     """Joints have given local rotations; the residuals are the rotation vectors from them."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -31,7 +31,7 @@ BOX_DERIVATIVES = np.concatenate([np.eye(3), -np.eye(3)])[:, None]
 SHAPES = ("above", "half_space", "box", "sphere", "outside_sphere")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Region(Constraint):
     """A point stays in a region [Gleicher98, sec. 3.5, kind 3]."""
 

@@ -6,13 +6,13 @@ a given path about its place: a foot that rolls or settles does so as the source
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.constraints.base import (
     Constraint,
     ConstraintInput,
@@ -32,7 +32,7 @@ NO_DRIFT = np.zeros(3)
 ALL_AXES, HORIZONTAL_AXES = np.array([True, True, True]), np.array([True, False, True])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SamePlace(Constraint):
     """A point does not move over its frames, or moves by a drift only."""
 

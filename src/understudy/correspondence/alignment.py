@@ -8,8 +8,6 @@ directions of the two limbs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from understudy.base.errors import OptionError
@@ -23,7 +21,7 @@ from understudy.base.quaternion import (
     multiply,
     rotate,
 )
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose, find_neutral_pose, pose_skeleton, unit
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.kinematics import Pose
@@ -65,7 +63,7 @@ MIN_BONE_METRES = 1e-6
 """Length below which a bone has no direction."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PairTree:
     """The tree of the pairs of a correspondence, with a pose of both bodies."""
 
@@ -294,7 +292,7 @@ def _unit_or_none(vector: Array | int) -> Array | None:
     return None if size < MIN_BONE_METRES else np.asarray(vector, float) / size
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Alignment:
     """Two equivalent reference poses and the frames through which movement is transferred."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.correspondence.pairs import descendants
 from understudy.correspondence.parts import (
     BodyPlan,
@@ -42,7 +42,7 @@ MIN_NAME_SHARE = 0.75
 _PREFIX = re.compile(r"^(?:.*[:|])?(?:(?:DEF|ORG)-|(?:Bip\d+|Character\d*|Robot|mixamorig\d*)[ _])?")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Convention:
     """The bone names of one program or data set."""
 

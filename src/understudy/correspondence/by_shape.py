@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.quaternion import Array, cross, rotate
+from understudy.base.records import record
 from understudy.correspondence.by_name import named_row, names_tell_parts, split_neck, trunk_by_names
 from understudy.correspondence.pairs import descendants
 from understudy.correspondence.parts import (
@@ -55,7 +56,7 @@ FORWARD_WORDS = (("head", 1.0), ("tail", -1.0), ("abdomen", -1.0), ("jaw", 1.0),
 """Words for parts at the front (1) or back (-1) of a body."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Branch:
     """A left-right pair of branches that may be limbs."""
 
@@ -66,7 +67,7 @@ class Branch:
     """Metres from the top along the bones to the end."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BodyShape:
     """The branches of a body and the direction that it faces."""
 

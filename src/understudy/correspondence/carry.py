@@ -18,7 +18,7 @@ rest. The pelvis gets its own position, frame by frame, so that nothing else cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -38,7 +38,7 @@ from understudy.base.quaternion import (
     split,
     unrotate,
 )
-from understudy.base.records import gaussian_smoothed
+from understudy.base.records import gaussian_smoothed, record
 from understudy.correspondence.alignment import MIN_BONE_METRES, Alignment, PairTree, pose_skeleton
 from understudy.correspondence.hinge import (
     bend_angles,
@@ -208,7 +208,7 @@ POSTURE_SECONDS = 0.06
 """Standard deviation of the Gaussian low-pass filter that separates posture from fast movement."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Chord:
     """A line from one place of the body to another, on source and target, and the pairs that turn it."""
 

@@ -11,7 +11,6 @@ The plane of a straight arm is undefined. There the twist is taken from the fram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +27,7 @@ from understudy.base.quaternion import (
     swing_angle,
     unrotate,
 )
-from understudy.base.records import gaussian_smoothed
+from understudy.base.records import gaussian_smoothed, record
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.kinematics import MAX_SQUARE_COSINE, joint_angle_curves, pointing_angles
@@ -286,7 +285,7 @@ USUAL_PLANE_WEIGHT = 0.05
 """Weight of the mean plane of the whole motion beside that of the frames around."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Bend:
     """A hinge of the target and the bone above it that turns the hinge's plane if it is free to."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate, unrotate
+from understudy.base.records import median, record
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.carry import anchors
 from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
@@ -30,7 +31,7 @@ MAX_NEAR_FLOOR_SHARE = 0.3
 """Share of the hips' height below which a point may stand on the floor."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Soles:
     """The points on which one of two aligned bodies stands, limb by limb."""
 
@@ -176,7 +177,7 @@ class Soles:
         return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.standing_points)[0, :, 1].mean())
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Landing:
     """The source's contacts transferred to the target."""
 
@@ -371,7 +372,7 @@ def _usual_rises(
                 down[contact.frames(motions[0].fps, frames)] = True
             all_down &= down
             rise = [float(c.place[1] - floor.heights(c.place)) for c in point_contacts if c.place is not None]
-            source_rises[row] = np.median(rise)
+            source_rises[row] = median(np.array(rise))
         target_points = [targets[name] for name in points]
         if soles.alignment.stance:
             target_rises = ratio * source_rises.mean() + _height_profile(soles.pose.points(target_points), floor)
@@ -386,7 +387,7 @@ def _usual_rises(
 
 def _height_profile(path: Array, floor: Floor) -> Array:
     """(P,) usual metres of points (F, P, 3) above the lowest of them."""
-    heights = np.median(path[..., 1] - floor.heights(path), axis=0)
+    heights = median(path[..., 1] - floor.heights(path))
     return heights - heights.min()
 
 

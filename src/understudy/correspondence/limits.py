@@ -7,7 +7,7 @@ farther, so that no capture is rejected.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from understudy.base import quaternion
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
-from understudy.base.records import cached, median
+from understudy.base.records import cached, median, record
 from understudy.constraints.base import PointRef, twist_angles
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.neutral_pose import find_neutral_pose, stands_at_rest
@@ -186,7 +186,7 @@ def _tips(skeleton: Skeleton, joint: int) -> int | None:
     return -1 if max(lengths, default=0.0) > 1e-6 else None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class NormalRanges:
     """A human body in a neutral pose, with its unit directions (3,), world, and the ranges of its joints."""
 

@@ -15,7 +15,7 @@ A rest pose is used where the motion does not show a part, and as a whole where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from understudy.base.quaternion import (
     rotate,
     unrotate,
 )
-from understudy.base.records import cached
+from understudy.base.records import cached, median, record
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
@@ -114,7 +114,7 @@ MIN_LENGTH_LEGS = 1e-3
 """Length below which a line between joints has no direction."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class NeutralPose:
     """A neutral pose, and where it comes from."""
 
@@ -189,7 +189,7 @@ def _find_neutral_pose(skeleton: Skeleton, motion: Motion | None) -> NeutralPose
         return at_rest if stands else replace(at_rest, local=_to_local(skeleton, human.base), origin="motion")
     world = human.construct()
     differences = human.differences(world) if stands else {}
-    if stands and float(np.median(list(differences.values()))) > MAX_TRUE_POSE_RADIANS:
+    if stands and float(median(np.array(list(differences.values())))) > MAX_TRUE_POSE_RADIANS:
         # Zero rotations of arbitrary joint frames looked upright by chance.
         stands, world = False, _Human(motion=shown, stands=False).construct()
     limit = MAX_BIND_POSE_RADIANS if shown.num_frames == 1 else MAX_AGREEING_RADIANS
@@ -234,7 +234,7 @@ def _orient(first: Array, second: Array, first_goal: Array, second_goal: Array) 
     return from_matrix(frames[1] @ frames[0].T)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Human:
     """A human body in motion, and its bones as the motion shows them."""
 
@@ -270,7 +270,7 @@ class _Human:
     def has_width(self) -> bool:
         """Whether hips and shoulders show where left is."""
         lines = (self.hip_line, self.shoulder_line)
-        return all(float(np.median(np.linalg.norm(line, axis=1))) > self.min_length for line in lines)
+        return all(float(median(np.linalg.norm(line, axis=1))) > self.min_length for line in lines)
 
     def _middle(self, part: str) -> Array:
         return self.pose.positions[:, [self.joints[f"{side}_{part}"] for side in ("left", "right")]].mean(axis=1)

@@ -8,7 +8,7 @@ mean. Bones in no pair have no correspondence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from understudy.base.errors import SkeletonError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.contacts import Contact, Floor, leg_ratio, scaled_places
 from understudy.figure.kinematics import Pose
 from understudy.figure.motion import Motion
@@ -36,7 +36,7 @@ class CorrespondenceError(UnderstudyError):
     """A map of bones contradicts itself or the skeletons, or lacks required pairs."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Pair:
     """Bones of the source and the bones of the target that they move."""
 
@@ -71,7 +71,7 @@ def _bones_text(bones: Sequence[str]) -> str:
     return f"`{bones[0]}`" if len(bones) == 1 else "[" + ", ".join(f"`{bone}`" for bone in bones) + "]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class PointPair:
     """A point of the target (an end or joint, by name) and the point of the source that it follows or lands with."""
 
@@ -79,7 +79,7 @@ class PointPair:
     target: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Correspondence:
     """A checked map from one character to another: it has a root, no bone is in two pairs, the trees agree."""
 
@@ -282,7 +282,7 @@ def from_names(source: Skeleton, target: Skeleton, names: Mapping[str, str | Seq
     return Correspondence(source=source, target=target, pairs=tuple(pairs))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ContactContext:
     """A source, its target, and the floor that they stand on."""
 

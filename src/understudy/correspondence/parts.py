@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 import numpy as np
 
 from understudy.base.quaternion import Array, between, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP, partners, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion
@@ -28,7 +29,7 @@ NEARLY_LONGEST_SHARE = 0.93
 """Share of the greatest length from which a length counts as equally long."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Limb:
     """An arm, leg, wing or fin of one side."""
 
@@ -51,7 +52,7 @@ class Limb:
         return tuple(joint for part in PARTS[1:] for joint in self.parts.get(part, ()))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BodyPlan:
     """A body split into its parts."""
 
@@ -263,7 +264,7 @@ MAX_ERROR_LENGTHS = 0.35
 """Distance, in lengths of the branch, that a branch may lie from the mirror image of its partner."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class StandingPose:
     """Joint positions of a standing body."""
 
@@ -332,7 +333,7 @@ def _bone_tips(skeleton: Skeleton, positions: Array, rotations: Array) -> Array:
     return tips
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Sides:
     """The branches of a body that mirror each other."""
 

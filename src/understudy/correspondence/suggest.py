@@ -8,12 +8,13 @@ top, bend knees and elbows the way the source's bend, and leave nothing unmoved.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply
+from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
 from understudy.correspondence.by_shape import plan_by_shape
@@ -357,7 +358,7 @@ MIN_HEAD_SHARE = 0.6
 """Height of the head as a share of the body's height."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Failure:
     """What a viewer would find wrong about a map."""
 

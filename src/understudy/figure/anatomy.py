@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from understudy.base.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Normal:
     """The range of a ball joint, degrees."""
 

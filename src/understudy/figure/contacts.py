@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, unrotate
-from understudy.base.records import cached, median, percentile
+from understudy.base.records import cached, median, percentile, record
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import feet, hands, is_humanoid, leg_length, sole_points
@@ -23,7 +23,7 @@ from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import Point, Skeleton
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Contact:
     """A point of a body touching something from one time to another, both included."""
 
@@ -77,7 +77,7 @@ MAX_HEEL_COSINE = np.cos(np.radians(60.0))
 """Greatest cosine of the angle at the ankle between the ball of the foot and the heel."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Detection:
     """Thresholds of contact detection. Lengths are in leg lengths, so that one setting fits every body."""
 
@@ -320,7 +320,7 @@ MAX_CREEP_LEGS, MIN_CREEP_SECONDS = 0.02, 0.08
 """A creep that goes farther than the first is cut there. A shorter one counts only beside a contact of its point."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Creep:
     """A point of a foot that moves slowly near the floor without a contact: it rolls, settles or slides a little."""
 
@@ -391,7 +391,7 @@ LOWEST_PERCENTILE = 10.0
 """Percentile of the contact heights taken as the floor; contacts below it count as capture errors."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Floor:
     """The ground: a plane, level or nearly level (captured floors are often tilted by a degree)."""
 

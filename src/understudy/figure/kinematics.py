@@ -7,7 +7,6 @@ these angles. A rotation that a hinge or universal joint cannot reach gives the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +25,7 @@ from understudy.base.quaternion import (
     to_euler_curve,
     twist_angle,
 )
+from understudy.base.records import record
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
@@ -33,7 +33,7 @@ BLOCK_FRAMES = 700
 """Frames processed at a time, so that intermediate results stay in the processor's cache."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Pose:
     """World positions and orientations of all joints, for all frames."""
 
@@ -285,7 +285,7 @@ def joint_angle_curves(skeleton: Skeleton, rotations: ArrayLike, near: ArrayLike
     return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Balls:
     """The joints with three axes, each with the frame in which its angles are Euler angles.
 

@@ -8,13 +8,13 @@ neutral poses are made for the main bones, so that they do not depend on that, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, identity, mean, multiply, normalize, rotate, unrotate
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import partners
 from understudy.figure.motion import Motion
@@ -25,7 +25,7 @@ HALF_WORDS = {"twist", "roll"}
 """Words in the names of joints that cut a bone in two."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MainBones:
     """The main bones of a body as a skeleton of its own, and the joints of the body that each of them stands for."""
 

@@ -6,12 +6,12 @@ Human Movement, table 4.1, after Dempster 1955). For other bodies the mass follo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose, locate
 from understudy.figure.measures import is_humanoid
 from understudy.figure.roles import roles
@@ -30,7 +30,7 @@ SLENDERNESS = 0.15
 """Radius of a bone at the end of a limb, as a share of its length, for masses by volume."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Masses:
     """The body as mass points, whose shares sum to one."""
 

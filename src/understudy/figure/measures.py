@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix, unrotate
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose, fk, locate
 from understudy.figure.motion import Motion
 from understudy.figure.roles import is_end_bone, leaf_helpers, mirrored, roles, side, words
@@ -361,7 +362,7 @@ MAX_ASYMMETRY_SIZES = 0.05
 """Greatest distance, in body sizes, of joints from the mirror images of their partners in a symmetric rest pose."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Symmetry:
     """The mirror symmetry of a body."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import MotionError, OptionError, SkeletonError
 from understudy.base.quaternion import Array, continuous, normalize, slerp
-from understudy.base.records import cached, read_only, set_fields, unchecked
+from understudy.base.records import cached, read_only, record, set_fields, unchecked
 from understudy.figure.skeleton import Skeleton
 
 MAX_SAMPLED_FRAMES = 100
@@ -21,7 +21,7 @@ MAX_STILL_RADIANS = 1e-6
 """Rotation of a joint over its motion, in radians, below which it counts as a fixed part of the build."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Motion:
     """The movement of a skeleton over time. Frame f is at time f / fps."""
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.quaternion import rotate
+from understudy.base.records import record
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 SIDES = {
@@ -492,7 +492,7 @@ MIN_BALL_VOLUME = 0.5
 _MOTORS = (JointKind.HINGE, JointKind.UNIVERSAL)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class CompoundJoint:
     """Joints of a skeleton that form one joint of the body."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, identity, multiply, rotate
-from understudy.base.records import cached, evenly, read_only, set_fields
+from understudy.base.records import cached, evenly, read_only, record, set_fields
 
 
 class JointKind(StrEnum):
@@ -39,7 +39,7 @@ NUM_AXES = {
 """Number of rotation axes of each kind of joint."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Point:
     """A named place on the body: a toe tip, a heel, a palm, a grip, a marker."""
 
@@ -61,7 +61,7 @@ class Point:
         return {"name": self.name, "joint": self.joint, "offset": self.offset}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Skeleton:
     """A character's joints: names, tree, rest pose, degrees of freedom and limits. Parents come before children.
 

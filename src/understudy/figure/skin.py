@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from understudy.base.errors import OptionError, SkeletonError
 from understudy.base.quaternion import Array, conjugate, rotate, to_matrix
-from understudy.base.records import read_only, set_fields
+from understudy.base.records import read_only, record, set_fields
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -17,7 +17,7 @@ NUMBERS_AT_ONCE = 1 << 22
 """Vertex coordinates processed at a time, which bounds the memory needed besides the result."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Material:
     """The colour of a surface: one colour, or an image."""
 
@@ -30,7 +30,7 @@ class Material:
     """The name of the image's file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Look:
     """How a mesh looks: normals and texture coordinates at the corners of its triangles, and materials."""
 
@@ -43,7 +43,7 @@ class Look:
     """(T,) the material of each triangle."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Mesh:
     """A surface whose vertices follow the joints of a skeleton by weights.
 

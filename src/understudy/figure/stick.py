@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import facing, feet, hands, partners
 from understudy.figure.motion import Motion
@@ -23,7 +23,7 @@ VIEWS = ("side", "front", "top")
 _UP = np.array([0.0, 1.0, 0.0])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Viewpoint:
     """A drawing plane: the world directions right, up and towards the reader."""
 
@@ -81,7 +81,7 @@ MIN_SIZE_METRES = 0.1
 """Size used for a body of no extent, such as a single joint."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Trace:
     """The path of a foot, a hand or another point."""
 
@@ -92,7 +92,7 @@ class Trace:
     """(F, 3) metres, world."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Stick:
     """A motion as a stick figure, for all frames."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from understudy.base.quaternion import Array, cross
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import height, is_humanoid, rest_pose_kind
 from understudy.figure.motion import rest_motion
@@ -29,7 +30,7 @@ MIN_BONE_HEIGHTS = 0.03
 """Length, in body heights, below which a bone gets no capsule."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Capsules:
     """The bones of a body as capsules."""
 
@@ -155,7 +156,7 @@ def depth_inside(places: Array, triangles: Array) -> Array:
     return depth
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SkinView:
     """A skin relative to some places."""
 
@@ -266,7 +267,7 @@ MAX_BEHIND_COSINE = 0.5
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BodyPart:
     """The skin of a part of the body."""
 
@@ -279,7 +280,7 @@ class BodyPart:
     """(P, 3) indices of vertices: a probe is the centre of three vertices, which may be the same."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Surface:
     """The skin of a body, split into parts."""
 

@@ -6,7 +6,6 @@ The ending of a name selects the format. No partial file is ever left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -25,6 +24,7 @@ from understudy.base.errors import (
 )
 from understudy.base.files import open_to_read, open_to_write
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.measures import height as body_height
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -92,7 +92,7 @@ def check_fps(fps: float) -> None:
         raise OptionError(f"Expected at most {MAX_FPS:g} frames per second, got {fps:g}")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Clip:
     """A character, its motion if it has one, and the conventions of its file."""
 
@@ -145,7 +145,7 @@ class Clip:
         return thing
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class ReadOptions:
     """Options for reading a file."""
 
@@ -167,7 +167,7 @@ class ReadOptions:
     """`wxyz` or `xyzw`, for files of robots; None for the file's or the usual one."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class WriteOptions:
     """Options for writing a file."""
 
@@ -187,7 +187,7 @@ class WriteOptions:
     """`wxyz` or `xyzw`, for a robot's motion; None for the format's usual one."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Format:
     """A file format. Every module or folder of `io` with a `FORMAT` or `FORMATS` is found automatically."""
 

@@ -8,11 +8,12 @@ swimming, a rest pose that stands is believed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array, angle_between
+from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
@@ -72,7 +73,7 @@ _HEAD_WORDS = frozenset({"head"})
 _CMU_JOINTS = frozenset({"lhipjoint", "rhipjoint"})
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Guess:
     """The guessed unit and up axis of a file, with the reasons."""
 
@@ -114,7 +115,7 @@ def guess(
     return result
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Body:
     """The parts of a skeleton that show its up direction, found by joint names and the tree."""
 
@@ -195,7 +196,7 @@ def _reach(skeleton: Skeleton, path: Array) -> Array:
 def _sample_positions(skeleton: Skeleton, motion: Motion | None) -> tuple[Array, Array]:
     """World positions of joints (S, J, 3) and end points (S, E, 3) at frames spread over the motion."""
     posed = rest_motion(skeleton) if motion is None else motion
-    frames = np.unique(np.linspace(0, posed.num_frames - 1, NUM_SAMPLED_FRAMES).astype(int))
+    frames = distinct(np.linspace(0, posed.num_frames - 1, NUM_SAMPLED_FRAMES).astype(int))
     pose = _pose(posed, frames)
     return pose.positions, pose.ends()
 
@@ -285,7 +286,7 @@ def _floor_evidence(body: _Body, positions: Array, motion: Motion, rise: Array, 
     lowest = positions[:, :, up].min(axis=1) if up < 3 else positions[:, :, up - 3].max(axis=1)
     if float(lowest.std()) < MAX_FLOOR_SWAY * size:
         return 1.0
-    frames = np.unique(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
+    frames = distinct(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
     feet = [foot for _, foot in body.feet]
     here, there = (_pose(motion, frames + step).positions[:, feet] for step in (0, 1))
     speeds = np.linalg.norm(there - here, axis=-1).min(axis=1) * motion.fps
@@ -308,7 +309,7 @@ def _axis(direction: Array) -> str:
 def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
     """The unit that gives the body a likely size, and the reason."""
     sides = np.ptp(positions, axis=1)
-    size = float(np.median(sides.max(axis=1)))
+    size = float(median(sides.max(axis=1)))
     if not np.isfinite(size) or size <= 0.0:
         return UNITS["cm"], "cm: the body has no size to judge by, and most files are in centimetres"
     if body.skeleton.num_joints < MIN_BODY_JOINTS:
@@ -343,7 +344,7 @@ def find_reference_frame(motion: Motion) -> int | None:
         return None
     early = motion.rotations[: 4 * NUM_SAMPLED_FRAMES]
     steps = angle_between(early[:-1], early[1:]).mean(axis=1)
-    at_rest = float(np.median(angle_between(early[0], motion.skeleton.rest)[1:])) < np.radians(1.0)
+    at_rest = float(median(angle_between(early[0], motion.skeleton.rest)[1:])) < np.radians(1.0)
     leaps = steps[0] > np.radians(3.0) and steps[0] > 1.2 * steps[1:].max()
     return 0 if leaps and at_rest else None
 

@@ -7,11 +7,11 @@ world_from_joint = (position, rotation) * stretch. The stretch is assumed to be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, continuous, from_matrix, multiply, to_matrix, unrotate
+from understudy.base.records import record
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -31,7 +31,7 @@ MAX_BIND_SIZE_RATIO = 1.5
 """How many times longer or shorter a bind pose may be than the pose in the file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Rig:
     """The joints of a file in their bind pose, in metres with Y up."""
 

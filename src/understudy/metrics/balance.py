@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import BLOCK_FRAMES, Pose
 from understudy.figure.mass import centre_of_mass
 from understudy.figure.skeleton import Point
@@ -30,7 +30,7 @@ MAX_UNBALANCED_SHARES = {"unbalanced_share": (0.05, 0.5, 1.0), "added_share": (0
 """Greatest shares of unbalanced standing frames for all WORDS but the last: in total, and beyond the source's."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class BalanceMetric(Metric):
     """Signed distance of the centre of mass, seen from above, to the edge of the support; positive inside."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +24,7 @@ from understudy.base.errors import (
 )
 from understudy.base.plugins import scan
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -66,7 +67,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=VERDICT_ORDER.index, default=Verdict.UNGRADED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Figure:
     """One number."""
 
@@ -84,7 +85,7 @@ class Figure:
         return f"{self.name} -" if self.value is None else f"{self.name} {self.value:.4g} {self.unit}".rstrip()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Curve:
     """A number at every frame of the result."""
 
@@ -94,7 +95,7 @@ class Curve:
     unit: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Grade:
     """Thresholds from which a figure is noticeable and bad, and their source."""
 
@@ -117,7 +118,7 @@ class Grade:
         return Verdict.NOTICEABLE if sign * value > sign * scale * self.noticeable else Verdict.GOOD
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Measurement:
     """The result of a metric, in numbers and in words."""
 
@@ -178,7 +179,7 @@ class Measurement:
         return data
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Metric(ABC):
     """A way to measure a motion. A class is abstract or final."""
 
@@ -257,7 +258,7 @@ def quick_metrics() -> list[str]:
     return [name for name, metric in metrics().items() if metric.quick]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Report:
     """What all metrics say about a motion."""
 

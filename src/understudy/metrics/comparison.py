@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from understudy.base.quaternion import Array, rotate
-from understudy.base.records import cached
+from understudy.base.records import cached, median, record
 from understudy.correspondence.pairs import ContactContext, Correspondence
 from understudy.figure.contacts import (
     Contact,
@@ -51,7 +51,7 @@ MAX_UNEVEN_SCALE = 0.02
 """Difference of the scales of two bones, as a share, above which two bodies have other proportions."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class MainJoints:
     """The main joints that two bodies share, in the same order."""
 
@@ -78,7 +78,7 @@ class MainJoints:
         return [column for column, part in enumerate(self.parts) if part in parts]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Reference:
     """A motion to compare some frames of a result with."""
 
@@ -97,7 +97,7 @@ class Reference:
         return np.where(frames[:, None] >= 0, sizes[nearest], 0.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MainPaths:
     """The paths of main joints over all frames."""
 
@@ -246,7 +246,7 @@ MIN_SAME_REST_COSINE = np.cos(np.radians(10.0))
 """Cosine between bones of two rest poses below which the same joint angles mean another pose."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PlantedPoint:
     """A point of the result and the frames in which it should stand."""
 
@@ -259,7 +259,7 @@ class PlantedPoint:
     """Metres above the floor at which the point should be; None if it does not stand on the floor."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Comparison:
     """A motion to measure and the source to measure it against."""
 
@@ -525,6 +525,6 @@ def _detect_low_contacts(motion: Motion) -> tuple[Contact, ...]:
         runs = np.split(down, np.flatnonzero(np.diff(down) > 1) + 1)
         longest = max(runs, key=len)
         if (len(longest) - 1) / motion.fps >= LOOSE_DETECTION.shortest:
-            place = np.median(path[longest], axis=0)
+            place = median(path[longest])
             contacts.append(replace(contact, start=longest[0] / motion.fps, end=longest[-1] / motion.fps, place=place))
     return tuple(contacts)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.limits import human_limits, skeleton_limits
@@ -20,7 +21,7 @@ from understudy.metrics.comparison import Comparison
 REACHED_SOURCE = "Lommers13 sec. 7.1: constraints count as met within 1.5 cm"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class GoalMetric(Metric):
     """Residuals of the constraints: metres for places, degrees for angles."""
 
@@ -69,7 +70,7 @@ MAX_EXCESS_RADIANS = np.radians(1.0)
 """Excess above which a frame counts as outside."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class JointLimit(Metric):
     """Breaches of the skeleton's ranges, or of human ranges widened to the source's motion."""
 

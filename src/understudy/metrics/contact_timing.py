@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, percent
@@ -21,7 +21,7 @@ MAX_TIMING_ERROR_SECONDS = 0.05
 """Error of beginnings and ends that is allowed, as is usual for note onsets in music."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class ContactTiming(Metric):
     """Precision and recall of contact frames, and how early or late contacts begin and end."""
 

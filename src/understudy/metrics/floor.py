@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
@@ -27,7 +27,7 @@ def heights(pose: Pose, points: Sequence[Point], floor: Floor) -> Array:
     return places[..., 1] - floor.heights(places)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class FloorContact(Metric):
     """Depth of points below their standing height at every frame; height above it while they are planted."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import CAPTURED, Curve, Figure, Grade, Measurement, Metric, millimetres, percent
@@ -21,7 +21,7 @@ MAX_PLANT_SPEED_M_PER_S = 0.1
 SEEN = "Prazak, Hoyet and O'Sullivan 2011: sliding below 21 mm is seen in most conditions; half of it is taken as good"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Slides:
     """How points slide while they are planted."""
 
@@ -52,7 +52,7 @@ def measure_slides(
     return Slides(speeds=tuple(speeds), drifts=np.array(drifts))
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class FootSkate(Metric):
     """Speed and drift of points planted in the source, or in the result without a source."""
 

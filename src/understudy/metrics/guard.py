@@ -7,11 +7,11 @@ solver had them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.quaternion import Array, cross, rotate
+from understudy.base.records import median, record
 from understudy.constraints.base import Constraint
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
@@ -47,7 +47,7 @@ MIN_WRONG_WAY_DEGREES = 90.0
 """Angle from which a result faces or goes another way."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SidePairs:
     """Left and right joints of the source and their partners on the result, parents first."""
 
@@ -57,7 +57,7 @@ class SidePairs:
     """(2, K)"""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class CheckInput:
     """A body over the first frames of its motion."""
 
@@ -223,7 +223,7 @@ def wrong_way_degrees(first: Array, second: Array, clear: np.ndarray) -> float:
     first, second = np.atleast_2d(first)[clear], np.atleast_2d(second)[clear]
     sizes = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
     cosines = np.einsum("fi,fi->f", first, second) / np.maximum(sizes, 1e-12)
-    angle = float(np.degrees(np.arccos(np.clip(np.median(cosines), -1.0, 1.0))))
+    angle = float(np.degrees(np.arccos(np.clip(median(cosines), -1.0, 1.0))))
     return angle if angle > MIN_WRONG_WAY_DEGREES else 0.0
 
 
@@ -258,7 +258,7 @@ MIN_KEPT_CONTACT_SHARE = 0.25
 """Share of contacts, weighted by their frames, below which a result has lost its source's contacts."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Stand:
     """A point of a result and the frames in which it should stay in place."""
 
@@ -431,9 +431,9 @@ def describe_limit_breach(case: Comparison, limits: Sequence[JointRange]) -> str
             # A capture often exceeds the limits of its own file; the result may do the same.
             excess = excess - np.degrees(measure_breach(limit, case.resampled))
         if np.mean(excess > MIN_BROKEN_DEGREES) > MIN_DEFECT_SHARE:
-            median = float(np.median(excess))
+            usual = float(median(excess))
             joint = limit.joints()[0].point
-            return f"is off its joint limits: `{joint}` is {median:.0f} degrees beyond its range most of the time"
+            return f"is off its joint limits: `{joint}` is {usual:.0f} degrees beyond its range most of the time"
     return ""
 
 

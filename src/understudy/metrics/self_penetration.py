@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid
 from understudy.figure.skeleton import Skeleton
@@ -26,7 +26,7 @@ FRAMES = 60
 """Most frames at which a skin is checked, evenly spaced."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class SelfPenetration(Metric):
     """Depth of parts in parts that are not joined, beyond the depth in the rest pose."""
 

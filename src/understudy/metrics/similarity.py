@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array, angle_between, conjugate, cross, from_axis_angle, multiply, rotate
+from understudy.base.records import record
 from understudy.correspondence.pairs import is_ancestor, is_chain
 from understudy.figure.kinematics import forward
 from understudy.figure.measures import UP, height, partners
@@ -21,7 +21,7 @@ MIN_BONE_HEIGHTS = 0.02
 MIRROR = np.array([-1.0, 1.0, 1.0])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Directions:
     """Unit directions of bones in the world, of result and source."""
 
@@ -142,7 +142,7 @@ MIN_TURNED_RADIANS = np.radians(15.0)
 """Difference of heading from which it is mentioned."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Similarity(Metric):
     """Joint angles, bone directions and paths of limb ends against the source's."""
 

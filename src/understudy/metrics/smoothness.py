@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.bands import energy_above
 from understudy.figure.measures import leg_length
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres
@@ -24,7 +24,7 @@ MAX_CALM_JERK_LEGS_PER_S3 = 2.0
 SHAKING_SOURCE = "house rule: 0.2 degrees of added shaking is where it begins to show"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Derivatives:
     """Derivatives of joint positions, in leg lengths."""
 
@@ -51,7 +51,7 @@ def summary(values: Array) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Smoothness(Metric):
     """Derivatives of joint positions, their ratios to the source's, and added energy of fast rotation."""
 

@@ -7,12 +7,12 @@ paths, frames in which a joint leaves its path at once, and feet that move while
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.metrics.base import Curve, Figure, Grade, Measurement, Metric, millimetres
 from understudy.metrics.comparison import MAIN_PARTS, Comparison, MainPaths
 
@@ -23,7 +23,7 @@ MIN_FRAMES = 5
 """Fewest frames whose differences are compared."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class PathMetric(Metric):
     """A metric of the differences of world paths from frame to frame, in leg lengths, beside the source's."""
 
@@ -64,7 +64,7 @@ CARRIER_SOURCE = "house rule: the hips carry all else, and their path is the sou
 LIMB_SOURCE = "house rule: a quarter more than the source's is what other proportions add"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class PathJerk(PathMetric):
     """Root mean square third difference of world paths in leg lengths, as ratios to the source's."""
 
@@ -150,7 +150,7 @@ SPAN_SECONDS = 10.0
 POP_SOURCE = "house rule: a path that leaves its way for one frame is seen from a few millimetres on"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Pop(PathMetric):
     """Second differences of world paths in leg lengths, beyond the source's largest within 0.025 s."""
 
@@ -257,7 +257,7 @@ SEARCHED_FRAMES = 32
 SEEN = "Prazak, Hoyet and O'Sullivan 2011: sliding below 21 mm is seen in most conditions; half of it is taken as good"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Standing(Metric):
     """Distance between the farthest places of ankles and toes in times in which the source's stay in one place."""
 
@@ -370,7 +370,7 @@ def count_still(both: Array) -> int:
         checked *= 4
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class StandFrames:
     """The frames of all stands, one stand after the other."""
 

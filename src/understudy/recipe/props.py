@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from understudy.base.errors import FileError, OptionError
 from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array, normalize
+from understudy.base.records import record
 from understudy.retarget.actor import SAMPLE, sample_scene
 from understudy.retarget.spec import PropEntry
 
@@ -21,7 +21,7 @@ COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz")
 """Columns of a path in a CSV file: seconds, metres, and an optional rotation."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PropPath:
     """The position and rotation of a prop over time."""
 

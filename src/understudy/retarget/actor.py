@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.files import record_opened
 from understudy.base.quaternion import Array, rotate
+from understudy.base.records import record
 from understudy.correspondence.detached import attach, change_parents, describe_detached_feet
 from understudy.correspondence.pairs import (
     Correspondence,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from understudy.samples import Prop, Scene
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Reading:
     """How the files are read."""
 
@@ -87,7 +88,7 @@ FLOOR_ROOTS = ("follow", "stay")
 """What a root on the floor does."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ActorSpec:
     """A source and the target that performs its motion."""
 
@@ -140,7 +141,7 @@ Target = str | Path | Clip | Skeleton
 """The character that performs it: a file, a sample, a clip or a skeleton."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ActorData:
     """One actor's motion and target, with the file whose conventions the result keeps."""
 

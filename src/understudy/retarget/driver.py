@@ -7,7 +7,7 @@ Users call `retarget`, which makes a `Recipe` of its arguments. `prepare` loads,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names, refuse_unknown_keywords
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import choose_spacing
@@ -188,7 +188,7 @@ def naive(motion: Motion, target: Skeleton) -> Motion:
     return replace(motion, skeleton=target, name=target.name)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Prepared:
     """A retarget that is ready to solve."""
 
@@ -295,7 +295,7 @@ class Prepared:
         return replace(solved, motions=motions)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Retargeted:
     """A finished retarget: its motions, how well they meet the constraints, and their quality."""
 

@@ -8,7 +8,7 @@ the contacts that the target can keep, and keeps the target above the floor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +26,7 @@ from understudy.base.quaternion import (
     to_matrix,
     unrotate,
 )
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
@@ -74,7 +75,7 @@ LEG_ROLES = ("left_upper_leg", "right_upper_leg", "left_foot", "right_foot", "hi
 """Roles that a source needs for separate factors of legs and trunk; any other source is scaled uniformly."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Proportions:
     """Changes of the source's skeleton that bring its features near the target's.
 
@@ -317,7 +318,7 @@ FACING_WEIGHT = 1e-6
 """Weight of the source's facing direction relative to the points: it decides rotations that the points leave open."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Driven:
     """The motion of a target that follows a source's features, and the inputs of its solve."""
 

@@ -7,13 +7,13 @@ support. A rigid body then tips from one point to the other, and both are down o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.errors import UnknownNameError
 from understudy.base.quaternion import Array, unrotate
+from understudy.base.records import record
 from understudy.correspondence.pairs import CorrespondenceError, PointPair
 from understudy.figure.contacts import Contact, contact_points, find_runs
 from understudy.figure.kinematics import Pose, locate
@@ -41,7 +41,7 @@ MAX_LYING_HEIGHT = 0.2
 """A body lies flat if its height is below this share of its horizontal extent."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Feature:
     """A point of the target, and the points of the source whose mean position it follows."""
 

@@ -7,13 +7,14 @@ than the source's part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypedDict
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply
+from understudy.base.records import median, record
 from understudy.constraints.attach import Attach
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.distance import Distance
@@ -249,7 +250,7 @@ def _carry(context: ContactContext, contacts: Sequence[Contact]) -> list[Constra
             if other.on != contact.on or end <= start:
                 continue
             distances = np.linalg.norm(path - pose.points([other.point])[:, 0], axis=-1)[frames]
-            length, second = float(np.median(distances)), _point_ref(context, other)
+            length, second = float(median(distances)), _point_ref(context, other)
             name = f"{contact.point.name} and {other.point.name} carry {contact.on}"
             constraints.append(Distance(first=point_ref, second=second, length=length, start=start, end=end, name=name))
     return constraints
@@ -349,7 +350,7 @@ def _floor_plant(context: ContactContext, footplants: Sequence[Contact]) -> Cont
     rises = np.array([context.rise(c) for c in footplants])
     names = np.array([c.point.name for c in footplants])
     on_floor = rises < rises.min() + MAX_STEP_ON_FLOOR_LEGS * leg_length(context.target)
-    level = min(float(np.median(rises[on_floor & (names == name)])) for name in set(names[on_floor].tolist()))
+    level = min(float(median(rises[on_floor & (names == name)])) for name in set(names[on_floor].tolist()))
     return footplants[int(np.argmin(np.abs(rises - level)))]
 
 
@@ -494,7 +495,7 @@ def _above(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _FloorPoint:
     """A point of the target that must not sink, and the points of the source whose depth it may have."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from understudy.base.quaternion import Array, slerp
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Constraint, PointRef, Relation
 from understudy.constraints.function import Function
@@ -42,7 +42,7 @@ from understudy.solve.solvers.spacetime import Spacetime, broken_limits, levels,
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Change:
     """How new constraints differ from old ones."""
 
@@ -152,7 +152,7 @@ MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_FRAME_STEPS = 8, 3, 2
 """Most steps of the band-limited level, cold and warm-started, and of the level with a key at every frame."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class WarmStart:
     """Keys and active constraints with which the next update of a drag starts."""
 
@@ -301,7 +301,7 @@ class DragState:
         return self.span
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class DragBaseline:
     """The finished solve that a drag starts from, at the displayed frame rate."""
 
@@ -335,7 +335,7 @@ class DragBaseline:
         return tuple(c for c in self.plan.constraints if id(c) not in excluded)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LiveResult:
     """The motions of one update of a drag."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array, between, from_axis_angle, multiply, rotate
+from understudy.base.records import record
 from understudy.constraints.apart import Apart
 from understudy.constraints.base import PointRef
 from understudy.correspondence.limits import joint_limits
@@ -51,7 +52,7 @@ MAX_REST_OVERLAP_METRES = 0.002
 """Shapes that overlap by more in the rest pose are built into each other: they do not count as a collision."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Capsule:
     """A capsule of a robot's body."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import ContactContext, check_structure, morph_motion, start_motion
@@ -58,7 +59,7 @@ MIN_FULL_TOLERANCE_LEG_METRES = 0.1
 """Length of legs below which tolerances in metres shrink in proportion."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Options:
     """Settings of a retarget."""
 
@@ -98,7 +99,7 @@ class Options:
             raise OptionError(f"Expected a key spacing above zero seconds, got {self.spacing}")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Assignment:
     """A motion and the character that performs it."""
 
@@ -124,7 +125,7 @@ class Assignment:
         return f"<Assignment {self.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Plan:
     """A retarget before the solve: everything in it can be inspected and changed."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint
 from understudy.figure.motion import Motion
 from understudy.metrics.base import Report, evaluate_quickly, quick_metrics, worst
@@ -220,7 +221,7 @@ def _remedy(fault: str) -> str:
     return "look at which bones correspond (`understudy map`) and give the right ones with --map"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Violation:
     """Violation of a constraint at each frame at which it holds."""
 

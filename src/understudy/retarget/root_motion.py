@@ -7,7 +7,7 @@ takes the path, and what hangs from it is put where it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from understudy.base.errors import FileError, MotionError, OptionError
 from understudy.base.files import open_to_read, open_to_write
 from understudy.base.quaternion import Array, conjugate, exp, from_axis_angle, log, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.contacts import find_period
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
@@ -48,7 +49,7 @@ HEADER = "time_s,x_m,z_m,heading_deg"
 """The first line of a file with a path."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FloorPath:
     """Where a body is on the floor and which way it faces, at each frame."""
 

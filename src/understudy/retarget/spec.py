@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint
 from understudy.figure.contacts import Contact
 from understudy.retarget.actor import ActorSpec, Reading
@@ -33,7 +34,7 @@ Spacing = float | str
 """Seconds between keys, or `auto`, or `all`."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PropEntry:
     """A prop in the scene, made of boxes; constraints refer to its position or path by `prop = NAME`."""
 
@@ -50,7 +51,7 @@ class PropEntry:
     metres, Y up), the JSON written by `understudy samples`, or a sample as sample:NAME."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Recipe:
     """All settings of a retarget."""
 

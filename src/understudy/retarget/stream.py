@@ -15,6 +15,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, conjugate, exp, log, multiply
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.place import Place
 from understudy.correspondence.alignment import Alignment
@@ -48,7 +49,7 @@ FADE_SECONDS = 0.5
 """Time over which the offset from solved frames to the start of the new ones fades out."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Window:
     """Lengths of the parts of one solve. Seconds."""
 

@@ -7,11 +7,11 @@ stays near the start, so the relation holds, and no other part of the body moves
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.correspondence.alignment import MIN_BONE_METRES
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import Pose, pose_of
@@ -99,7 +99,7 @@ def keep_touches(
     return _move_hands(start, bodies[1].pose, needed) if needed else start
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Body:
     """Where the hands and the parts of a body are."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, continuous, cross, from_axis_angle, multiply, rotate
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import forward
 from understudy.figure.motion import Motion
@@ -25,7 +26,7 @@ Y: Vector = (0.0, 1.0, 0.0)
 Z: Vector = (0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class BodySegment:
     """A joint in the rest pose, where every joint's frame is aligned with the world."""
 
@@ -166,7 +167,7 @@ def ramps(phase: Array, *parts: tuple[float, float, float]) -> Array:
     return total
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class FootfallPattern:
     """A steady gait along +Z."""
 
@@ -191,7 +192,7 @@ class FootfallPattern:
         return {self.phase(part): value for part, value in values.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class AnimalFoot:
     """When and where one foot stands in a gait."""
 
@@ -256,7 +257,7 @@ MAX_STRETCH = 0.999
 """Greatest distance of a limb's target, as a share of the limb's length: closer to straight, the joint would snap."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Leg:
     """A leg whose first two bones reach for the start of its distal bones."""
 

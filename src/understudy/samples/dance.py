@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array, from_euler, multiply, rotate, slerp
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
@@ -58,7 +59,7 @@ def patterns(seconds: float) -> range:
     return range(-1, int(np.ceil(seconds / (6.0 * BEAT_SECONDS))) + 2)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Dancer:
     """One of the two dancers: body, position in the room, and forward direction."""
 

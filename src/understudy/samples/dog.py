@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from understudy.base.quaternion import Array, from_axis_angle, from_euler, multiply
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.animals import (
@@ -128,7 +127,7 @@ METACARPUS_DEGREES = {0.0: -16.0, 0.3: -6.0, 0.6: 2.0, 1.0: 40.0, 1.25: 78.0, 1.
 SCAPULA_DEGREES = {0.0: -22.0, 0.5: 2.0, 1.0: 16.0, 1.45: 0.0, 1.85: -19.0}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Style:
     """The parameters of a dog's gait."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from understudy.base.quaternion import Array, from_euler
+from understudy.base.records import record
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
     Foot,
@@ -24,7 +23,7 @@ from understudy.samples.humans import SIDES, adult
 from understudy.samples.scene import MotionSample, Scene
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Gait:
     """The parameters of a gait. Lengths are in leg lengths, times in shares of a stride (two steps), angles in degrees.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, continuous, exp, from_axis_angle, identity, log, multiply, rotate
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -108,7 +108,7 @@ UP = np.array([0.0, 1.0, 0.0])
 ACROSS = np.array([1.0, 0.0, 0.0])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Footfall:
     """The stance of one foot, from touch to leave: heel first, then flat, then the ball alone.
 
@@ -159,7 +159,7 @@ class Footfall:
         return self.push * (self.leave_pitch - self.stand_pitch) / max(self.leave - self.lift, 1e-6)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Foot:
     """Heel and ball of a foot, in its frame from the ankle, metres."""
 
@@ -172,7 +172,7 @@ class Foot:
         return cls(heel=skeleton.point(f"{side}Heel").offset, ball=skeleton.offsets[skeleton.joint(f"{side}ToeBase")])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FootPath:
     """The path of a foot."""
 
@@ -302,7 +302,7 @@ MAX_LEG_SHARE = 0.995
 """Greatest share of a leg's length that is used, so that the knee never snaps straight."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Measures:
     """The measures of a body by which movements are scaled, metres."""
 

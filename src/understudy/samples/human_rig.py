@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from understudy.base.quaternion import Array, from_axis_angle, from_matrix, multiply, rotate
+from understudy.base.records import record
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.samples.humans import FLEXION_FIRST, LIMB_LIMITS, SWING_FIRST, TRUNK_LIMITS
 from understudy.samples.limbs import frame
@@ -22,7 +22,7 @@ ELBOW_BEND_DEGREES = 10.0
 X, Y, Z = np.eye(3)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class RigBone:
     """A joint in the rest pose, in world coordinates."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.samples.scene import CharacterSample
 
@@ -20,7 +20,7 @@ SWING_FIRST = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 """Axes of trunk and arms; a hanging arm is rotated by -90 degrees about the last, far from gimbal lock."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Build:
     """The measures of a human body, metres."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array, from_euler, identity, slerp
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.human_body import (
@@ -36,7 +37,7 @@ STOP, GRIP, LIFT, RISEN, GO = 2.45, 3.5, 3.6, 4.7, 4.85
 """Times of an adult, seconds: feet together; hands on the box; box off the floor; upright; first step away."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class WalkStep:
     """A step: when the foot leaves and touches, seconds, and how far ahead it then is, leg lengths."""
 
@@ -157,7 +158,7 @@ def _hips(skeleton: Skeleton, plan: list[WalkStep], times: Array, stoop: float) 
     return hips, from_euler(np.stack(angles, -1), "YXZ")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Bow:
     """How a body bends down to the box."""
 

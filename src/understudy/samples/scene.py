@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Prop:
     """A thing in the scene, made of boxes: a carried box is one box, a ladder is several."""
 
@@ -27,7 +28,7 @@ class Prop:
         return f"<Prop {self.name}>"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Scene:
     """A sample motion of one or several actors whose contacts are exactly known."""
 
@@ -54,7 +55,7 @@ class Scene:
         return next(iter(self.actors.values()))
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class CharacterSample:
     """A sample character and its maker."""
 
@@ -63,7 +64,7 @@ class CharacterSample:
     make: Callable[[], Skeleton]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class MotionSample:
     """A sample motion and its maker, for any rate and length."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from understudy.base.quaternion import Array, angle_between
+from understudy.base.records import record
 from understudy.figure.bands import rotation_curves
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
@@ -28,7 +29,7 @@ MIN_DECADES = 1.0
 """Shortest range of a logarithmic axis, powers of ten."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ChartCurve:
     """A curve of a chart; values that are not finite leave a gap."""
 
@@ -42,7 +43,7 @@ class ChartCurve:
     """Whether it is drawn wide, so that it stays visible under another curve."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Band:
     """A shaded time interval behind the curves, over the full height or as a strip at the bottom of the chart."""
 
@@ -52,7 +53,7 @@ class Band:
     strip: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Chart:
     """The contents of one chart."""
 
@@ -73,7 +74,7 @@ class Chart:
     """Whether the x axis is time, so that the player's current time is shown on it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Frame:
     """The axis ranges of a chart and its size in pixels."""
 
@@ -261,7 +262,7 @@ MIN_SHARED_BENDS = 4
 """Bodies that share fewer bends are compared by joint rotations."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Angle:
     """An angle of a character over time."""
 
@@ -349,7 +350,7 @@ def spectrum(motion: Motion, bins: int = 160) -> tuple[Array, Array]:
     return np.array([hertz[g].mean() for g in groups]), np.array([power[g].mean() for g in groups])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ErrorCurve:
     """The error of a constraint, or of all of one kind, at every frame of the result."""
 
@@ -443,7 +444,7 @@ def _figures(entry: Mapping[str, Any]) -> str:
 MAX_FEET = 8
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PageCharacter:
     """A character that a page shows."""
 
@@ -454,7 +455,7 @@ class PageCharacter:
     palette: Palette
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FootTrack:
     """The movement of a foot over the floor, by the lowest of its contact points at each frame."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, rotate
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.motion import Motion
 from understudy.figure.stick import Stick, Viewpoint, stick, view_of
@@ -20,7 +20,7 @@ FACING_WINDOW_SECONDS = 1.0
 """Window over which a body's facing is averaged: hips and shoulders swing with each step."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PictureRow:
     """One or several characters drawn together, at the times of its poses."""
 
@@ -182,7 +182,7 @@ MIN_POSE_DISTANCE = 0.085
 VIEW_GAP_INCHES = 0.45
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Strip:
     """Poses side by side: their middles and the room that they need."""
 
@@ -196,7 +196,7 @@ class Strip:
     """Metres, projected: lowest and highest point of all poses."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ViewBounds:
     """A view of the whole motion: the bounding rectangle of everything drawn."""
 
@@ -313,7 +313,7 @@ def strip_scale(strips: Sequence[Strip], count: int) -> float:
     return min(wide, tall)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Arrangement:
     """The positions of the views of an overlay, and the size of the block that they fill, inches."""
 

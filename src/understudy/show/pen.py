@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.stick import LEFT, MIDDLE, PALETTES, RIGHT, Palette, Stick, Trace, Viewpoint, hull
 from understudy.show.filmstrip import (
     INNER_WIDTH,
@@ -44,7 +45,7 @@ DOTTED = (0, (1.0, 1.6))
 """Dots and gaps, in line widths."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class PicturePanel:
     """The mapping from a part of the world to the page."""
 

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import numpy as np
 from understudy.base.errors import FileError, MissingPackageError, OptionError, refuse_unknown_keywords
 from understudy.base.files import open_to_write
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.motion import Motion
 from understudy.figure.stick import PALETTES, Palette, Stick, stick, view_of
@@ -39,7 +38,7 @@ MAX_SIZE_RATIO = 3.0
 """Figures whose sizes differ by a larger factor are drawn at different scales."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FilmPanel:
     """A character in its part of the picture, and its camera."""
 
@@ -70,7 +69,7 @@ class FilmPanel:
         return flat.min(axis=0) - edge, flat.max(axis=0) + edge
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Film:
     """A video that can be drawn frame by frame."""
 

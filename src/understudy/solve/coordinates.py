@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,7 +20,7 @@ from understudy.base.quaternion import (
     right_jacobian,
     rotate,
 )
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, record, unchecked
 from understudy.figure.kinematics import BLOCK_FRAMES, forward, joint_angles, locate
 from understudy.figure.mass import masses
 from understudy.figure.measures import leg_length
@@ -29,7 +29,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Body:
     """A motion to change, and the joints that may change."""
 
@@ -209,7 +209,7 @@ MOTION_INDEPENDENT = ("joints", "root_moves", "joint_of", "names", "_groups", "b
 """The attributes of a body that do not depend on its motion."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Posture:
     """A displaced body: world positions and rotations, and their derivatives by the coordinates."""
 
@@ -299,7 +299,7 @@ class Posture:
         return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Bodies:
     """Several bodies as one; their coordinates are concatenated."""
 
@@ -333,7 +333,7 @@ class Bodies:
         return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BodyPoints:
     """Points of several bodies as arrays."""
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached, gaussian_smoothed, widened
+from understudy.base.records import cached, gaussian_smoothed, record, widened
 from understudy.constraints.base import Constraint, ConstraintInput, Relation, Residuals
 from understudy.figure.kinematics import move_points
 from understudy.figure.measures import leg_length
@@ -22,7 +21,7 @@ from understudy.solve.coordinates import Bodies, Body, BodyPoints, Posture
 from understudy.solve.problem import Problem, Target
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ResidualIndex:
     """All residuals of some constraints as one flat array, ordered by constraint, then by residual row, then by frame.
 
@@ -85,7 +84,7 @@ class ResidualIndex:
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ProblemAtFrames:
     """The problem at some of its frames, around a base motion; solvers evaluate this."""
 
@@ -195,7 +194,7 @@ class ProblemAtFrames:
         return tuple(out[i] for i in range(len(inputs)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Evaluation:
     """The residuals of all constraints at some coordinates, and their derivatives on demand."""
 

@@ -6,13 +6,13 @@ Only joints that affect a constraint take part. All others keep their motion exa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, record, unchecked
 from understudy.constraints.base import Constraint, PointRef
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
@@ -20,7 +20,7 @@ from understudy.figure.skeleton import Point
 from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Actor:
     """A character to move: its starting motion, and the joints that may change."""
 
@@ -39,7 +39,7 @@ ResolvedRefs = tuple[list[tuple[int, Point]], list[tuple[int, Point]]]
 """The points and the joints that a constraint names, each with the index of its actor."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Problem:
     """Actors and the constraints on them. All actors share one clock."""
 
@@ -234,7 +234,7 @@ POSITION_INDEPENDENT = ("targets", "points", "body_points")
 """The cached properties that do not depend on the positions of the actors."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Target:
     """A constraint with the indices of its points and joints."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,6 +18,7 @@ from understudy.analogy.result import Analogy
 from understudy.base.errors import UnderstudyError
 from understudy.base.fields import FieldError, build
 from understudy.base.quaternion import Array, angle_between, conjugate, exp, log, multiply
+from understudy.base.records import record
 from understudy.constraints.base import PointRef
 from understudy.constraints.place import Place
 from understudy.figure.contacts import Contact, find_floor
@@ -53,7 +54,7 @@ BLEND_SECONDS = 0.4
 """Seconds before and after its frame over which a dragged pose is blended in."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AnalogyResult(SolveResult):
     """A finished analogy, or a preview of one during a drag."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from understudy.base.records import record
 from understudy.recipe import recipe_text
 from understudy.recipe.reading import TABLES
 from understudy.retarget.spec import Recipe
@@ -204,7 +204,7 @@ MAX_LIST_CHANGES = 50
 """A list that differs in more entries is stored as a whole."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class EditStep:
     """One step of the history: the changes to undo and to redo it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, slerp
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import fk
@@ -219,7 +219,7 @@ OTHER_SOLVERS = ("ik", "ik_lowpass", "naive")
 SOLVER_LABELS = {"ik": "frame by frame", "ik_lowpass": "frame by frame, smoothed", "naive": "copied"}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Variant:
     """The same problem solved with another solver or key spacing."""
 
@@ -282,7 +282,7 @@ def _sub_watch(watch: ProgressCallback, start: float, length: float) -> Progress
     return lambda text, share: watch(text, start + length * share)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class RetargetResult(SolveResult):
     """A solved retarget."""
 

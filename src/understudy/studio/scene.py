@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 from zlib import crc32
@@ -13,6 +12,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.contacts import Contact
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.mass import centre_of_mass
@@ -38,7 +38,7 @@ Standing = Sequence[tuple[Point, np.ndarray]]
 """Points of a body that stand, with the frames (n,) in which they do."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ShownBody:
     """A character shown on the page, with its motion."""
 

@@ -9,13 +9,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from understudy.base.consent import agree, find_source, state_folder
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import lock_handle, open_to_write, remove_parts
+from understudy.base.records import record
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads
 from understudy.studio.folders import Folders
@@ -32,7 +33,7 @@ SESSION_FORMAT = 1
 """Version of the session file; it grows when older studios cannot read the new file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SavedSession:
     """The part of a session that is saved to disk."""
 

@@ -6,9 +6,10 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from understudy.base.records import record
 from understudy.studio.document import Document
 
 Value = TypeVar("Value")
@@ -18,7 +19,7 @@ class SolveStoppedError(Exception):
     """Raised inside a solve whose result is not wanted any more."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Request:
     """A document to solve; the next request replaces it."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 from understudy.base.errors import OptionError
 from understudy.base.fields import FieldError, convert
+from understudy.base.records import record
 from understudy.correspondence.map_file import pairs_only_namesakes
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.io import Clip
@@ -29,7 +30,7 @@ MAX_STEP_RATIO = 1.05
 """Largest step of a joint in the blend, relative to the largest in the two motions, without a warning."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class TransitionResult(SolveResult):
     """A finished transition."""
 

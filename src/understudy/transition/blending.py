@@ -8,7 +8,7 @@ turned about the vertical and shifted over the floor [Gleicher98, sec. 5, for st
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from understudy.base.quaternion import (
     multiply,
     rotate,
 )
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion, frame_offsets
 from understudy.transition.timing import PACES, FrameMatch
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Steps:
     """The largest steps over all joints and frames, in leg lengths, so that bodies of different sizes compare."""
 
@@ -92,7 +93,7 @@ def ease(share: Array) -> Array:
     return share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BlendClocks:
     """The clocks of a blend. It starts on a frame of the first motion and ends on a frame of the second."""
 
@@ -148,7 +149,7 @@ def blend_clocks(match: FrameMatch, fps: float, num_frames: int, last: int) -> B
     return BlendClocks(first=first, second=second, share=ease(np.linspace(0.0, 1.0, num_frames + 1)), fps=fps)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Blend:
     """Two motions joined, before anything is solved."""
 

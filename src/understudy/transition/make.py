@@ -7,12 +7,13 @@ blend nothing changes, except that the second motion is turned about the vertica
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.errors import MotionError, OptionError, refuse_unknown_keywords
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.bands import choose_spacing
@@ -50,7 +51,7 @@ Contacts = tuple[Sequence[Contact] | None, Sequence[Contact] | None]
 """Contacts of the first and of the second motion; None to detect them."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Transition:
     """Two motions joined into one."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, identity, multiply, rotate, unrotate
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, is_chain
 from understudy.figure.kinematics import fk
@@ -22,7 +22,7 @@ Node = tuple[int, int]
 """The source joint and the target joint that a joint of the union represents; -1 for none."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Union:
     """The joints of both bodies as one tree."""
 
@@ -156,7 +156,7 @@ def _depth_first(parent: dict[Node, Node | None]) -> list[Node]:
 SIDES = ("source", "target")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class MetaSkeleton:
     """The meta-skeleton of two bodies, with conversions of motions to it and back."""
 
@@ -424,7 +424,7 @@ SAME_BODY_TOLERANCE = 1e-6
 """Largest difference of offsets (metres) and of quaternion components within one body."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SharedSkeleton:
     """The shared skeleton of two motions."""
 

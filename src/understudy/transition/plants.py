@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Residuals, Unit
 from understudy.constraints.follow import Follow
 from understudy.constraints.region import Region
@@ -28,7 +29,7 @@ MAX_DISTANCE_LEGS = 0.2
 """A point that stands when the blend ends is planted from the frame where it is this near to its final place."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BlendPlant:
     """A point of the blended body that stands still over some frames of the blend."""
 
@@ -47,7 +48,7 @@ class BlendPlant:
         return f"{self.point.name} at frames {self.first}-{self.last}"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LimbContact:
     """A contact of one of the motions, on the shared skeleton."""
 
@@ -168,7 +169,7 @@ MAX_SLIDE_METRES = 2e-3
 """A foot that slides farther while it stands is reported."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Still(Constraint):
     """A point keeps its horizontal place, wherever that is; its height is free."""
 

@@ -6,12 +6,12 @@ Dynamic time warping over features that both motions have finds them. The postur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, from_axis_angle, rotate
+from understudy.base.records import record
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
@@ -100,7 +100,7 @@ WEIGHTS = {"stance": 1.0, "phase": 0.7, "speed": 1.0, "turning": 0.5, "height": 
 radian per second, hips at the floor against hips at their highest, and joints a leg length apart."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Features:
     """Weighted features of two motions, frame by frame."""
 
@@ -340,7 +340,7 @@ PACES = (0.4, 2.5)
 """Slowest and fastest pace of the second motion relative to the first."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FrameMatch:
     """Where to leave one motion and enter another, and which times coincide in between."""
 

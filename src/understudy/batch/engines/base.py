@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from understudy.base.records import record
 from understudy.batch.model import Answer, Job, JobSpec, Limits
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Engine(ABC):
     """A way to run jobs. Subclasses are final."""
 

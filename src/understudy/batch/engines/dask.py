@@ -6,13 +6,14 @@ import logging
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import understudy
 from understudy.base.errors import MissingPackageError, OptionError, UnderstudyError
+from understudy.base.records import record
 from understudy.batch.engines.base import Engine
 from understudy.batch.lock import check_lock
 from understudy.batch.model import Answer, Job, JobSpec, StopError, failed_row
@@ -28,7 +29,7 @@ _workers: dict[tuple[str, int], tuple[WorkerProcess, threading.Lock]] = {}
 """By run and thread: the processes that run the jobs of this Dask worker. They live as long as the run."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Dask(Engine):
     """Runs jobs on a Dask cluster. Every Dask worker starts a worker process that is held within the limits.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from understudy.base.records import record
 from understudy.batch.clip_job import perform
 from understudy.batch.engines.base import Engine
 from understudy.batch.model import Answer, Job, StopError, failed_row
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Inline(Engine):
     """Runs jobs in this process; limits of time and memory do not apply."""
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from understudy.base.records import record
 from understudy.batch.engines.base import Engine
 from understudy.batch.model import Answer, Job
 from understudy.batch.worker import WorkerProcess
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Local(Engine):
     """Runs jobs in worker processes on this machine, one job at a time in each."""
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from understudy.base.errors import FileError
 from understudy.base.quaternion import Array, conjugate, from_euler, multiply, rotate
+from understudy.base.records import record
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io.clip import world_from_file
 
@@ -179,7 +180,7 @@ KIND_BY_NUM_ROTATIONS = (JointKind.FIXED, JointKind.HINGE, JointKind.UNIVERSAL, 
 """A joint's kind by its number of rotation channels."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Bone:
     """A bone of an ASF file, with the file's own numbers."""
 
@@ -207,7 +208,7 @@ class Bone:
         return np.array(self.direction) * self.length
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AcclaimLayout:
     """The contents of a skeleton and motion file, kept to write the same files again."""
 
@@ -255,7 +256,7 @@ class AcclaimLayout:
         return self.lines or ("root", *(bone.name for bone in self.bones if bone.dof))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ChannelColumns:
     """The meaning of the columns of a motion frame."""
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, MotionError, SkeletonError, nearest_names
 from understudy.base.quaternion import Array, from_euler, identity, multiply, rotate
+from understudy.base.records import record
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io.clip import Clip, ReadOptions, world_from_file
@@ -42,7 +43,7 @@ _LAST = np.array([((1 << 64) - 1) ^ ((1 << 8 * (8 - n)) - 1) for n in range(9)],
 """At index n: a mask for the last n characters of an 8-byte word."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Damage:
     """The first line of a number block that cannot be used."""
 
@@ -208,7 +209,7 @@ _KEYWORDS = frozenset({"hierarchy", "root", "joint", "end", "offset", "channels"
 _PIECE = re.compile(r"[{}]|[^\s{}]+")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Site:
     """An End Site: the end point of a joint."""
 
@@ -218,7 +219,7 @@ class Site:
     """The text after `End`, usually `Site`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Hierarchy:
     """The tree of a BVH file in parallel lists, in the file's order, unit and axes."""
 
@@ -473,7 +474,7 @@ _FRAMES = re.compile(r"\s*frames\s*:?\s*(.*?)\s*", re.IGNORECASE)
 _FRAME_TIME = re.compile(r"\s*frame[\s_]*time\s*:?\s*(.*?)\s*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Block:
     """The numbers of a MOTION section, unchanged."""
 
@@ -598,7 +599,7 @@ MAX_OFFSET_ROUNDING_PER_BODY_SIZE = 2e-5
 """A position channel that differs less than this from OFFSET or from zero, in body sizes, differs by rounding only."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BvhLayout:
     """The names, channels and numbers of a BVH file, kept to write the same file again."""
 
@@ -623,7 +624,7 @@ class BvhLayout:
         return self.names == skeleton.names and np.array_equal(self.parents, skeleton.parents)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BvhColumns:
     """The columns of each joint's position and rotation."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
 
 from understudy.base.quaternion import IDENTITY, Array, conjugate, multiply, rotate, to_euler, to_euler_curve
+from understudy.base.records import record
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.bvh.reader import (
@@ -26,7 +27,7 @@ from understudy.io.bvh.reader import (
 from understudy.io.clip import UNITS, Clip, WriteOptions, describe_lost_joints, world_from_file
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FileMotion:
     """A skeleton and motion in the file's unit and axes, with all joint frames parallel in the rest pose."""
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.io.fbx.document import SECOND, FbxRecord, Typed, join_name, record
+from understudy.base.records import record
+from understudy.io.fbx.document import SECOND, FbxRecord, Typed, fbx_record, join_name
 
 TIME_MODES = {
     1: 120.0, 2: 100.0, 3: 60.0, 4: 50.0, 5: 48.0, 6: 30.0, 9: 30000 / 1001, 10: 25.0, 11: 24.0, 12: 1000.0,
@@ -29,7 +30,7 @@ KINDS = ("AnimationStack", "AnimationLayer", "AnimationCurveNode", "AnimationCur
 """Classes of objects that an animation consists of."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class NodeCurves:
     """The animated values of a node."""
 
@@ -82,9 +83,9 @@ def make_animation(
     out = Animation(stop=int(times[-1]))
     stack, out.layer = next(numbers), next(numbers)
     spans = {"LocalStart": 0, "LocalStop": out.stop, "ReferenceStart": 0, "ReferenceStop": out.stop}
-    table = [record("P", key, "KTime", "Time", "", Typed("L", value)) for key, value in spans.items()]
+    table = [fbx_record("P", key, "KTime", "Time", "", Typed("L", value)) for key, value in spans.items()]
     out.objects.append(
-        _object("AnimationStack", stack, join_name(name, "AnimStack"), [record("Properties70", children=table)])
+        _object("AnimationStack", stack, join_name(name, "AnimStack"), [fbx_record("Properties70", children=table)])
     )
     out.objects.append(_object("AnimationLayer", out.layer, join_name(name, "AnimLayer"), []))
     out.links.append(link(out.layer, stack))
@@ -101,43 +102,46 @@ def _add_curves(
 ) -> None:
     """Add the three curves of a property."""
     holder = next(numbers)
-    table = [record("P", f"d|{axis}", "Number", "", "A", float(values[0, i])) for i, axis in enumerate("XYZ")]
+    table = [fbx_record("P", f"d|{axis}", "Number", "", "A", float(values[0, i])) for i, axis in enumerate("XYZ")]
     out.objects.append(
         _object(
-            "AnimationCurveNode", holder, join_name(short, "AnimCurveNode"), [record("Properties70", children=table)]
+            "AnimationCurveNode",
+            holder,
+            join_name(short, "AnimCurveNode"),
+            [fbx_record("Properties70", children=table)],
         )
     )
     out.links += [link(holder, out.layer), link(holder, node, prop)]
     for i, axis in enumerate("XYZ"):
         curve = next(numbers)
         keys = [
-            record("Default", float(values[0, i])),
-            record("KeyVer", 4009),
-            record("KeyTime", times),
-            record("KeyValueFloat", values[:, i].astype(np.float32)),
-            record("KeyAttrFlags", np.array([LINEAR], np.int32)),
-            record("KeyAttrDataFloat", np.zeros(4, np.float32)),
-            record("KeyAttrRefCount", np.array([len(times)], np.int32)),
+            fbx_record("Default", float(values[0, i])),
+            fbx_record("KeyVer", 4009),
+            fbx_record("KeyTime", times),
+            fbx_record("KeyValueFloat", values[:, i].astype(np.float32)),
+            fbx_record("KeyAttrFlags", np.array([LINEAR], np.int32)),
+            fbx_record("KeyAttrDataFloat", np.zeros(4, np.float32)),
+            fbx_record("KeyAttrRefCount", np.array([len(times)], np.int32)),
         ]
         out.objects.append(_object("AnimationCurve", curve, join_name("", "AnimCurve"), keys))
         out.links.append(link(curve, holder, f"d|{axis}"))
 
 
 def _object(kind: str, number: int, name: str, children: list[FbxRecord]) -> FbxRecord:
-    return record(kind, Typed("L", number), name, "", children=children)
+    return fbx_record(kind, Typed("L", number), name, "", children=children)
 
 
 def link(below: int, above: int, prop: str = "") -> FbxRecord:
     """A connection of an object to another, or to a property of it."""
     ends = (Typed("L", below), Typed("L", above))
-    return record("C", "OP", *ends, prop) if prop else record("C", "OO", *ends)
+    return fbx_record("C", "OP", *ends, prop) if prop else fbx_record("C", "OO", *ends)
 
 
 def make_take(name: str, animation: Animation) -> FbxRecord:
     """The entry of an animation in the list of takes."""
     span = (Typed("L", animation.start), Typed("L", animation.stop))
-    return record(
+    return fbx_record(
         "Take", name, children=[
-            record("FileName", f"{name}.tak"), record("LocalTime", *span), record("ReferenceTime", *span)
+            fbx_record("FileName", f"{name}.tak"), fbx_record("LocalTime", *span), fbx_record("ReferenceTime", *span)
         ],
     )  # fmt: skip

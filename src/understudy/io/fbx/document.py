@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from understudy.base.records import record
+
 MAGIC = b"Kaydara FBX Binary  \x00\x1a\x00"
 
 WIDE_VERSION = 7500
@@ -79,7 +81,7 @@ class FbxRecord:
 
     def add(self, name: str, *values: Any, children: Sequence[FbxRecord] | None = None) -> FbxRecord:
         """Append a record and return it."""
-        made = record(name, *values, children=children)
+        made = fbx_record(name, *values, children=children)
         self.children.append(made)
         self.braces = True
         return made
@@ -93,7 +95,7 @@ class Typed:
     value: Any
 
 
-def record(name: str, *values: Any, children: Sequence[FbxRecord] | None = None) -> FbxRecord:
+def fbx_record(name: str, *values: Any, children: Sequence[FbxRecord] | None = None) -> FbxRecord:
     """Make a record. Whole numbers become 32-bit ones, or 64-bit ones where they are large; arrays keep their kind."""
     made = FbxRecord(name=name, children=list(children or ()), braces=children is not None)
     for value in values:
@@ -152,7 +154,7 @@ def is_binary(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FbxDocument:
     """An FBX file as a tree of records."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from understudy.base.errors import FileError
+from understudy.base.records import record
 from understudy.figure.roles import words
 from understudy.io.child import Arrays
 from understudy.io.matrices import make_unique
@@ -22,7 +22,7 @@ END_WORDS = {"end", "nub", "tip", "site", "ende", "endsite"}
 NON_JOINT_KINDS = {"CAMERA", "LIGHT", "CAMERA_SWITCHER", "STEREO_CAMERA"}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FbxJoints:
     """The joints of a character."""
 
@@ -37,7 +37,7 @@ class FbxJoints:
     dropped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FbxNodes:
     """The nodes of a file."""
 

@@ -29,8 +29,8 @@ from understudy.io.fbx.document import (
     FbxDocument,
     FbxRecord,
     Typed,
+    fbx_record,
     join_name,
-    record,
     write_binary,
 )
 from understudy.io.fbx.joints import END_WORDS
@@ -91,7 +91,7 @@ class _Scene:
     def add(self, kind: str, name: str, sub: str, children: list[FbxRecord], above: int | None = None) -> int:
         """Add an object, below another if given; returns its number."""
         number = next(self.numbers)
-        self.objects.append(record(kind, Typed("L", number), name, sub, children=children))
+        self.objects.append(fbx_record(kind, Typed("L", number), name, sub, children=children))
         if above is not None:
             self.links.append(link(number, above))
         return number
@@ -133,11 +133,11 @@ class _Scene:
             _property("RotationActive", "bool", "", True),
             _property("InheritType", "enum", "", SCALE_BY_MATRIX),
             _property("PreRotation", "Vector3D", "Vector", *pre),
-            record("P", "Lcl Translation", "Lcl Translation", "", "A", *(float(value) for value in translation)),
+            fbx_record("P", "Lcl Translation", "Lcl Translation", "", "A", *(float(value) for value in translation)),
         ]
         number = self.add("Model", join_name(name, "Model"), "LimbNode", _model(table), above)
-        bone = [record("Properties70", children=[_property("Size", "double", "Number", 1.0)])]
-        bone.append(record("TypeFlags", "Skeleton"))
+        bone = [fbx_record("Properties70", children=[_property("Size", "double", "Number", 1.0)])]
+        bone.append(fbx_record("TypeFlags", "Skeleton"))
         self.add("NodeAttribute", join_name(name, "NodeAttribute"), "LimbNode", bone, number)
         return number
 
@@ -163,7 +163,7 @@ class _Scene:
             self._add_material(material, number)
         skin = self.add(
             "Deformer", join_name(name, "Deformer"), "Skin",
-            [record("Version", 101), record("Link_DeformAcuracy", 50.0)], geometry,
+            [fbx_record("Version", 101), fbx_record("Link_DeformAcuracy", 50.0)], geometry,
         )  # fmt: skip
         to_world, from_metres = np.eye(4), np.eye(4)
         to_world[:3, :3] = self.unit * world_from_file_matrix
@@ -174,12 +174,12 @@ class _Scene:
         for joint in np.unique(joints).tolist():
             of_joint = joints == joint
             children = [
-                record("Version", 100),
-                record("UserData", "", ""),
-                record("Indexes", rows[of_joint].astype(np.int32)),
-                record("Weights", weights[of_joint].astype(np.float64)),
-                record("Transform", _flat(binds[joint])),
-                record("TransformLink", _flat(worlds[joint])),
+                fbx_record("Version", 100),
+                fbx_record("UserData", "", ""),
+                fbx_record("Indexes", rows[of_joint].astype(np.int32)),
+                fbx_record("Weights", weights[of_joint].astype(np.float64)),
+                fbx_record("Transform", _flat(binds[joint])),
+                fbx_record("TransformLink", _flat(worlds[joint])),
             ]
             cluster = self.add(
                 "Deformer", join_name(self.skeleton.names[joint], "SubDeformer"), "Cluster", children, skin
@@ -192,16 +192,17 @@ class _Scene:
         if not material.image:
             return
         name = material.image_name or "image.png"
-        names = [record("FileName", name), record("RelativeFilename", name)]
+        names = [fbx_record("FileName", name), fbx_record("RelativeFilename", name)]
         texture = self.add(
             "Texture", join_name(name, "Texture"), "",
-            [record("Type", "TextureVideoClip"), record("Version", 202),
-             record("TextureName", join_name(name, "Texture")), record("Media", join_name(name, "Video")), *names],
+            [fbx_record("Type", "TextureVideoClip"), fbx_record("Version", 202),
+             fbx_record("TextureName", join_name(name, "Texture")),
+             fbx_record("Media", join_name(name, "Video")), *names],
         )  # fmt: skip
         self.add(
             "Video", join_name(name, "Video"), "Clip",
-            [record("Type", "Clip"), record("UseMipMap", 0), record("Filename", name), names[1],
-             record("Content", material.image)],
+            [fbx_record("Type", "Clip"), fbx_record("UseMipMap", 0), fbx_record("Filename", name), names[1],
+             fbx_record("Content", material.image)],
             texture,
         )  # fmt: skip
         self.links.append(link(texture, number, "DiffuseColor"))
@@ -209,10 +210,12 @@ class _Scene:
     def add_bind_pose(self) -> None:
         """Add the pose in which the meshes are bound to the joints."""
         nodes = [
-            record("PoseNode", children=[record("Node", Typed("L", number)), record("Matrix", _flat(matrix))])
+            fbx_record(
+                "PoseNode", children=[fbx_record("Node", Typed("L", number)), fbx_record("Matrix", _flat(matrix))]
+            )
             for number, matrix in self.posed
         ]
-        head = [record("Type", "BindPose"), record("Version", 100), record("NbPoseNodes", len(nodes))]
+        head = [fbx_record("Type", "BindPose"), fbx_record("Version", 100), fbx_record("NbPoseNodes", len(nodes))]
         self.add("Pose", join_name("BindPose", "Pose"), "BindPose", [*head, *nodes])
 
     def curves(self, clip: Clip, *, bake: bool) -> list[NodeCurves]:
@@ -246,13 +249,13 @@ def _flat(matrix: Array) -> Array:
 def _property(name: str, kind: str, label: str, *values: Any) -> FbxRecord:
     stored = [int(value) if isinstance(value, bool) else value for value in values]
     stored = [value if isinstance(value, int | str | Typed) else float(value) for value in stored]
-    return record("P", name, kind, label, "", *stored)
+    return fbx_record("P", name, kind, label, "", *stored)
 
 
 def _model(table: list[FbxRecord]) -> list[FbxRecord]:
     return [
-        record("Version", 232), record("Properties70", children=table), record("Shading", True),
-        record("Culling", "CullingOff"),
+        fbx_record("Version", 232), fbx_record("Properties70", children=table), fbx_record("Shading", True),
+        fbx_record("Culling", "CullingOff"),
     ]  # fmt: skip
 
 
@@ -272,32 +275,35 @@ def _shape(vertices: Array, mesh: Mesh, world_from_file_matrix: Array) -> list[F
     numbers = look.material_numbers if several else np.zeros(1)
     mapping = "ByPolygon" if several else "AllSame"
     layers.append(_layer("LayerElementMaterial", mapping, "IndexToDirect", "Materials", numbers.astype(np.int32)))
-    entries = [record("LayerElement", children=[record("Type", item.name), record("TypedIndex", 0)]) for item in layers]
+    entries = [
+        fbx_record("LayerElement", children=[fbx_record("Type", item.name), fbx_record("TypedIndex", 0)])
+        for item in layers
+    ]
     return [
-        record("GeometryVersion", 124),
-        record("Vertices", np.ascontiguousarray(vertices, np.float64).ravel()),
-        record("PolygonVertexIndex", corners.ravel()),
+        fbx_record("GeometryVersion", 124),
+        fbx_record("Vertices", np.ascontiguousarray(vertices, np.float64).ravel()),
+        fbx_record("PolygonVertexIndex", corners.ravel()),
         *layers,
-        record("Layer", 0, children=[record("Version", 100), *entries]),
+        fbx_record("Layer", 0, children=[fbx_record("Version", 100), *entries]),
     ]
 
 
 def _layer(kind: str, mapping: str, reference: str, key: str, values: np.ndarray) -> FbxRecord:
     """Values at the corners or faces of a mesh."""
     name = "UVMap" if kind == "LayerElementUV" else ""
-    return record(
+    return fbx_record(
         kind, 0, children=[
-            record("Version", 101), record("Name", name), record("MappingInformationType", mapping),
-            record("ReferenceInformationType", reference), record(key, np.ascontiguousarray(values)),
+            fbx_record("Version", 101), fbx_record("Name", name), fbx_record("MappingInformationType", mapping),
+            fbx_record("ReferenceInformationType", reference), fbx_record(key, np.ascontiguousarray(values)),
         ],
     )  # fmt: skip
 
 
 def _material(material: Material) -> list[FbxRecord]:
-    colour = record("P", "DiffuseColor", "Color", "", "A", *material.colour[:3])
+    colour = fbx_record("P", "DiffuseColor", "Color", "", "A", *material.colour[:3])
     return [
-        record("Version", 102), record("ShadingModel", "lambert"), record("MultiLayer", 0),
-        record("Properties70", children=[colour]),
+        fbx_record("Version", 102), fbx_record("ShadingModel", "lambert"), fbx_record("MultiLayer", 0),
+        fbx_record("Properties70", children=[colour]),
     ]  # fmt: skip
 
 
@@ -307,36 +313,37 @@ def _top_records(scene: _Scene, animation: Animation | None, name: str, fps: flo
     links = [*scene.links, *([] if animation is None else animation.links)]
     takes = [] if animation is None else [make_take(name, animation)]
     document = [
-        record("Properties70", children=[
+        fbx_record("Properties70", children=[
             _property("SourceObject", "object", ""), _property("ActiveAnimStackName", "KString", "", name)
         ]),
-        record("RootNode", Typed("L", 0)),
+        fbx_record("RootNode", Typed("L", 0)),
     ]  # fmt: skip
     return [
         _header(creator),
-        record("FileId", FILE_ID),
-        record("CreationTime", CREATION_TIME),
-        record("Creator", creator),
+        fbx_record("FileId", FILE_ID),
+        fbx_record("CreationTime", CREATION_TIME),
+        fbx_record("Creator", creator),
         _settings(scene, animation, fps),
-        record("Documents", children=[
-            record("Count", 1), record("Document", Typed("L", next(scene.numbers)), "Scene", "Scene", children=document)
+        fbx_record("Documents", children=[
+            fbx_record("Count", 1),
+            fbx_record("Document", Typed("L", next(scene.numbers)), "Scene", "Scene", children=document),
         ]),
-        record("References", children=[]),
+        fbx_record("References", children=[]),
         _definitions(objects),
-        record("Objects", children=objects),
-        record("Connections", children=links),
-        record("Takes", children=[record("Current", name), *takes]),
+        fbx_record("Objects", children=objects),
+        fbx_record("Connections", children=links),
+        fbx_record("Takes", children=[fbx_record("Current", name), *takes]),
     ]  # fmt: skip
 
 
 def _header(creator: str) -> FbxRecord:
     parts = zip(("Year", "Month", "Day", "Hour", "Minute", "Second", "Millisecond"), (1970, 1, 1, 10, 0, 0, 0))
-    stamp = [record("Version", 1000), *(record(key, value) for key, value in parts)]
-    return record(
+    stamp = [fbx_record("Version", 1000), *(fbx_record(key, value) for key, value in parts)]
+    return fbx_record(
         "FBXHeaderExtension",
         children=[
-            record("FBXHeaderVersion", 1003), record("FBXVersion", VERSION), record("EncryptionType", 0),
-            record("CreationTimeStamp", children=stamp), record("Creator", creator),
+            fbx_record("FBXHeaderVersion", 1003), fbx_record("FBXVersion", VERSION), fbx_record("EncryptionType", 0),
+            fbx_record("CreationTimeStamp", children=stamp), fbx_record("Creator", creator),
         ],
     )  # fmt: skip
 
@@ -352,11 +359,11 @@ def _settings(scene: _Scene, animation: Animation | None, fps: float) -> FbxReco
     rate, mode = usual_rate(fps)
     factor = scene.unit / CENTIMETRE
     stop = SECOND if animation is None else animation.stop
-    return record(
+    return fbx_record(
         "GlobalSettings",
         children=[
-            record("Version", 1000),
-            record("Properties70", children=[
+            fbx_record("Version", 1000),
+            fbx_record("Properties70", children=[
                 *(_property(title, "int", "Integer", value) for title, value in axes.items()),
                 _property("UnitScaleFactor", "double", "Number", factor),
                 _property("OriginalUnitScaleFactor", "double", "Number", factor),
@@ -375,5 +382,7 @@ def _definitions(objects: list[FbxRecord]) -> FbxRecord:
     for item in objects:
         counts[item.name] = counts.get(item.name, 0) + 1
     order = [kind for kind in counts if kind not in KINDS] + [kind for kind in KINDS if kind in counts]
-    kinds = [record("ObjectType", kind, children=[record("Count", counts[kind])]) for kind in order]
-    return record("Definitions", children=[record("Version", 100), record("Count", sum(counts.values())), *kinds])
+    kinds = [fbx_record("ObjectType", kind, children=[fbx_record("Count", counts[kind])]) for kind in order]
+    return fbx_record(
+        "Definitions", children=[fbx_record("Version", 100), fbx_record("Count", sum(counts.values())), *kinds]
+    )

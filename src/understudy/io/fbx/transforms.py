@@ -6,11 +6,12 @@ fixed ones, and a scale. Only T, R and S are animated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, from_euler, multiply, rotate, to_euler_curve, to_matrix
+from understudy.base.records import record
 from understudy.io.fbx.document import FbxDocument, FbxRecord
 from understudy.io.matrices import MIN_DETERMINANT, extract_rotations, make_affine
 
@@ -24,7 +25,7 @@ SCALE_BY_PARTS, SCALE_BY_MATRIX, SCALE_NOT_INHERITED = 0, 1, 2
 """How a node gets its parent's scale."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class NodeTransform:
     """The properties that place a node."""
 
@@ -86,7 +87,7 @@ def _listed(angles: Array, order: str) -> Array:
     return angles[["XYZ".index(axis) for axis in order]]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Placed:
     """A node in the world, at one time or at many (leading axes)."""
 

@@ -7,7 +7,7 @@ keeps its bytes; a text file stays a text file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import PurePath
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.quaternion import Array, to_matrix
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -24,8 +25,8 @@ from understudy.io.fbx.document import (
     DocumentError,
     FbxDocument,
     FbxRecord,
+    fbx_record,
     parse,
-    record,
     to_text,
     write_binary,
 )
@@ -56,7 +57,7 @@ FIRST_NUMBER = 7_000_000_000
 """Numbers of new objects are larger than this and than all numbers of the file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FbxLayout:
     """An FBX file as it was read, kept so that an animation can be written into it without other changes."""
 
@@ -158,7 +159,7 @@ def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryI
 AMBIGUOUS = "the file's own rotation orders of {count} joints, which programs read differently, became plain X, Y, Z"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Changes:
     """What becomes different in a file."""
 
@@ -331,8 +332,8 @@ def _with_rate(table: FbxRecord, fps: float) -> FbxRecord:
     """The scene's properties with the frame rate of the animation."""
     rate, mode = usual_rate(fps)
     wanted = {
-        "TimeMode": record("P", "TimeMode", "enum", "", "", mode),
-        "CustomFrameRate": record("P", "CustomFrameRate", "double", "Number", "", float(rate)),
+        "TimeMode": fbx_record("P", "TimeMode", "enum", "", "", mode),
+        "CustomFrameRate": fbx_record("P", "CustomFrameRate", "double", "Number", "", float(rate)),
     }
     entries = [wanted.pop(str(item.value(0)), item) for item in table.children]
     return replace_children(table, [*entries, *wanted.values()])
@@ -354,14 +355,14 @@ def _with_counts(definitions: FbxRecord, document: FbxDocument, animation: Anima
         children.append(_with_larger_count(item, added) if added else item)
     for kind, number in more.items():
         if number > 0:
-            children.append(record("ObjectType", kind, children=[record("Count", number)]))
+            children.append(fbx_record("ObjectType", kind, children=[fbx_record("Count", number)]))
     return replace_children(definitions, children)
 
 
 def _with_larger_count(item: FbxRecord, added: int) -> FbxRecord:
     if item.name == "Count":
         old = item.value(0)
-        return record("Count", old + added) if isinstance(old, int) else item
+        return fbx_record("Count", old + added) if isinstance(old, int) else item
     return replace_children(
         item, [_with_larger_count(below, added) if below.name == "Count" else below for below in item.children]
     )
@@ -390,9 +391,9 @@ def _made_plain(node: FbxRecord) -> FbxRecord:
     """A node without fixed rotations, whose rotation order is X, Y, Z."""
     zeros = (0.0, 0.0, 0.0)
     wanted = {
-        "RotationOrder": record("P", "RotationOrder", "enum", "", "", 0),
-        "PreRotation": record("P", "PreRotation", "Vector3D", "Vector", "", *zeros),
-        "PostRotation": record("P", "PostRotation", "Vector3D", "Vector", "", *zeros),
+        "RotationOrder": fbx_record("P", "RotationOrder", "enum", "", "", 0),
+        "PreRotation": fbx_record("P", "PreRotation", "Vector3D", "Vector", "", *zeros),
+        "PostRotation": fbx_record("P", "PostRotation", "Vector3D", "Vector", "", *zeros),
     }
     children = []
     for item in node.children:

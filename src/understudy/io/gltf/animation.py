@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
 from understudy.base.quaternion import Array, multiply, normalize, rotate, slerp
+from understudy.base.records import record
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import world_from_file
@@ -22,7 +22,7 @@ MAX_KEY_DELAY_SECONDS = 1e-5
 """A key that is later than a frame by less than this counts as reached: key times have single precision."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AnimationCurve:
     """The keys of one property of a node."""
 
@@ -114,7 +114,7 @@ MAX_RATE_DIFFERENCE = 1e-6
 """Relative difference below which a measured rate is replaced by a common one."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Timing:
     """The frames of an animation."""
 

@@ -7,13 +7,13 @@ Source: Khronos glTF 2.0 specification, sections 3.7.2 (meshes) and 3.7.3 (skins
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_matrix, unrotate
+from understudy.base.records import record
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.clip import world_from_file
@@ -33,7 +33,7 @@ NO_NODE = -1
 """Stands for the node of a root joint that is not in the file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Skin:
     """A skin: the nodes that carry a mesh, and the accessor with their inverse bind matrices."""
 
@@ -42,7 +42,7 @@ class Skin:
     inverse_binds: int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class GltfJoints:
     """The joints of a character."""
 
@@ -194,7 +194,7 @@ MAX_BIND_DISTANCE_PER_SPREAD = 0.7
 """Mean distance of the joints of a bind pose from their nodes, as a share of the body's spread."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Character:
     """The joints of a file in their bind pose, in the file's unit and axes."""
 

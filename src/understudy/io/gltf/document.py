@@ -10,7 +10,6 @@ import binascii
 import json
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,7 +19,7 @@ import numpy as np
 from understudy.base.errors import FileError
 from understudy.base.files import open_to_read
 from understudy.base.quaternion import Array, normalize
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.io.matrices import compose, decompose
 
 MAGIC = b"glTF"
@@ -33,7 +32,7 @@ MAX_NUMBER = 1e12
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Document:
     """A glTF file in memory. It is never changed."""
 
@@ -417,7 +416,7 @@ def _with_sparse(document: Document, accessor: Json, packed: np.ndarray, where: 
     return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class GltfNodes:
     """The nodes of a file as parallel arrays, with their transforms when no animation plays."""
 

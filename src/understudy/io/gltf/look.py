@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
 
 from understudy.base.errors import FileError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.skin import Look, Material
 from understudy.io.gltf.document import Accessors, Document, Json, decode_data_uri, read_external
 
@@ -18,7 +18,7 @@ IMAGE_STARTS = (b"\x89PNG\r\n", b"\xff\xd8\xff")
 """The first bytes of images that are read: PNG and JPEG."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Piece:
     """Triangles of one primitive."""
 

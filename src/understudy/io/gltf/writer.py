@@ -6,7 +6,7 @@ import base64
 import copy
 import json
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, between, conjugate, continuous, multiply, rotate, to_matrix
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -40,7 +41,7 @@ MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 """A node's translation is written if it differs by more than this, in body sizes, from the one in the file."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Track:
     """The animation of a node."""
 
@@ -433,7 +434,7 @@ def _losses(clip: Clip, num_meshes: int) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class GltfLayout:
     """A glTF file as it was read, kept so that an animation can be written into it without other changes."""
 

@@ -8,7 +8,6 @@ lengths come from a skeleton file with the same joints, or from an average body.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, continuous, exp, log, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
@@ -125,7 +125,7 @@ POSE_PART_KEYS = ("root_orient", "pose_body", "pose_jaw", "pose_eye", "pose_hand
 DEFAULT_FPS = 30.0
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class AmassLayout:
     """What an SMPL file holds besides the motion, kept to write such a file again."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, continuous, cross, log, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.io.robot.trajectory import WORLD
 from understudy.io.robot.tree import RobotBody
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class BodyStates:
     """Poses and velocities of B bodies at F frames."""
 

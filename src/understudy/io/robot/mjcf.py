@@ -26,6 +26,7 @@ from understudy.base.quaternion import (
     normalize,
     rotate,
 )
+from understudy.base.records import record
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, RobotJoint
@@ -42,7 +43,7 @@ MAX_INCLUDES = 64
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Compiler:
     """The settings that say how the file's numbers are meant."""
 
@@ -276,7 +277,7 @@ GENERATING_ELEMENTS = ("attach", "replicate", "composite", "flexcomp")
 """Elements that generate bodies. They are not read."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _MjcfPart:
     """An element of a body, with the pose of the `frame` elements around it."""
 

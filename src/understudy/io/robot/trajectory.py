@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +25,7 @@ from understudy.base.quaternion import (
     rotate,
     unrotate,
 )
+from understudy.base.records import record
 from understudy.figure.kinematics import joint_angle_curves
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -42,7 +43,7 @@ ROBOT_SUFFIXES = (".urdf", ".xml", ".mjcf")
 HINT = "name the robot: --skeleton robot.xml"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Trajectory:
     """A robot's motion as plain arrays."""
 

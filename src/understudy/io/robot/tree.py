@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import IDENTITY, Array, from_axis_angle, multiply, rotate, unrotate
+from understudy.base.records import record
 from understudy.figure.roles import words
 from understudy.figure.skeleton import NUM_AXES, JointKind, Point, Skeleton
 from understudy.io.clip import world_from_file
@@ -17,7 +18,7 @@ MIN_SHAPE_SIZE_METRES = 0.004
 """A smaller shape only marks a point."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class CollisionShape:
     """A simple solid; or a mesh, whose shape is not read; or a mark, which is only a point."""
 
@@ -80,7 +81,7 @@ LOWER_LEG_WORDS = {"foot", "feet", "ankle", "toe", "toes", "calf", "shank", "shi
 ORIGIN = np.zeros(3)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class RobotJoint:
     """One movable joint between a link and its parent."""
 
@@ -103,7 +104,7 @@ class RobotJoint:
     """Newton metres."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Link:
     """A rigid part of a robot."""
 
@@ -125,7 +126,7 @@ class Link:
     """Kilograms, if the file gives it."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class RobotBody:
     """A link of a robot's file and the joint of the skeleton that it moves with."""
 
@@ -148,7 +149,7 @@ class RobotBody:
     """The shapes that collide, in the body's frame."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class RobotLayout:
     """What is needed to write a robot's motion as its joint values."""
 
@@ -181,7 +182,7 @@ class RobotLayout:
         return ["value"] if name in self.names else []
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Robot:
     """A robot assembled from its links."""
 
@@ -440,7 +441,7 @@ def with_ends(robot: Robot) -> Skeleton:
     return replace(robot.skeleton, ends=tuple(ends))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _StandingRobot:
     """A robot in its rest pose, with the points of its feet on the floor."""
 

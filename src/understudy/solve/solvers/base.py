@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ import numpy as np
 from understudy.base.errors import UnknownNameError, nearest_names
 from understudy.base.plugins import find_module, scan
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Constraint, Relation
 from understudy.figure.motion import Motion
 from understudy.solve.coordinates import Body
@@ -108,7 +109,7 @@ ProgressCallback = Callable[[str, float], None]
 """A progress callback: called with a message and the share of the work that is done."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Outcome:
     """The violation of one constraint in a solution."""
 
@@ -129,7 +130,7 @@ class Outcome:
         return self.worst <= self.constraint.tolerance
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Solution:
     """The best motion found, and the violation of each constraint. Unmet constraints are a result, not an error."""
 
@@ -182,7 +183,7 @@ class Solution:
         return "\n".join([*lines, *(f"  {conflict}" for conflict in self.conflicts)])
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Solver(ABC):
     """A method to solve problems. Every subclass is abstract or final; options are fields."""
 

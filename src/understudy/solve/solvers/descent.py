@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from scipy.sparse import csr_array
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.base.splines import Basis, Knots
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
@@ -52,7 +51,7 @@ class KeyCurve(ABC):
         """
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SplineCurve(KeyCurve):
     """Cubic B-splines with one key spacing for all coordinates [Gleicher98, sec. 3.7]."""
 
@@ -81,7 +80,7 @@ class SplineCurve(KeyCurve):
         return self.basis.keys[times], self.basis.weights[times][:, :, None] * jacobian[:, None]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LinearizedProblem:
     """The residuals near or in violation, to first order in the keys."""
 
@@ -206,7 +205,7 @@ MAX_ACTIVE_SET_CHANGES, MAX_DAMPINGS, MAX_HALVINGS = 6, 7, 5
 """The limits of a step: changes of the active set, increases of the damping, halvings in the line search."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class DescentStep:
     """The linear problem of a step: minimise `1/2 z cost z + 1/2 |residual + J z|^2 / softness` over keys z."""
 
@@ -231,7 +230,7 @@ class DescentStep:
         return np.where(self.active, (self.residual + self.linear.jacobian_product(keys)) / self.compliance, 0.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Iterate:
     """An iterate of the descent."""
 
@@ -241,7 +240,7 @@ class _Iterate:
     merit: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Descent(Solver):
     """A solver that takes damped linear steps on all keys at once."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.base.splines import Basis
 from understudy.solve.lapack import dpbtrf, dpbtrs, dsbmv
 
@@ -25,7 +25,7 @@ HELD_KEY_COST = 1e9
 """The cost of a key that moves nothing, in units of the cost of any other."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Curves:
     """The unknowns: one spline for each group of coordinates, all evaluated at the same times."""
 
@@ -88,7 +88,7 @@ class Curves:
         return band
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Workspace:
     """Arrays that are reused from step to step, because large allocations are slow."""
 
@@ -101,7 +101,7 @@ class Workspace:
         return self.arrays[name]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Pattern:
     """The sparsity pattern of the matrix of the forces. It stays the same from step to step.
 
@@ -440,7 +440,7 @@ class FactoredMatrix:
         return groups
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class FactoredGroup:
     """The Cholesky factor of the normal equations of some coordinates of a group."""
 

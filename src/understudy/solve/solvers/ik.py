@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
@@ -26,7 +27,7 @@ MAX_DAMPING, MAX_ACTIVE_SET_CHANGES = 1e8, 4
 """The damping beyond which the solve of a frame ends, and the largest number of changes of the active set in a step."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class FrameByFrame(Solver):
     """A solver that solves each frame independently, by damped least squares.
 
@@ -62,7 +63,7 @@ class FrameByFrame(Solver):
         """The final coordinates (F, D), from those solved frame by frame."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Ik(FrameByFrame):
     """Solves each frame by itself, without smoothing."""
 
@@ -92,7 +93,7 @@ def solve_frames(problem: Problem, solver: FrameByFrame, watch: ProgressCallback
     return change, steps
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Plants:
     """The positions of free plants at their first frames, filled in as these frames are solved."""
 
@@ -140,7 +141,7 @@ class _Plants:
         return tuple(out)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _PaddedRows:
     """The residuals of several frames as dense arrays, padded with unused rows."""
 
@@ -156,7 +157,7 @@ class _PaddedRows:
     """(n, R) False for padding and for rows without a target yet."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _FrameBatch:
     """Frames that are solved in parallel."""
 

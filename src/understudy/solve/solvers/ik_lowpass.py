@@ -5,16 +5,16 @@ The filter removes the snaps, but the result no longer meets the constraints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.figure.bands import low_pass
 from understudy.solve.solvers.ik import FrameByFrame
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class IkLowpass(FrameByFrame):
     """Solves like `ik`, then applies a low-pass filter to the changes."""
 

@@ -6,7 +6,6 @@ rotates at constant speed along the shortest way. Joint limits are constraints o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from understudy.base.quaternion import (
     right_jacobian_inverse,
     to_matrix,
 )
-from understudy.base.records import cached
+from understudy.base.records import cached, record
 from understudy.figure.skeleton import NUM_AXES
 from understudy.solve.coordinates import Bodies
 from understudy.solve.evaluation import ProblemAtFrames
@@ -30,7 +29,7 @@ from understudy.solve.problem import Problem
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Keyed(Descent):
     """Takes damped Gauss-Newton steps on keys that the user has placed."""
 
@@ -72,7 +71,7 @@ class Keyed(Descent):
         return keys, step.forces(keys)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _Intervals:
     """The two keys around each time."""
 
@@ -95,7 +94,7 @@ class _Intervals:
         return np.minimum(self.first + 1, self.num_keys - 1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class SlerpCurve(KeyCurve):
     """Slerp of ball joints between keys, linear interpolation of all other coordinates."""
 
@@ -134,7 +133,7 @@ class SlerpCurve(KeyCurve):
         return np.stack([first, second], axis=1), out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class CubicCurve(KeyCurve):
     """A natural cubic spline through the keys."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import KEY_SPACING_SECONDS
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class LeastSquares(Descent):
     """Minimises the sum of squared residuals, plus `softness` times the squared change, which makes it unique."""
 

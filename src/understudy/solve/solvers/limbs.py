@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from understudy.base.quaternion import Array, cross
-from understudy.base.records import cached, unchecked
+from understudy.base.records import cached, distinct, record, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
 from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import limb_joints
@@ -45,7 +45,7 @@ SLOW_WEIGHT = 3e-4
 """The factor on the weight of soft constraints in the last level, whose stiffness is high."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Track(Constraint):
     """A point is at given places at given frames. It exists only inside a solve."""
 
@@ -86,7 +86,7 @@ class Track(Constraint):
         return cls(point=PointRef(point="tip"), frame_times=times, places=rng.normal(size=(4, 3)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LimbProblem:
     """A problem in which only limbs move."""
 
@@ -148,7 +148,7 @@ def _independent_groups(problem: Problem) -> tuple[np.ndarray, ...]:
             used |= set(label[[*shifts, *rotations.tolist()]].tolist())
         if used:
             label[np.isin(label, list(used))] = min(used)
-    return tuple(np.flatnonzero(label == first) for first in np.unique(label))
+    return tuple(np.flatnonzero(label == first) for first in distinct(label))
 
 
 def _part(body: Body, used: np.ndarray) -> Body:
@@ -294,7 +294,7 @@ def limb_of(problem: Problem, number: int) -> tuple[int, int]:
     return actor, joint
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class TrackTable:
     """The places where points should be, merged into few tracks, because few large constraints are cheap."""
 
@@ -350,7 +350,7 @@ def make_track(problem: Problem, point: int, places: Array, **fields: Any) -> Tr
     return Track(point=ref, frame_times=problem.times[frames], places=places[frames], **fields)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class HeldLimbs:
     """What contacts of the last level ask of each limb, and which of its points move slowly beside them.
 

@@ -6,7 +6,6 @@ residual instead of one per key. They solve `(J M^-1 J' + softness) f = residual
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,13 +14,14 @@ from scipy.sparse.linalg import splu
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import KEY_SPACING_SECONDS
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve, conjugate_gradients
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Lmult(Descent):
     """Finds the smallest change that meets the linearised constraints, through its multipliers, in every step."""
 

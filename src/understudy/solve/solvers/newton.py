@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached
+from understudy.base.records import cached, distinct, record
 from understudy.constraints.base import Relation, Residuals, relative_weights
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
@@ -95,7 +95,7 @@ Term = tuple[np.ndarray, np.ndarray, Array]
 """Rows (B,), the index (B,) of the point coordinate that each row takes, and its factor (B,)."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ResidualLayout:
     """The active residuals as rows, sorted by time."""
 
@@ -193,7 +193,7 @@ class ResidualLayout:
         return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class ConstantRows:
     """The rows of constraints whose derivatives by points are constant: weighted sums of point coordinates.
 
@@ -214,7 +214,7 @@ class ConstantRows:
         derivatives = {number: sample.targets[number].constraint.constant() for number in layout.constraints}
         constant = {number: by_points for number, by_points in derivatives.items() if by_points is not None}
         used_points = [sample.targets[number].points for number in constant]
-        points = np.unique(np.concatenate(used_points)) if used_points else np.zeros(0, dtype=np.intp)
+        points = distinct(np.concatenate(used_points)) if used_points else np.zeros(0, dtype=np.intp)
         points = points[np.argsort(sample.body_points.bodies[points], kind="stable")]
         position = np.zeros(len(sample.body_points.bodies), dtype=np.intp)
         position[points] = np.arange(len(points))
@@ -285,7 +285,7 @@ SMOOTH_EQUALITY_SHARE, SMOOTH_ONE_SIDED_SHARE = 0.4, 0.8
 """The same for the end of a level whose changes are smooth, which does not shake."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class GaussNewton:
     """Damped Gauss-Newton steps at one level."""
 
@@ -380,7 +380,7 @@ class GaussNewton:
         return []
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class StepPattern:
     """The parts of the linear problem that stay the same from step to step while the rows are the same."""
 
@@ -426,7 +426,7 @@ class StepPattern:
         return self.pattern.residuals(out)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LinearizedStep:
     """The residuals, linearised at the current keys."""
 

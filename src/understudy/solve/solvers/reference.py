@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, diags_array
 
 from understudy.base.errors import MissingPackageError, OptionError
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
@@ -26,7 +27,7 @@ MAX_KEY = 2.0 * np.pi
 """Metres or radians: the bound on every key, a full turn [Lommers13, sec. 7.2]."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Reference(Solver):
     """Augmented Lagrangian with a general minimiser inside; returns the best keys that it evaluates."""
 
@@ -93,7 +94,7 @@ class Reference(Solver):
         return optimiser
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class _KeyEvaluation:
     """The evaluation at some keys."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.solve.coordinates import Body
@@ -63,7 +64,7 @@ WorkingSet = tuple[int, ...]
 """The indices of the constraints that are evaluated."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Level:
     """One pass over the motion."""
 
@@ -277,7 +278,7 @@ class State:
         return self.evaluation.completed()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Attempt:
     """A solved motion and the hard constraints that it does not meet."""
 
@@ -287,7 +288,7 @@ class Attempt:
     unmet: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class LevelResult:
     """The result of a level."""
 
@@ -303,7 +304,7 @@ class LevelResult:
     """The final evaluation of a level with a key at every frame."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Spacetime(Solver):
     """The default solver."""
 

@@ -7,7 +7,6 @@ added. A step that fails because of curvature gets a second-order correction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,13 +14,14 @@ from scipy.sparse import block_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from understudy.base.quaternion import Array
+from understudy.base.records import record
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import KEY_SPACING_SECONDS
 from understudy.solve.solvers.descent import Descent, DescentStep, KeyCurve, SplineCurve
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(eq=True)
 class Sqp(Descent):
     """The general method. It does not use that the objective is diagonal."""
 
