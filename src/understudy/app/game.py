@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-
-from understudy.base.records import record
 
 if TYPE_CHECKING:
     from understudy.io.clip import Clip
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@record(eq=True)
+@dataclass(frozen=True, kw_only=True)
 class Preset:
     """What an engine expects of a file."""
 
