@@ -48,6 +48,10 @@ LIMB_SMOOTHING_SECONDS, SMOOTHING_SECONDS = 0.1, 0.06
 over this time, second differences cost as much as the keys themselves. Without the first, a limb swings wide of its way
 beside a contact. With half of the second, knees have spikes where contacts begin; with 0.1 s, feet move too early."""
 
+TRUNK_SPACING_FACTOR = 1.5
+"""The factor on the spacing of the keys of root and trunk in the band-limited level. A head far above the hips shows
+every change of them, and at 30 frames per second it would jump off its path; with 2, limbs have too much to make up."""
+
 LIMBLESS_STIFFNESS = 5e6
 """The stiffness of the last level of a body without limbs, which moves as a whole at every frame."""
 
@@ -567,15 +571,22 @@ class Spacetime(Solver):
         roughness = (level.smoothing / (level.spacing or 1.0 / problem.actors[0].motion.fps)) ** 4
         groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
-        if self.slower and not level.limbs:
-            self._check_slower(problem)
-            by_coordinate = np.concatenate([_spacing_factors(body, self.slower) for body in problem.bodies])
-            factors, group_of_coordinate = np.unique(by_coordinate, return_inverse=True)
+        if level.spacing and not level.limbs:
+            factors, group_of_coordinate = np.unique(self._spacing_factors(problem), return_inverse=True)
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
         all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
         return all_curves.at(sample.frames), all_curves
+
+    def _spacing_factors(self, problem: Problem) -> Array:
+        """(D,) the factor on the key spacing of each coordinate in a band-limited level."""
+        is_limb = limb_coordinates(problem)
+        factors = np.where(is_limb, 1.0, TRUNK_SPACING_FACTOR) if is_limb.any() else np.ones(len(is_limb))
+        if self.slower:
+            self._check_slower(problem)
+            factors *= np.concatenate([_slower_factors(body, self.slower) for body in problem.bodies])
+        return factors
 
     def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
         """The basis of the curves of a level at all frames, with a factor on the spacing of the keys."""
@@ -588,8 +599,8 @@ class Spacetime(Solver):
         return knots.basis(problem.times, self.hold, self.until)
 
 
-def _spacing_factors(body: Body, slower: dict[str, float]) -> Array:
-    """(d,) the factor on the key spacing of each coordinate of a body."""
+def _slower_factors(body: Body, slower: dict[str, float]) -> Array:
+    """(d,) the factor on the key spacing of each coordinate of a body, by the names of its joints."""
     return np.array([slower.get(name.rpartition(".")[0], 1.0) for name in body.names])
 
 
