@@ -78,7 +78,7 @@ CAPSULES_AT_ONCE = 1 << 17
 
 
 def _may_touch(centres: Array, reach: Array, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """(P, F) whether the spheres around two capsules meet; centres (3, C, F) and radii (C, F) of the spheres, metres."""
+    """(P, F) whether the spheres around two capsules meet; their centres (3, C, F) and radii (C, F), metres."""
     square = np.square(centres[0, one] - centres[0, other])
     for axis in (1, 2):
         square += np.square(centres[axis, one] - centres[axis, other])
@@ -94,7 +94,9 @@ def segment_gaps(first: Array, along: Array, second: Array, other: Array) -> Arr
     """(N,) metres between segments that begin at (3, N) and lead along (3, N) [Ericson 2005, sec. 5.1.9]."""
     gap = first - second
     first_squared, second_squared = _square(along), _square(other)
-    product, on_first, on_second = (np.einsum("in,in->n", *pair) for pair in ((along, other), (along, gap), (other, gap)))
+    product, on_first, on_second = (
+        np.einsum("in,in->n", *pair) for pair in ((along, other), (along, gap), (other, gap))
+    )
     first_safe, second_safe = np.maximum(first_squared, 1e-24), np.maximum(second_squared, 1e-24)
     area = first_squared * second_squared - product * product
     # Where the segments are parallel any place on the first will do, so long as the second is then the nearest to it.

@@ -421,7 +421,7 @@ def evaluate(
 
 
 def evaluate_comparison(case: Comparison, *, only: Sequence[str] | None = None) -> Report:
-    """Measure a motion by the wanted metrics, or by all; what was measured of this comparison before is not repeated."""
+    """Measure a motion by the wanted metrics, or by all; what this comparison has measured before is not repeated."""
     from understudy.metrics.guard import comparison_failures
 
     chosen = [metrics()[name] for name in (metrics() if only is None else only)]
