@@ -13,6 +13,7 @@ from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
 from understudy.base.quaternion import from_axis_angle, multiply
 from understudy.correspondence.suggest import suggest
+from understudy.figure.kinematics import Pose
 from understudy.figure.measures import mirror
 from understudy.figure.motion import Motion, rest_motion
 from understudy.metrics.base import Figure, Grade, Measurement, Report, Verdict, evaluate, evaluate_comparison, metrics
@@ -291,7 +292,12 @@ def test_the_quick_metrics_and_the_others_share_one_comparison(monkeypatch: pyte
     for module, name in ((alignment, "align"), (carry, "transfer_motion"), (landing, "find_landing")):
         monkeypatch.setattr(module, name, lambda *_, name=name, **__: calls.append(name))
     forward = comparison.fk
-    monkeypatch.setattr(comparison, "fk", lambda motion: calls.append("fk") or forward(motion))
+
+    def counted(motion: Motion) -> Pose:
+        calls.append("fk")
+        return forward(motion)
+
+    monkeypatch.setattr(comparison, "fk", counted)
     quick = {m.metric: m for m in result.reports[0].measurements}
     sampled = calls.count("fk")
     full = result.evaluate()
