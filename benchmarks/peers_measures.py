@@ -21,7 +21,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
-from understudy.metrics.constraint import measure_breach
+from understudy.metrics.constraint import measure_breaches
 from understudy.metrics.foot_skate import measure_slides
 from understudy.metrics.smoothness import Derivatives, summary
 from understudy.retarget.plan import Plan
@@ -161,7 +161,7 @@ class Yardstick:
             for ground in self.grounds
         ]
         theirs, ours = self._paths(self.source, 0), self._paths(motion, 1)
-        breaches = [float(measure_breach(limit, motion).max()) for limit in self.limits]
+        breaches = measure_breaches(self.limits, motion).max(axis=0)
         return Figures(
             skate=100.0 * _mean(slid.all),
             drift=100.0 * float(slid.drifts.max(initial=0.0)),

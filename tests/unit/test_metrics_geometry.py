@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.base.quaternion import between, conjugate, multiply, rotate
+from understudy.base.quaternion import between, conjugate, multiply, normalize, rotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.surface import SLENDERNESS, capsules, resting_depths
+from understudy.figure.surface import SLENDERNESS, capsules, closest_points, resting_depths, segment_gaps
 from understudy.metrics.balance import inside
 from understudy.metrics.base import Verdict, evaluate
 
@@ -142,3 +142,26 @@ def test_inside_agrees_with_a_search(rng: np.random.Generator) -> None:
     # maximum is across an edge or away from a corner.
     beyond = np.einsum("nwi,ni->nw", ways, centre) - np.einsum("nwi,nki->nwk", ways, feet).max(axis=-1)
     assert measured == pytest.approx(-beyond.max(axis=1), abs=1e-9)
+
+
+def test_gaps_of_segments_are_those_between_their_closest_points() -> None:
+    rng = np.random.default_rng(5)
+    a, b, c, d = rng.normal(size=(4, 400, 3))
+    d[:100] = c[:100] + rng.normal(size=(100, 1)) * (b - a)[:100]
+    b[100:120], d[110:130] = a[100:120], c[110:130]
+    s, t = closest_points(a, b, c, d)
+    wanted = np.linalg.norm(a + s[:, None] * (b - a) - c - t[:, None] * (d - c), axis=-1)
+    assert segment_gaps(a.T, (b - a).T, c.T, (d - c).T) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_depths_of_many_frames_are_those_of_single_frames() -> None:
+    motion = samples.motion("dance").motion[:50]
+    turns = normalize(np.random.default_rng(6).normal(size=motion.rotations.shape))
+    motion = replace(motion, rotations=turns)
+    parts, pose = capsules(motion.skeleton), fk(motion)
+    measured = parts.depths(pose)
+    assert measured
+    for frame in (0, 20, 49):
+        alone = parts.depths(fk(motion[frame : frame + 1]))
+        here = {pair: depth[frame] for pair, depth in measured.items() if depth[frame] > 0.0}
+        assert {pair: depth[0] for pair, depth in alone.items()} == pytest.approx(here, abs=1e-12)

@@ -13,9 +13,10 @@ from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
 from understudy.base.quaternion import from_axis_angle, multiply
 from understudy.correspondence.suggest import suggest
+from understudy.figure.kinematics import Pose
 from understudy.figure.measures import mirror
 from understudy.figure.motion import Motion, rest_motion
-from understudy.metrics.base import Figure, Grade, Measurement, Verdict, evaluate, metrics
+from understudy.metrics.base import Figure, Grade, Measurement, Report, Verdict, evaluate, evaluate_comparison, metrics
 from understudy.metrics.guard import find_failures
 from understudy.retarget.driver import naive, retarget
 
@@ -255,3 +256,52 @@ def test_short_motions_are_measured(frames: int) -> None:
     source = walk()[:frames]
     json.dumps(evaluate(source, source).data(curves=True), allow_nan=False)
     json.dumps(evaluate(source).data(curves=True), allow_nan=False)
+
+
+def assert_same_figures(measured: Report, expected: Report) -> None:
+    """Two reports agree in every figure, to rounding, and in every verdict."""
+    assert measured.failures == expected.failures
+    for measurement, other in zip(measured.measurements, expected.measurements, strict=True):
+        assert (measurement.metric, measurement.verdict) == (other.metric, other.verdict)
+        for figure in measurement.figures:
+            value = other[figure.name]
+            assert figure.value == (None if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)), figure
+
+
+@pytest.mark.parametrize(("source", "target"), [("walk", "child"), ("dance", "giant"), ("march", None)])
+def test_what_the_solve_knows_gives_the_same_figures(source: str, target: str | None) -> None:
+    motion = samples.motion(source).motion[:60]
+    result = retarget(motion, None if target is None else f"sample:{target}", scale=0.6 if target is None else None)
+    report = result.evaluate()
+    case = result._cases[0]
+    # Floor, landing and carried motion are made again from the alignment.
+    assert_same_figures(report, evaluate_comparison(replace(case, known_context=None)))
+    # Somebody who has the files alone also gets these verdicts, with reference poses that the result shows.
+    by_files = evaluate(
+        result.solution.motion, motion, case.user_map, contacts=result.contacts, outcomes=result.outcomes
+    )
+    assert {m.metric: m.verdict for m in report.measurements} == {m.metric: m.verdict for m in by_files.measurements}
+
+
+def test_the_quick_metrics_and_the_others_share_one_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    from understudy.correspondence import alignment, carry, landing
+    from understudy.metrics import comparison
+
+    result = retarget(samples.motion("walk").motion[:40], "sample:child")
+    calls: list[str] = []
+    for module, name in ((alignment, "align"), (carry, "transfer_motion"), (landing, "find_landing")):
+        monkeypatch.setattr(module, name, lambda *_, name=name, **__: calls.append(name))
+    forward = comparison.fk
+
+    def counted(motion: Motion) -> Pose:
+        calls.append("fk")
+        return forward(motion)
+
+    monkeypatch.setattr(comparison, "fk", counted)
+    quick = {m.metric: m for m in result.reports[0].measurements}
+    sampled = calls.count("fk")
+    full = result.evaluate()
+    assert calls.count("fk") - sampled == 2
+    assert set(calls) == {"fk"}
+    assert all(full[name] is measurement for name, measurement in quick.items())
+    assert result.evaluate().measurements == full.measurements

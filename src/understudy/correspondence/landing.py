@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -407,6 +408,7 @@ def _join_contacts(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     return tuple(sorted(joined, key=lambda c: c.start))
 
 
+@lru_cache(maxsize=8)
 def step_ratio(alignment: Alignment) -> float:
     """Ratio of the target's steps to the source's: by the heights of the hips if both stand, else by the legs."""
     ratio = leg_ratio(alignment.correspondence.source, alignment.correspondence.target)

@@ -298,6 +298,8 @@ class ContactContext:
     """The alignment with a target of different structure; None for the same structure."""
     start: Motion | None = None
     """The source's motion on the target's body before the solve, if available."""
+    transferred: Motion | None = None
+    """The source's motion on a target of different structure by the alignment alone, if available."""
     feet: Pose | None = None
     """Positions of the joints of the source's feet, if available."""
 

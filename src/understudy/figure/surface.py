@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.base.quaternion import Array, cross
-from understudy.base.records import record
+from understudy.base.records import cached, record
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import height, is_humanoid, rest_pose_kind
 from understudy.figure.motion import rest_motion
@@ -44,28 +44,68 @@ class Capsules:
     def depths(self, pose: Pose) -> dict[tuple[str, str], Array]:
         """(F,) metres of depth for each two parts that ever meet."""
         starts = pose.points([a for a, _ in self.ends])
-        stops = pose.points([b for _, b in self.ends])
-        centres = 0.5 * (starts + stops)
-        reach = 0.5 * np.linalg.norm(stops - starts, axis=-1) + self.radii
+        bones = pose.points([b for _, b in self.ends]) - starts
+        # Coordinates first and frames last: what follows goes along the frames of two capsules.
+        starts, bones = (np.ascontiguousarray(line.transpose(2, 1, 0)) for line in (starts, bones))
+        reach = 0.5 * np.sqrt(_square(bones)) + self.radii[:, None]
         depths: dict[tuple[str, str], Array] = {}
-        for one in range(len(self.ends)):
-            for other in range(one + 1, len(self.ends)):
-                key = (min(self.parts[one], self.parts[other]), max(self.parts[one], self.parts[other]))
-                if key[0] == key[1] or key in self.joined:
-                    continue
-                apart = np.linalg.norm(centres[:, one] - centres[:, other], axis=-1)
-                close = np.flatnonzero(apart < reach[:, one] + reach[:, other])
-                if not len(close):
-                    continue
-                a, b, c, d = (
-                    line[close] for line in (starts[:, one], stops[:, one], starts[:, other], stops[:, other])
-                )
-                s, t = closest_points(a, b, c, d)
-                gap = np.linalg.norm(a + s[:, None] * (b - a) - c - t[:, None] * (d - c), axis=-1)
-                depth = self.radii[one] + self.radii[other] - gap
-                pair_depth = depths.setdefault(key, np.zeros(len(apart)))
-                pair_depth[close] = np.maximum(pair_depth[close], depth)
-        return {key: depth for key, depth in depths.items() if depth.max() > 0.0}
+        one, other, keys = self._compared
+        step = max(CAPSULES_AT_ONCE // max(reach.shape[1], 1), 1)
+        for first in range(0, len(keys), step):
+            pairs = slice(first, first + step)
+            close = _may_touch(starts + 0.5 * bones, reach, one[pairs], other[pairs])
+            rows, frames = np.nonzero(close)
+            a, b = one[pairs][rows], other[pairs][rows]
+            gap = segment_gaps(starts[:, a, frames], bones[:, a, frames], starts[:, b, frames], bones[:, b, frames])
+            pair_depths = np.zeros(close.shape)
+            pair_depths[rows, frames] = self.radii[a] + self.radii[b] - gap
+            for row in np.flatnonzero(pair_depths.max(axis=1, initial=0.0) > 0.0):
+                depth = depths.setdefault(keys[first + row], np.zeros(reach.shape[1]))
+                np.maximum(depth, pair_depths[row], out=depth)
+        return depths
+
+    @cached
+    def _compared(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:
+        """(P,) and (P,) indices of the capsules that are compared, and the names of their parts."""
+        one, other = np.triu_indices(len(self.ends), 1)
+        names = [(min(self.parts[a], self.parts[b]), max(self.parts[a], self.parts[b])) for a, b in zip(one, other)]
+        compared = [i for i, key in enumerate(names) if key[0] != key[1] and key not in self.joined]
+        return one[compared], other[compared], [names[i] for i in compared]
+
+
+CAPSULES_AT_ONCE = 1 << 17
+"""Pairs of capsules, counted at every frame, in one batch: what is computed for them stays in the cache."""
+
+
+def _may_touch(centres: Array, reach: Array, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(P, F) whether the spheres around two capsules meet; their centres (3, C, F) and radii (C, F), metres."""
+    square = np.square(centres[0, one] - centres[0, other])
+    for axis in (1, 2):
+        square += np.square(centres[axis, one] - centres[axis, other])
+    return np.asarray(square < np.square(reach[one] + reach[other]))
+
+
+def _square(vectors: Array) -> Array:
+    """(...) squared lengths of vectors (3, ...)."""
+    return vectors[0] * vectors[0] + vectors[1] * vectors[1] + vectors[2] * vectors[2]
+
+
+def segment_gaps(first: Array, along: Array, second: Array, other: Array) -> Array:
+    """(N,) metres between segments that begin at (3, N) and lead along (3, N) [Ericson 2005, sec. 5.1.9]."""
+    gap = first - second
+    first_squared, second_squared = _square(along), _square(other)
+    product, on_first, on_second = (
+        np.einsum("in,in->n", *pair) for pair in ((along, other), (along, gap), (other, gap))
+    )
+    first_safe, second_safe = np.maximum(first_squared, 1e-24), np.maximum(second_squared, 1e-24)
+    area = first_squared * second_squared - product * product
+    # Where the segments are parallel any place on the first will do, so long as the second is then the nearest to it.
+    parallel = area <= 1e-12 * first_squared * second_squared + 1e-300
+    share = (product * on_second - second_squared * on_first) / np.where(parallel, 1.0, area)
+    share = np.where(parallel, 0.0, share.clip(0.0, 1.0))
+    other_share = ((product * share + on_second) / second_safe).clip(0.0, 1.0)
+    share = ((product * other_share - on_first) / first_safe).clip(0.0, 1.0)
+    return np.asarray(np.sqrt(_square(gap + share * along - other_share * other)))
 
 
 @lru_cache(maxsize=64)

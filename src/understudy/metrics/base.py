@@ -191,6 +191,8 @@ class Metric(ABC):
     """What to do about a result that is noticeable or bad."""
     quick: ClassVar[bool] = False
     """Whether it is measured after every solve: it costs a small share of that."""
+    by_skin: ClassVar[bool] = False
+    """Whether it looks at the skin, if there is one."""
 
     @abstractmethod
     def measure(self, case: Comparison) -> Measurement:
@@ -409,15 +411,22 @@ def evaluate(
         raise OptionError("A map of bones needs a source to compare with")
     # These modules need the classes above.
     from understudy.metrics.comparison import Comparison
-    from understudy.metrics.guard import comparison_failures
 
-    chosen = [_metric(name) for name in (metrics() if only is None else only)]
+    chosen = None if only is None else [_metric(name).name for name in only]
     contact_list = None if contacts is None else tuple(contacts)
     case = Comparison(
         result=result, source=source, user_map=correspondence, contacts=contact_list, floor_height=floor,
         outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes), carried=carried,
     )  # fmt: skip
-    failures = tuple(f"the result {sentence}" for sentence in comparison_failures(case))
+    return evaluate_comparison(case, only=chosen)
+
+
+def evaluate_comparison(case: Comparison, *, only: Sequence[str] | None = None) -> Report:
+    """Measure a motion by the wanted metrics, or by all; what this comparison has measured before is not repeated."""
+    from understudy.metrics.guard import comparison_failures
+
+    chosen = [metrics()[name] for name in (metrics() if only is None else only)]
+    failures = tuple(f"the result {sentence}" for sentence in case.once(comparison_failures))
     return make_report(case, chosen, failures, _notes(case))
 
 
@@ -444,7 +453,7 @@ def make_report(
 ) -> Report:
     """The report of some metrics; the others are listed as skipped."""
     return Report(
-        measurements=tuple(metric.measure(case) for metric in chosen),
+        measurements=tuple(case.once(metric.measure) for metric in chosen),
         failures=tuple(failures),
         notes=tuple(notes),
         frames=case.result.num_frames,

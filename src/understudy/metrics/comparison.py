@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from understudy.solve.solvers.base import Outcome
 if TYPE_CHECKING:
     from understudy.correspondence.alignment import Alignment
     from understudy.correspondence.landing import Landing
+
+Value = TypeVar("Value")
 
 MAIN_PARTS = {
     "hips": ("hips",),
@@ -279,8 +281,33 @@ class Comparison:
     """The source's motion on the result's body before anything was solved, if known."""
     known_alignment: Alignment | None = None
     """The alignment that made the result, if known; made from the correspondence if None."""
+    known_context: ContactContext | None = None
+    """What the solve that made the result found for these contacts: floor, landing and carried motion."""
     known_paths: MainPaths | None = None
     """The paths of the main joints, if they are compared with more than one source."""
+
+    def once(self, find: Callable[[Comparison], Value]) -> Value:
+        """What a function finds for this comparison; it is called only once."""
+        if find not in self._results:
+            self._results[find] = find(self)
+        result: Value = self._results[find]
+        return result
+
+    @cached
+    def _results(self) -> dict[Any, Any]:
+        """Cache of `once`."""
+        return {}
+
+    def with_skin(self, meshes: tuple[Mesh, ...]) -> Comparison:
+        """The same comparison with the result's skin; all that does not depend on the skin is shared."""
+        if not meshes or meshes == self.meshes:
+            return self
+        changed = replace(self, meshes=meshes)
+        given = {field.name for field in fields(self)}
+        changed.__dict__.update({name: value for name, value in self.__dict__.items() if name not in given})
+        by_skin = [find for find in self._results if getattr(getattr(find, "__self__", None), "by_skin", False)]
+        changed.__dict__["_results"] = {f: result for f, result in self._results.items() if f not in by_skin}
+        return changed
 
     @cached
     def leg(self) -> float:
@@ -325,6 +352,8 @@ class Comparison:
             return 1.0
         if self.same_structure:
             return leg_ratio(self.source.skeleton, self.result.skeleton)
+        if self.known_context is not None and self.known_context.landing is not None:
+            return self.known_context.landing.ratio
         from understudy.correspondence.landing import step_ratio
 
         return step_ratio(self.alignment)
@@ -418,6 +447,8 @@ class Comparison:
         """The floor that source and result stand on."""
         if self.floor_height is not None:
             return Floor(height=self.floor_height, slope=np.zeros(2))
+        if self.known_context is not None:
+            return self.known_context.floor
         motion = self.result if self.source is None else self.source
         return find_floor(self.fixed_contacts, leg_length(motion.skeleton))
 
@@ -426,11 +457,21 @@ class Comparison:
         """The result's points for the source's contacts; None for the same structure."""
         if self.source is None or self.same_structure:
             return None
-        from understudy.correspondence.carry import transfer_motion
+        if self.known_context is not None and self.known_context.landing is not None:
+            return self.known_context.landing
         from understudy.correspondence.landing import find_landing
 
-        carried = transfer_motion(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
-        return find_landing(self.source, self.fixed_contacts, self.alignment, carried, self.floor)
+        return find_landing(self.source, self.fixed_contacts, self.alignment, self.transferred, self.floor)
+
+    @cached
+    def transferred(self) -> Motion:
+        """The source's motion on the result's body by the alignment alone; only for another structure."""
+        assert self.source is not None
+        if self.known_context is not None and self.known_context.transferred is not None:
+            return self.known_context.transferred
+        from understudy.correspondence.carry import transfer_motion
+
+        return transfer_motion(self.source, self.alignment, floor=self.floor, ratio=self.ratio)
 
     @cached
     def plants(self) -> tuple[PlantedPoint, ...]:
@@ -444,7 +485,7 @@ class Comparison:
         for contact in contacts:
             frames = contact.frames(self.result.fps, self.result.num_frames)
             level = context.rise(contact) if contact.on == "floor" else None
-            if len(frames):
+            if len(frames) and contact.place is not None:
                 point = context.point(contact.point)
                 plants.append(PlantedPoint(point=point, frames=frames, contact=contact, level=level))
         return tuple(plants)

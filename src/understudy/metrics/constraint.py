@@ -87,10 +87,10 @@ class JointLimit(Metric):
     )
 
     def measure(self, case: Comparison) -> Measurement:
-        ranges, sure = ranges_of(case)
+        ranges, sure = case.once(ranges_of)
         if not ranges:
             return self.not_measured("no limits are known for this body")
-        excess = np.stack([measure_breach(limit, case.result) for limit in ranges], -1)
+        excess = measure_breaches(ranges, case.result)
         worst_excess = excess.max(axis=1)
         frame, joint = np.unravel_index(int(np.argmax(excess)), excess.shape)
         name = str(ranges[int(joint)].joints()[0].point)
@@ -99,7 +99,7 @@ class JointLimit(Metric):
         added = None
         if case.same_structure and case.resampled is not None:
             # A capture often exceeds the limits of its own file; the result may do the same.
-            source_excess = np.stack([measure_breach(limit, case.resampled) for limit in ranges], -1)
+            source_excess = measure_breaches(ranges, case.resampled)
             added = float(np.degrees(np.max(excess - source_excess, initial=0.0)))
         figures = [
             Figure(name="worst_angle", value=worst, unit="degrees", about="farthest outside a range"),
@@ -139,20 +139,21 @@ def ranges_of(case: Comparison) -> tuple[Sequence[JointRange], bool]:
     if case.same_structure:
         motion: Motion = replace(case.source, skeleton=case.result.skeleton)
     else:
-        from understudy.correspondence.carry import transfer_motion
-
-        motion = transfer_motion(case.source, case.alignment, floor=case.floor, ratio=case.ratio)
+        motion = case.transferred
     return human_limits(motion)[0], True
 
 
-def measure_breach(limit: JointRange, motion: Motion) -> Array:
-    """(F,) radians of a joint outside its range."""
-    joint = motion.skeleton.joint(str(limit.joints()[0].point))
-    state = ConstraintInput(
-        times=motion.times, points=np.empty((motion.num_frames, 0, 3)), local_rotations=motion.rotations[:, [joint]]
-    )
-    values = limit.measure(state).values
-    return np.maximum(values.max(axis=1), 0.0) if values.shape[1] else np.zeros(motion.num_frames)
+def measure_breaches(limits: Sequence[JointRange], motion: Motion) -> Array:
+    """(F, L) radians of joints outside their ranges."""
+    times, no_points = motion.times, np.empty((motion.num_frames, 0, 3))
+    joints = [motion.skeleton.joint(str(limit.joints()[0].point)) for limit in limits]
+    states = [
+        ConstraintInput(times=times, points=no_points, local_rotations=motion.rotations[:, [joint]]) for joint in joints
+    ]
+    breaches = np.zeros((motion.num_frames, len(limits)))
+    for column, residuals in enumerate(JointRange.measure_all(limits, states)):
+        breaches[:, column] = residuals.values.max(axis=1, initial=0.0)
+    return breaches
 
 
 METRICS = (GoalMetric(), JointLimit())

@@ -43,7 +43,7 @@ class ContactTiming(Metric):
         if not case.plants:
             return self.not_measured("the source has no contacts that the result could keep")
         points = list({plant.point.name: plant.point for plant in case.plants}.values())
-        detected = detect_contacts(case.result, points)
+        detected = detect_contacts(case.result, points, pose=case.pose)
         expected = _contact_mask(case, points, [(p.point.name, p.frames) for p in case.plants])
         fps, count = case.result.fps, case.result.num_frames
         actual = _contact_mask(case, points, [(c.point.name, c.frames(fps, count)) for c in detected])
@@ -51,7 +51,7 @@ class ContactTiming(Metric):
         allowed = _widen(expected | self._slow(case, points), fps)
         precision = float(np.sum(actual & allowed)) / actual.sum() if actual.any() else 0.0
         errors = _timing_errors(case.plants, detected)
-        kept = [_kept_share(case, limit * case.size) for limit in MAX_KEPT_METRES]
+        kept = _kept_shares(case, [limit * case.size for limit in MAX_KEPT_METRES])
         figures = [
             Figure(name="recall", value=recall, unit="share", about="of the source's contact frames, those kept"),
             Figure(name="precision", value=precision, unit="share",
@@ -83,7 +83,9 @@ class ContactTiming(Metric):
         assert case.source is not None
         source_points = {plant.point.name: plant.contact.point for plant in case.plants}
         names = {source_points[point.name].name: point.name for point in points}
-        loose = detect_contacts(case.source, [source_points[point.name] for point in points], LOOSE_DETECTION)
+        watched = [source_points[point.name] for point in points]
+        pose = case.source_pose if case.resampled is case.source else None
+        loose = detect_contacts(case.source, watched, LOOSE_DETECTION, pose=pose)
         fps, count = case.result.fps, case.result.num_frames
         return _contact_mask(case, points, [(names[c.point.name], c.frames(fps, count)) for c in loose])
 
@@ -125,9 +127,9 @@ def _count_lost(plants: Sequence[PlantedPoint], detected: Sequence[Contact]) -> 
     return sum(_find_partner(plant, detected) is None for plant in plants)
 
 
-def _kept_share(case: Comparison, limit: float) -> float:
-    """Share of planted frames whose point is near its place and its height."""
-    near, total = 0, 0
+def _kept_shares(case: Comparison, limits: Sequence[float]) -> list[float]:
+    """Shares of planted frames whose point is within some distances, in metres, of its place and its height."""
+    off = []
     paths = tracks(case.pose, (plant.point for plant in case.plants))
     for plant in case.plants:
         path = paths[plant.point.name][plant.frames]
@@ -135,9 +137,9 @@ def _kept_share(case: Comparison, limit: float) -> float:
         lift = np.zeros(len(path))
         if plant.level is not None:
             lift = np.abs(path[:, 1] - case.floor.heights(path) - plant.level)
-        near += int(np.sum((drift <= limit) & (lift <= limit)))
-        total += len(path)
-    return near / total
+        off.append(np.maximum(drift, lift))
+    distances = np.concatenate(off)
+    return [float(np.mean(distances <= limit)) for limit in limits]
 
 
 METRIC = ContactTiming()

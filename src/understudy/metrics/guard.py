@@ -26,7 +26,7 @@ from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point
 from understudy.metrics.base import ADULT_LEG_METRES, percent
 from understudy.metrics.comparison import Comparison
-from understudy.metrics.constraint import measure_breach, ranges_of
+from understudy.metrics.constraint import measure_breaches, ranges_of
 
 MIN_SIDE_WIDTH_LEGS = 0.02
 """Distance between two sides above which the line between them shows left and right."""
@@ -313,7 +313,7 @@ def comparison_failures(case: Comparison) -> tuple[str, ...]:
     """Find why a result of any program is unusable, by its source; uncertain limits are left out."""
     if problem := describe_scatter(case.source, case.result) or _describe_rest(case):
         return (problem,)
-    ranges, sure = ranges_of(case)
+    ranges, sure = case.once(ranges_of)
     return judge(case, _stands_of_plants(case), ranges if sure else ()) if case.source is not None else ()
 
 
@@ -321,7 +321,7 @@ def judge(
     case: Comparison, stands: Sequence[Stand], limits: Sequence[JointRange], *, made_by: Correspondence | None = None
 ) -> tuple[str, ...]:
     """Find why a moving result is unusable, given its stands, its limits and the map that made it."""
-    mirrored, wrong_way = compare_sides(case)
+    mirrored, wrong_way = case.once(compare_sides)
     problems = [
         describe_crossed_sides(made_by) if made_by is not None else "",
         mirrored,
@@ -423,13 +423,14 @@ def _find_comparison_sides(case: Comparison) -> SidePairs:
 
 def describe_limit_breach(case: Comparison, limits: Sequence[JointRange]) -> str:
     """Describe a joint that is far outside its range most of the time, though the source's is not; empty if none."""
-    for limit in limits:
-        excess = np.degrees(measure_breach(limit, case.result))
+    step = max(round(case.result.fps / SAMPLE_FPS), 1)
+    excesses = np.degrees(measure_breaches(limits, case.result[::step]))
+    for limit, excess in zip(limits, excesses.T, strict=True):
         if np.mean(excess > MIN_BROKEN_DEGREES) <= MIN_DEFECT_SHARE:
             continue
         if case.same_structure and case.resampled is not None:
             # A capture often exceeds the limits of its own file; the result may do the same.
-            excess = excess - np.degrees(measure_breach(limit, case.resampled))
+            excess = excess - np.degrees(measure_breaches([limit], case.resampled[::step])[:, 0])
         if np.mean(excess > MIN_BROKEN_DEGREES) > MIN_DEFECT_SHARE:
             usual = float(median(excess))
             joint = limit.joints()[0].point

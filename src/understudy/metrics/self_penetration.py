@@ -32,6 +32,7 @@ class SelfPenetration(Metric):
 
     name: ClassVar[str] = "self_penetration"
     title: ClassVar[str] = "self-penetration"
+    by_skin: ClassVar[bool] = True
     remedy: ClassVar[str] = "the target is wider than the source: keep parts apart in a recipe (constraint `apart`)"
     grades: ClassVar[tuple[Grade, ...]] = (
         Grade(figure="added_depth", noticeable=MAX_CONTACT_DEPTH_METRES, bad=0.04, metres=True),

@@ -184,7 +184,7 @@ class Similarity(Metric):
             Figure(name="mirrored_direction", value=mirrored, unit="degrees",
                    about="mean angle between bones with the source's sides exchanged"),
         ]  # fmt: skip
-        is_mirrored = bool(compare_sides(case)[0])
+        is_mirrored = bool(case.once(compare_sides)[0])
         joint = case.result.skeleton.names[bones.bones[int(np.argmax(off.mean(axis=0)))]]
         sentences = [f"bones point {off.mean():.1f} degrees off the source's on average, `{joint}` most"]
         sentences += [] if paths is None else [f"limbs' ends are {100.0 * paths.mean():.1f}% of the body's height off"]

@@ -47,6 +47,7 @@ from understudy.solve.solvers.base import Outcome, ProgressCallback, Solution, S
 
 if TYPE_CHECKING:
     from understudy.metrics.base import Report, Verdict
+    from understudy.metrics.comparison import Comparison
 
 MAX_LIKELY_LEG_RATIO = 4.0
 """Ratio of leg lengths, either way, above which the unit of a file was probably guessed wrong."""
@@ -413,7 +414,14 @@ class Retargeted:
         """The quick metrics of each moving actor against its source; `evaluate` measures all."""
         from understudy.retarget.quality import find_reports
 
-        return find_reports(self.prepared, self.solution)
+        return find_reports(self.prepared, self.solution, self._cases)
+
+    @cached
+    def _cases(self) -> tuple[Comparison, ...]:
+        """The comparison of each actor's result with its source, which all measurements share."""
+        from understudy.retarget.quality import compare_with_sources
+
+        return compare_with_sources(self.prepared, self.solution)
 
     @property
     def verdict(self) -> Verdict:
@@ -438,19 +446,10 @@ class Retargeted:
         Args:
             skin: Whether limbs inside the body are detected by the target's skin, if it has one.
         """
-        from understudy.metrics.base import evaluate
+        from understudy.metrics.base import evaluate_comparison
 
-        data = self.prepared.actors[0]
-        alignment = None if self.prepared.plan is None else self.prepared.plan.assignments[0].alignment
-        return evaluate(
-            self.solution.motion,
-            data.motion,
-            correspondence=None if alignment is None else alignment.correspondence,
-            contacts=self.contacts,
-            outcomes=self.outcomes,
-            meshes=data.clip.meshes if skin else (),
-            carried=None if self.prepared.plan is None else self.prepared.start(0),
-        )
+        meshes = self.prepared.actors[0].clip.meshes if skin else ()
+        return evaluate_comparison(self._cases[0].with_skin(tuple(meshes)))
 
     def write(self, path: str | Path) -> tuple[str, ...]:
         """Write the first actor's result; returns what the format could not store, one sentence each."""

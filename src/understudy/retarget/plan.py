@@ -140,6 +140,8 @@ class Plan:
     """The ground on which sources and targets stand; None if a plan was made without."""
     notes: tuple[str, ...] = ()
     """Decisions made by the planner, one sentence each."""
+    contexts: tuple[ContactContext, ...] = ()
+    """What was found out about the contacts of each actor."""
     _problem: Problem | None = field(default=None, init=False, repr=False)
     """Cache of `problem`; `replace` clears it."""
 
@@ -259,6 +261,7 @@ def plan(
         options=options,
         floor=floor,
         notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
+        contexts=tuple(contexts),
     )
     return _add_joint_limits(shift_plan_starts(unshifted, constraints))
 
@@ -273,7 +276,7 @@ def _context(
     assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor, *, touch: bool
 ) -> ContactContext:
     """The contact context of an actor, with its start motion."""
-    landing = None
+    landing, transferred = None, None
     motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
     if assignment.share is not None:
         start = morph_motion(motion, target, assignment.share, floor)
@@ -281,7 +284,7 @@ def _context(
         from understudy.correspondence.carry import transfer_motion
         from understudy.correspondence.landing import find_landing, step_ratio
 
-        start = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
+        start = transferred = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
@@ -290,7 +293,7 @@ def _context(
         start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
-        alignment=alignment, start=start, feet=feet,
+        alignment=alignment, start=start, transferred=transferred, feet=feet,
     )  # fmt: skip
     return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
 

@@ -64,28 +64,43 @@ def measure(
     }
 
 
-def find_reports(prepared: Prepared, solution: Solution) -> tuple[Report, ...]:
+def find_reports(
+    prepared: Prepared, solution: Solution, cases: Sequence[Comparison] | None = None
+) -> tuple[Report, ...]:
     """The quick metrics of every moving actor; how well constraints are met is part of the first."""
     moving = [i for i, actor in enumerate(prepared.actors) if actor.spec.moves]
-    return tuple(_report(prepared, solution, i, with_goal=i == moving[0]) for i in moving)
+    cases = compare_with_sources(prepared, solution) if cases is None else cases
+    return tuple(_report(prepared, solution, i, cases[i], with_goal=i == moving[0]) for i in moving)
 
 
-def _report(prepared: Prepared, solution: Solution, index: int, *, with_goal: bool) -> Report:
-    """The quick metrics of an actor's result, from what the solve knows of it."""
-    assignment = None if prepared.plan is None else prepared.plan.assignments[index]
-    alignment = None if assignment is None else assignment.alignment
-    case = Comparison(
-        result=solution.motions[index],
-        source=prepared.actors[index].motion,
-        user_map=None if alignment is None else alignment.correspondence,
-        contacts=prepared.contacts,
-        outcomes=solution.outcomes if with_goal else (),
-        carried=prepared.start(index) if prepared.plan is not None else None,
-        known_alignment=alignment,
-    )
+def _report(prepared: Prepared, solution: Solution, index: int, case: Comparison, *, with_goal: bool) -> Report:
+    """The quick metrics of an actor's result."""
     # A body that features drive has no joints that follow the source's.
-    only = ["goal"] if assignment is None else [name for name in quick_metrics() if with_goal or name != "goal"]
+    only = ["goal"] if prepared.plan is None else [name for name in quick_metrics() if with_goal or name != "goal"]
     return evaluate_quickly(case, _find_faults(prepared, solution, index), only=only)
+
+
+def compare_with_sources(prepared: Prepared, solution: Solution) -> tuple[Comparison, ...]:
+    """The comparison of each actor's result with its source, with all that the solve knows of them."""
+    cases = []
+    for index, (actor, result) in enumerate(zip(prepared.actors, solution.motions, strict=True)):
+        plan = prepared.plan
+        alignment = None if plan is None else plan.assignments[index].alignment
+        # The contacts of several actors are not those of one, and without contacts a plan takes the floor of the feet.
+        alone = plan is not None and len(prepared.actors) == 1 and prepared.contacts
+        cases.append(
+            Comparison(
+                result=result,
+                source=actor.motion,
+                user_map=None if alignment is None else alignment.correspondence,
+                contacts=prepared.contacts,
+                outcomes=solution.outcomes,
+                carried=None if plan is None else plan.starts[index],
+                known_alignment=alignment,
+                known_context=plan.contexts[index] if plan is not None and alone and plan.contexts else None,
+            )
+        )
+    return tuple(cases)
 
 
 def _conclusions(prepared: Prepared, reports: Sequence[Report], moving: Sequence[int]) -> list[str]:

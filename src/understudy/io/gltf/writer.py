@@ -35,7 +35,13 @@ from understudy.io.gltf.document import (
     GltfNodes,
     Json,
 )
-from understudy.io.matrices import MIN_DETERMINANT, compose, extract_rotations, make_affine
+from understudy.io.matrices import (
+    MIN_DETERMINANT,
+    apply_affine,
+    extract_rotations_of_components,
+    find_cofactors,
+    multiply_components,
+)
 
 MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 """A node's translation is written if it differs by more than this, in body sizes, from the one in the file."""
@@ -61,53 +67,121 @@ def make_tracks(
     """
     pose = fk(motion)
     file_from_world = conjugate(world_from_file(up))
-    positions = rotate(file_from_world, pose.positions) / unit
+    # Components come first: what follows is done for many joints and frames at once.
+    positions = np.moveaxis(rotate(file_from_world, pose.positions) / unit, -1, 0)
     world_rotations = multiply(file_from_world, pose.rotations)
-    joints = character.joints.nodes
-    frames = motion.num_frames
-    rotations = {node: np.empty((frames, 4)) for node in joints if node != NO_NODE}
-    translations = {node: np.empty((frames, 3)) for node in rotations}
-    distances = dict.fromkeys(rotations, 0.0)
-    step = frames_per_block(len(joints))
+    frames, count = motion.num_frames, len(character.joints.nodes)
+    rotations, translations = np.zeros((frames, count, 4)), np.zeros((frames, count, 3))
+    distances = np.zeros(count)
+    levels, step = find_levels(nodes, character), frames_per_block(count)
     for start in range(0, frames, step):
         part = slice(start, start + step)
-        worlds: dict[int, Array] = {}
-        for joint, node in enumerate(joints):
-            if node == NO_NODE:
-                continue
-            parent = _parent_world(nodes, node, worlds)
-            inverse = np.linalg.inv(parent)
-            linear = inverse[..., :3, :3] @ to_matrix(world_rotations[part, joint]) @ character.stretches[joint]
-            scale = np.where(np.abs(nodes.scales[node]) > 1e-12, nodes.scales[node], 1.0)
-            rotation = extract_rotations(linear / scale)
-            move = np.einsum("...ij,...j->...i", inverse[..., :3, :3], positions[part, joint]) + inverse[..., :3, 3]
-            worlds[node] = parent @ compose(move, rotation, nodes.scales[node])
-            rotations[node][part], translations[node][part] = rotation, move
-            size = np.cbrt(np.abs(np.linalg.det(parent[..., :3, :3]))).max() * unit
-            distances[node] = max(distances[node], float(size * np.abs(move - nodes.translations[node]).max()))
+        worlds = np.empty((3, 4, positions[0, part].shape[0], count))
+        for level in levels:
+            joints = level.joints
+            parent = level.parents(worlds)
+            inverse, size = invert_affine(parent)
+            turned = np.moveaxis(to_matrix(world_rotations[part, joints]), (-2, -1), (0, 1))
+            linear = multiply_components(multiply_components(inverse[:, :3], turned), level.stretches)
+            rotation = extract_rotations_of_components(linear / level.divisors)
+            move = apply_affine(inverse, positions[:, part, joints])
+            turned = np.moveaxis(to_matrix(rotation), (-2, -1), (0, 1)) * level.scales
+            worlds[:, :3][..., joints] = multiply_components(parent[:, :3], turned)
+            worlds[:, 3][..., joints] = apply_affine(parent, move)
+            rotations[part, joints], translations[part, joints] = rotation, np.moveaxis(move, 0, -1)
+            farthest = np.abs(move - level.translations).max(axis=(0, 1)) * size.max(axis=0) * unit
+            distances[joints] = np.maximum(distances[joints], farthest)
     min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
+    rotations = continuous(rotations)
     return [
         Track(
             node=node,
-            rotations=continuous(rotations[node]),
-            translations=translations[node] if bake or distances[node] > min_translation else None,
+            rotations=rotations[:, joint],
+            translations=translations[:, joint] if bake or distances[joint] > min_translation else None,
         )
-        for node in rotations
+        for joint, node in enumerate(character.joints.nodes)
+        if node != NO_NODE
     ]
 
 
-def _parent_world(nodes: GltfNodes, node: int, worlds: dict[int, Array]) -> Array:
-    """World from the parent of a node: (F, 4, 4) if it moves, else (4, 4)."""
-    between = np.eye(4)
-    parent = int(nodes.parents[node])
-    while parent >= 0 and parent not in worlds:
-        between = nodes.locals[parent] @ between
-        parent = int(nodes.parents[parent])
-    world = between if parent < 0 else worlds[parent] @ between
-    if np.any(np.abs(np.linalg.det(world[..., :3, :3])) < MIN_DETERMINANT):
-        # The parent's scale is zero, so nothing below it can be seen to move. Any invertible matrix will do.
-        return make_affine(np.eye(3), world[..., :3, 3])
-    return world
+@record
+class Level:
+    """Joints whose nodes hang from those of earlier levels, or from no joint at all; K of them."""
+
+    joints: np.ndarray
+    """(K,)"""
+    carriers: np.ndarray
+    """(K,) the joint that each hangs from; -1 for none."""
+    between: Array
+    """(3, 4, 1, K) from the carrier's node, or the world, to the node's parent: nodes that do not move."""
+    stretches: Array
+    """(3, 3, 1, K) of the joints."""
+    scales: Array
+    """(3, 1, K) of the nodes."""
+    divisors: Array
+    """(3, 1, K) the same with 1 in place of 0."""
+    translations: Array
+    """(3, 1, K) of the nodes in the file."""
+
+    def parents(self, worlds: Array) -> Array:
+        """(3, 4, F, K) world from the parents of the nodes; `worlds` (3, 4, F, J) are those of earlier levels."""
+        if self.carriers[0] < 0:
+            return np.tile(self.between, (1, 1, worlds.shape[2], 1))
+        carrier = worlds[:, :, :, self.carriers]
+        if np.array_equal(self.between, np.broadcast_to(np.eye(3, 4)[:, :, None, None], self.between.shape)):
+            return carrier
+        linear = multiply_components(carrier[:, :3], self.between[:, :3])
+        return np.concatenate([linear, apply_affine(carrier, self.between[:, 3])[:, None]], axis=1)
+
+
+def find_levels(nodes: GltfNodes, character: Character) -> list[Level]:
+    """The joints that have a node, in levels; those that hang from no joint are the first."""
+    members = {node: joint for joint, node in enumerate(character.joints.nodes) if node != NO_NODE}
+    depths: dict[int, int] = {}
+    groups: dict[int, list[tuple[int, int, int, Array]]] = {}
+    for node, joint in members.items():
+        matrix, parent = np.eye(4), int(nodes.parents[node])
+        while parent >= 0 and members.get(parent, joint) >= joint:
+            matrix = nodes.locals[parent] @ matrix
+            parent = int(nodes.parents[parent])
+        carrier = members[parent] if parent >= 0 else -1
+        depths[joint] = depths[carrier] + 1 if carrier >= 0 else 0
+        groups.setdefault(depths[joint], []).append((joint, node, carrier, matrix))
+    levels = []
+    for group in groups.values():
+        joints, chosen, carriers, matrices = zip(*group, strict=True)
+        scales = nodes.scales[list(chosen)].T[:, None]
+        levels.append(
+            Level(
+                joints=np.array(joints),
+                carriers=np.array(carriers),
+                between=np.moveaxis(np.array(matrices)[:, :3], 0, -1)[:, :, None],
+                stretches=np.moveaxis(character.stretches[list(joints)], 0, -1)[:, :, None],
+                scales=scales,
+                divisors=np.where(np.abs(scales) > 1e-12, scales, 1.0),
+                translations=nodes.translations[list(chosen)].T[:, None],
+            )
+        )
+    return levels
+
+
+def invert_affine(matrices: Array) -> tuple[Array, Array]:
+    """The inverse of matrices (3, 4, F, K), and (F, K) their sizes.
+
+    Nothing can be seen to move below a joint whose parent has a size of zero at some frame. The linear part of such a
+    parent is set to the identity, in place, since any invertible one will do.
+    """
+    linear = matrices[:, :3]
+    cofactors, determinant = find_cofactors(linear)
+    singular = np.any(np.abs(determinant) < MIN_DETERMINANT, axis=0)
+    if singular.any():
+        linear[..., singular] = np.eye(3)[:, :, None, None]
+        cofactors, determinant = find_cofactors(linear)
+    inverse = np.empty_like(matrices)
+    inverse[:, :3] = cofactors / determinant
+    inverse[:, 3] = 0.0
+    inverse[:, 3] = -apply_affine(inverse, matrices[:, 3])
+    return inverse, np.cbrt(np.abs(determinant))
 
 
 VERTICES, ELEMENTS = 34962, 34963
