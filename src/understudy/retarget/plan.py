@@ -289,7 +289,7 @@ def _context(
         start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
-        alignment=alignment, start=start, feet=feet,
+        alignment=alignment, start=start, feet=feet, contacts=tuple(contacts if landing is None else landing.contacts),
     )  # fmt: skip
     return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
 
