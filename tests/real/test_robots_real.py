@@ -198,3 +198,15 @@ def test_the_trajectory_of_a_walk_comes_back(data: Path, tmp_path: Path) -> None
         back = read(tmp_path / f"walk{suffix}", skeleton=data / "robots" / "unitree_h1.xml").motion
         assert back is not None
         np.testing.assert_allclose(fk(back).positions, fk(moved).positions, atol=1e-9)
+
+
+def test_a_robot_climbs_the_ladder_that_the_source_climbs(data: Path) -> None:
+    motion = read(data / "cmu_bvh" / "13_33.bvh").motion
+    assert motion is not None
+    result = retarget(motion[1:600:4], robot(data, "unitree_g1.xml"))
+    rises = []
+    for body in (motion[1:600:4], result.motion):
+        height = fk(body).positions[:, roles(body.skeleton)["left_upper_leg"], 1] / leg_length(body.skeleton)
+        rises.append(float(np.ptp(height)))
+    assert rises[0] > 0.3
+    assert rises[1] == pytest.approx(rises[0], rel=0.15)

@@ -12,7 +12,7 @@ import pytest
 from understudy import samples
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import from_axis_angle, multiply, rotate
-from understudy.figure.contacts import Contact, Detection, contact_points, detect_contacts
+from understudy.figure.contacts import Contact, Detection, Floor, contact_points, detect_contacts, step_heights
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import hands, leg_length
 from understudy.figure.motion import Motion, rest_motion
@@ -312,3 +312,25 @@ def test_a_foot_stands_on_its_ball_not_on_its_instep() -> None:
     )
     np.testing.assert_allclose(fk(longer).points(["LeftToeBase"]), fk(motion).points(["LeftToeBase"]), atol=1e-12)
     assert [point.name for point in contact_points(longer)] == [point.name for point in contact_points(motion)]
+
+
+def test_steps_are_what_the_lowest_point_of_a_foot_stands_on() -> None:
+    skeleton = scene("walk").motion.skeleton
+    heel, toe = (skeleton.point(name) for name in ("LeftHeel", "LeftToeBase"))
+    leg = leg_length(skeleton)
+
+    def stands(point: Point, start: float, height: float) -> Contact:
+        return Contact(point=point, start=start, end=start + 0.5, place=np.array([start, height * leg, 0.0]))
+
+    contacts = [
+        stands(heel, 0.0, 0.01), stands(toe, 0.0, 0.02),  # on the floor, as it was captured
+        stands(heel, 1.0, 0.14), stands(toe, 1.0, 0.01),  # a tilted foot on the floor
+        stands(heel, 2.0, 0.31), stands(toe, 2.2, 0.32),  # on a step
+        stands(heel, 3.0, 0.33), stands(toe, 3.0, 0.34),  # on the same step
+        stands(toe, 4.0, 0.62),  # on the next one
+    ]  # fmt: skip
+    steps = np.array(step_heights(skeleton, contacts, Floor(slope=np.zeros(2)))) / leg
+    assert steps[:4].tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert steps[4:8] == pytest.approx(steps[4], abs=1e-12)
+    assert steps[4] == pytest.approx(0.31, abs=0.02)
+    assert steps[8] == pytest.approx(0.605, abs=0.02)

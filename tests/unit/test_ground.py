@@ -14,15 +14,22 @@ from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
+from understudy.correspondence.landing import Landing
 from understudy.correspondence.pairs import ContactContext
-from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts
+from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts, step_heights
 from understudy.figure.kinematics import fk, pose_of
+from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.metrics.base import evaluate
 from understudy.retarget.driver import retarget
-from understudy.retarget.ground import COMPLIANT_STIFFNESS, compliant_joints, floor_constraints
+from understudy.retarget.ground import (
+    COMPLIANT_STIFFNESS,
+    _lowest_fingers,
+    compliant_joints,
+    floor_constraints,
+)
 from understudy.retarget.plan import Assignment, Options, plan
 from understudy.samples import Scene
 
@@ -290,3 +297,47 @@ def test_a_toe_whose_tip_is_a_joint_gives_way_to_the_floor() -> None:
                     fps=motion.fps)  # fmt: skip
     floor = Region(point=PointRef(point=Point(name="LeftToeLeaf", joint="LeftToeLeaf")), centre=np.zeros(3))
     assert set(compliant_joints([floor], moving)) == {"LeftToeBase"}
+
+
+def climbing() -> tuple[Motion, tuple[Contact, ...]]:
+    """A walk up a stair: the feet of the walk, each higher than the one before."""
+    walk = scene("walk")
+    contacts = sorted((c for c in walk.contacts if c.on == "floor"), key=lambda c: c.start)
+    leg = leg_length(walk.motion.skeleton)
+    contacts = [replace(c, place=c.place + np.array([0.0, 0.2 * leg * round(2.0 * c.start), 0.0])) for c in contacts]
+    return walk.motion, tuple(contacts)
+
+
+def test_steps_grow_with_the_legs_and_feet_with_the_feet() -> None:
+    motion, contacts = climbing()
+    skeleton = motion.skeleton
+    target = skeleton.scaled([2.0 if name.endswith(("Leg", "Foot")) else 1.0 for name in skeleton.names])
+    context = ContactContext(source=motion, target=target, floor=FLAT, contacts=contacts)
+    highest = max(contacts, key=lambda c: c.place[1])
+    step = step_heights(skeleton, contacts, FLAT)[contacts.index(highest)]
+    assert step > 0.3 * leg_length(skeleton)
+    grown = context.rise(highest) - context.bone_ratio(highest.point) * (highest.place[1] - step)
+    assert grown == pytest.approx(context.ratio * step, rel=1e-6)
+
+
+def test_the_flat_soles_of_a_robot_stand_on_steps() -> None:
+    motion, contacts = climbing()
+    highest = max(contacts, key=lambda c: c.place[1])
+    landing = Landing(contacts=contacts, points={}, ratio=0.5, rises={c.point.name: (np.nan, 0.01) for c in contacts})
+    context = ContactContext(source=motion, target=motion.skeleton, floor=FLAT, landing=landing, contacts=contacts)
+    step = step_heights(motion.skeleton, contacts, FLAT)[contacts.index(highest)]
+    assert context.rise(highest) == pytest.approx(0.01 + 0.5 * step)
+    assert context.rise(contacts[0]) == pytest.approx(0.01)
+
+
+def test_every_fingertip_is_kept_off_the_floor_when_it_is_one_of_the_lowest() -> None:
+    adult = samples.character("adult")
+    skeleton = Skeleton(
+        names=(*adult.names, "LeftHandIndex1"),
+        parents=[*adult.parents, roles(adult)["left_hand"]],
+        offsets=np.concatenate([adult.offsets, [[0.1, 0.0, 0.0]]]),
+    )
+    points = [Point(name=f"finger{i}", joint="LeftHandIndex1") for i in range(5)]
+    heights = np.array([[0.0, 0.01, 0.02, 0.03, 0.04], [0.04, 0.03, 0.02, 0.01, 0.0]])
+    near = _lowest_fingers(skeleton, points, heights, np.ones((2, 5), bool))
+    assert near.tolist() == [[True, True, True, False, False], [False, False, True, True, True]]

@@ -18,7 +18,7 @@ import numpy as np
 from understudy.base.errors import SkeletonError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
-from understudy.figure.contacts import Contact, Floor, leg_ratio, scaled_places
+from understudy.figure.contacts import Contact, Floor, leg_ratio, scaled_places, step_heights
 from understudy.figure.kinematics import Pose
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
@@ -302,6 +302,8 @@ class ContactContext:
     """The source's motion on a target of different structure by the alignment alone, if available."""
     feet: Pose | None = None
     """Positions of the joints of the source's feet, if available."""
+    contacts: tuple[Contact, ...] = ()
+    """The source's contacts, or the landing's, which show the steps that the body stands on."""
 
     @cached
     def ratio(self) -> float:
@@ -351,11 +353,20 @@ class ContactContext:
         """Cache of `bone_ratio` by joint."""
         return {}
 
+    @cached
+    def _steps(self) -> dict[tuple[str, float], float]:
+        """Metres above the floor of what each contact of the source stands on, by the contact's point and start."""
+        heights = step_heights(self.source.skeleton, self.contacts, self.floor)
+        return {(c.point.name, c.start): height for c, height in zip(self.contacts, heights, strict=True)}
+
     def rise(self, contact: Contact) -> float:
-        """Metres above the floor of a contact's point on the target."""
+        """Metres above the floor of a contact's point on the target. Steps scale with the legs, feet with the feet."""
         assert contact.place is not None
         height = float(contact.place[1] - self.floor.heights(contact.place))
+        step = self._steps.get((contact.point.name, contact.start), 0.0)
         if self.landing is not None and contact.point.name in self.landing.rises:
             source_rise, target_rise = self.landing.rises[contact.point.name]
-            return target_rise if np.isnan(source_rise) else target_rise + self.ratio * (height - source_rise)
-        return height * self.size(self.bone_ratio(contact.point), 0.5 * (contact.start + contact.end))
+            above = step if np.isnan(source_rise) else height - source_rise
+            return target_rise + self.ratio * above
+        time = 0.5 * (contact.start + contact.end)
+        return step * self.size(self.ratio, time) + (height - step) * self.size(self.bone_ratio(contact.point), time)

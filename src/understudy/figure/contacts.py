@@ -438,6 +438,45 @@ def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:
     return Floor(height=lowest if level - lowest > MIN_DEPTH_LEGS * leg else level, slope=flat)
 
 
+MAX_STEP_ON_FLOOR_LEGS = 0.05
+"""Leg lengths above or below the floor within which a foot stands on the floor, and not on a step. Feet whose steps
+differ by no more than this stand on the same step."""
+
+
+def step_heights(skeleton: Skeleton, contacts: Sequence[Contact], floor: Floor) -> list[float]:
+    """Metres above the floor of what each contact stands on: 0 for the floor, else a stair, box, rung or slope.
+
+    What a foot stands on shows in its lowest point: the others may be raised because the foot is tilted. Contacts of
+    one limb that overlap in time have the same step.
+    """
+    standing = [i for i, c in enumerate(contacts) if c.on == "floor" and c.place is not None and c.other is None]
+    heights = {i: float(contacts[i].place[1] - floor.heights(contacts[i].place)) for i in standing}  # type: ignore[index,arg-type]
+    near, steps = MAX_STEP_ON_FLOOR_LEGS * leg_length(skeleton), [0.0] * len(contacts)
+    chains = {i: set(skeleton.chain(skeleton.joint(contacts[i].point.joint))) for i in standing}
+    usual: dict[str, float] = {}
+    for name in {contacts[i].point.name for i in standing}:
+        low = [heights[i] for i in standing if contacts[i].point.name == name and abs(heights[i]) < near]
+        usual[name] = float(median(np.array(low))) if low else 0.0
+    supports = {}
+    for i in standing:
+        a = contacts[i]
+        stance = [
+            j for j in standing
+            if (chains[i] <= chains[j] or chains[j] <= chains[i])
+            and contacts[j].start <= a.end and a.start <= contacts[j].end
+        ]  # fmt: skip
+        supports[i] = min(heights[j] - usual[contacts[j].point.name] for j in stance)
+    group: list[int] = []
+    for i in [*sorted((i for i in standing if abs(supports[i]) >= near), key=lambda i: supports[i]), -1]:
+        if group and (i < 0 or supports[i] - supports[group[0]] > near):
+            level = float(median(np.array([supports[j] for j in group])))
+            for j in group:
+                steps[j] = level
+            group = []
+        group.append(i)
+    return steps
+
+
 def leg_ratio(source: Skeleton, target: Skeleton) -> float:
     """Ratio of the leg lengths, target to source."""
     return leg_length(target) / leg_length(source)

@@ -479,8 +479,10 @@ class Comparison:
         if self.source is None:
             return self._plants_without_source()
         target = self.result.skeleton
-        context = ContactContext(source=self.source, target=target, floor=self.floor, landing=self.landing)
-        contacts = self.fixed_contacts if self.landing is None else self.landing.contacts
+        contacts = tuple(self.fixed_contacts if self.landing is None else self.landing.contacts)
+        context = ContactContext(
+            source=self.source, target=target, floor=self.floor, landing=self.landing, contacts=contacts
+        )
         plants = []
         for contact in contacts:
             frames = contact.frames(self.result.fps, self.result.num_frames)

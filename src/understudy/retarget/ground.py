@@ -25,6 +25,7 @@ from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import ContactContext, Correspondence, Pair, start_motion
 from understudy.figure.contacts import (
     FLOOR_DEPTH_METRES,
+    MAX_STEP_ON_FLOOR_LEGS,
     Contact,
     Creep,
     Detection,
@@ -273,9 +274,6 @@ def _anchors(contacts: Sequence[Contact]) -> set[int]:
     return anchors
 
 
-MAX_STEP_ON_FLOOR_LEGS = 0.05
-"""Leg lengths above the lowest footplant of which others still stand on the floor, and not on a step."""
-
 SEARCH_FPS = 30.0
 """Frames a second at which a motion is searched for points near the floor."""
 
@@ -305,7 +303,7 @@ TOE_BEND_SMOOTHING = np.radians(1.5)
 """Radians over which a toe starts to bend up from the floor."""
 
 MAX_FINGERS = 3
-"""Number of fingertips of a hand that are kept off the floor; the others are beside them."""
+"""Number of fingertips of a hand that are kept off the floor at a time; the others are above them."""
 
 COMPLIANT_STIFFNESS = 0.01
 """Stiffness, 1 by default, of toes that only the floor bends. The leg moves a tip by its whole length, the toe by its
@@ -517,8 +515,8 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: 
     level = context.rise(lowest)
     heights = _heights(context, fk(start[frames]), [point.target for point in candidates])
     near = heights < level + MAX_NEAR_FLOOR_LEGS * leg + np.minimum([point.depth for point in candidates], 0.0)
-    kept = _lowest_fingers(context.target, [point.target for point in candidates], heights, near)
-    low = [(candidates[i], near[:, i]) for i in kept]
+    near = _lowest_fingers(context.target, [point.target for point in candidates], heights, near)
+    low = [(point, column) for point, column in zip(candidates, near.T, strict=True) if column.any()]
     sources = {source.name: source for point, _ in low for source in point.sources}
     scaled = dict(zip(sources, _scaled_heights(context, list(sources.values()), lowest).T, strict=True))
     constraints: list[Constraint] = []
@@ -528,10 +526,8 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: 
     return constraints
 
 
-def _lowest_fingers(
-    skeleton: Skeleton, points: Sequence[Point], heights: Array, near: np.ndarray
-) -> list[int]:  # fmt: skip
-    """The indices of points that come near the floor; of the fingers of a hand only those that are lowest most often.
+def _lowest_fingers(skeleton: Skeleton, points: Sequence[Point], heights: Array, near: np.ndarray) -> np.ndarray:
+    """(n, P) whether points are near the floor; of the fingers of a hand only those that are lowest at the time.
 
     Args:
         skeleton: The body.
@@ -539,16 +535,15 @@ def _lowest_fingers(
         heights: (n, P) metres of the points above the floor.
         near: (n, P) whether each is near it.
     """
-    kept = set(np.flatnonzero(near.any(axis=0)).tolist())
+    near = near.copy()
     for hand in (joint for role, joint in roles(skeleton).items() if role.endswith("_hand")):
         beyond = skeleton.below(hand)
         beyond[hand] = False
-        fingers = [i for i in sorted(kept) if beyond[skeleton.index[points[i].joint]]]
+        fingers = [i for i, point in enumerate(points) if beyond[skeleton.index[point.joint]]]
         if len(fingers) > MAX_FINGERS:
-            lowest = np.argmin(heights[:, fingers][near[:, fingers].any(axis=1)], axis=1)
-            counts = np.bincount(lowest, minlength=len(fingers))
-            kept -= {fingers[i] for i in np.argsort(-counts, kind="stable")[MAX_FINGERS:]}
-    return sorted(kept)
+            ranks = np.argsort(np.argsort(heights[:, fingers], axis=1, kind="stable"), axis=1, kind="stable")
+            near[:, fingers] &= ranks < MAX_FINGERS
+    return near
 
 
 def _floor_heights(context: ContactContext, point: _FloorPoint, scaled: Sequence[Array], lowest: Contact) -> Array:

@@ -294,6 +294,7 @@ def _context(
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         alignment=alignment, start=start, transferred=transferred, feet=feet,
+        contacts=tuple(contacts if landing is None else landing.contacts),
     )  # fmt: skip
     return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
 
