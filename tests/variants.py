@@ -586,7 +586,7 @@ def carried(source: Clip, target: Clip) -> tuple[Prepared, Motion]:
         load=lambda spec, reading, _folder: in_memory(spec, reading, source, target),
         assign=lambda data, folder: assign(data, folder),
     )
-    return prepared, prepared.start(0)
+    return prepared, prepared.actors[0].on_given_tree(prepared.start(0))
 
 
 def solved(source: Clip, target: Clip) -> tuple[Prepared, Motion]:

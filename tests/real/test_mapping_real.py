@@ -14,7 +14,7 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.correspondence.by_name import convention
-from understudy.correspondence.detached import attach, change_parents
+from understudy.correspondence.detached import attach, change_parents, find_waist
 from understudy.correspondence.pairs import Correspondence
 from understudy.correspondence.suggest import split_body, suggest
 from understudy.figure.skeleton import Point
@@ -49,11 +49,11 @@ FAMILIES = {
     "g1 with a head": "pelvis waist_yaw_joint head_joint left_shoulder_pitch_joint left_elbow_joint "
     "left_wrist_pitch_joint left_hip_pitch_joint left_knee_joint left_ankle_pitch_joint",
     "h1": "pelvis torso - left_shoulder_pitch left_elbow - left_hip_yaw left_knee left_ankle",
-    # It has no hands, its chest is the root, and the axis that is called elbow yaw bends the elbow.
-    "t1": "Trunk - AAHead_yaw Left_Shoulder_Pitch Left_Elbow_Yaw - Left_Hip_Pitch Left_Knee_Pitch Left_Ankle_Pitch",
+    # It has no hands, its chest carries its hips by one motor, and the axis that is called elbow yaw bends the elbow.
+    "t1": "Waist Trunk AAHead_yaw Left_Shoulder_Pitch Left_Elbow_Yaw - Left_Hip_Pitch Left_Knee_Pitch Left_Ankle_Pitch",
     "op3": "body_link - head_pan l_sho_pitch l_el - l_hip_yaw l_knee l_ank_pitch",
-    # The chest is the root and carries the legs by the abdomen: nothing between hips and chest bends upwards.
-    "dm humanoid": "torso - head left_shoulder1 left_elbow left_hand left_hip_x left_knee left_ankle_y",
+    # The chest carries the hips by three motors, which are its spine.
+    "dm humanoid": "abdomen_x abdomen_y head left_shoulder1 left_elbow left_hand left_hip_x left_knee left_ankle_y",
     "cmu robot": "root lowerbackrz headrz lhumerusrz lradiusrx lhandrz lfemurrz ltibiarx lfootrz",
 }
 PARTS = ("hips", "spine", "head", "upper arm", "forearm", "hand", "thigh", "shin", "foot")
@@ -144,7 +144,11 @@ def load(path: Path) -> Clip:
     needed = {".fbx": "ufbx", ".usdz": "pxr"}.get(path.suffix)
     if needed:
         pytest.importorskip(needed)
-    return understudy.read(path)
+    clip = understudy.read(path)
+    if not find_waist(clip.skeleton):
+        return clip
+    assert clip.motion is None
+    return replace(clip, skeleton=attach(clip.skeleton))
 
 
 def onto(found: Correspondence, bone: str) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from understudy.figure.roles import compound_joints, roles
+from understudy import read, samples
+from understudy.base.quaternion import angle_between, identity
+from understudy.correspondence.neutral_pose import _Human
+from understudy.correspondence.suggest import suggest
+from understudy.figure.motion import rest_motion
+from understudy.figure.roles import compound_joints, leaf_helpers, roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 X, Y, Z = np.eye(3)
@@ -69,3 +76,50 @@ def test_numbered_motors_are_no_thigh_shin_and_foot() -> None:
     joints = roles(leg)
     found = {part: leg.names[joints[f"left_{part}"]] for part in ("upper_leg", "lower_leg", "foot")}
     assert found == {"upper_leg": "leg_left_1_joint", "lower_leg": "leg_left_4_joint", "foot": "leg_left_5_joint"}
+
+
+STICKBOT = Path(__file__).resolve().parents[1] / "data" / "stickbot.xml"
+
+
+def with_gears() -> Skeleton:
+    """The stickbot with gears: motors that carry nothing, in its shoulders, hips and elbows."""
+    bot = read(STICKBOT).skeleton
+    above = [
+        bot.index[f"{which}_{part}_joint"]
+        for which in ("left", "right")
+        for part in ("shoulder_roll", "hip_roll", "shoulder_yaw")
+    ]
+    gears = tuple(f"{bot.names[joint]}_gear" for joint in above)
+    place = np.tile([0.02, 0.01, 0.03], (len(gears), 1))
+    return replace(
+        bot, names=(*bot.names, *gears), parents=np.append(bot.parents, above),
+        kinds=(*bot.kinds, *[JointKind.HINGE] * len(gears)),
+        offsets=np.concatenate([bot.offsets, place]), rest=np.concatenate([bot.rest, identity(len(gears))]),
+        axes=np.concatenate([bot.axes, np.tile([Y, 0.0 * Y, 0.0 * Y], (len(gears), 1, 1))]),
+        limits=np.concatenate([bot.limits, np.tile([-np.inf, np.inf], (len(gears), 3, 1))]),
+    )  # fmt: skip
+
+
+def test_gears_are_no_parts_of_a_limb() -> None:
+    bot, geared = read(STICKBOT).skeleton, with_gears()
+    assert {part: bot.names[joint] for part, joint in roles(bot).items()} == {
+        part: geared.names[joint] for part, joint in roles(geared).items()
+    }
+    assert {geared.names[joint] for joint in leaf_helpers(geared)} == set(geared.names[bot.num_joints :])
+    walk = samples.motion("walk").motion
+    pairs = [suggest(walk.skeleton, body, source_motion=walk).pairs for body in (bot, geared)]
+    assert [(pair.source, pair.target) for pair in pairs[0]] == [(pair.source, pair.target) for pair in pairs[1]]
+
+
+def test_motors_of_an_ankle_do_not_show_where_a_foot_points() -> None:
+    """The second motor of an ankle may sit behind the first: the foot points ahead all the same."""
+    bot = read(STICKBOT).skeleton
+    offsets = bot.offsets.copy()
+    rolls = [bot.index[f"{which}_ankle_roll_joint"] for which in ("left", "right")]
+    offsets[rolls] += [-0.05, 0.0, 0.0]
+    ends = tuple(
+        replace(end, offset=end.offset + 0.05 * X) if bot.index[end.joint] in rolls else end for end in bot.ends
+    )
+    bodies = (bot, replace(bot, offsets=offsets, ends=ends))
+    poses = [_Human(motion=rest_motion(body), stands=True).construct() for body in bodies]
+    assert angle_between(poses[0], poses[1]).max() < 1e-6

@@ -1,4 +1,4 @@
-"""Feet that hang from the ground beside the leg: found, attached to the leg, and detached again."""
+"""Bodies with another tree: feet that hang from the ground, chests that carry the hips; mended, and put back."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import SkeletonError
-from understudy.base.quaternion import exp, from_axis_angle, identity, multiply
+from understudy.base.quaternion import exp, from_axis_angle, identity, multiply, unrotate
 from understudy.correspondence.detached import (
     attach,
     change_parents,
     describe_detached_feet,
     find_detached_feet,
     find_detached_limbs,
+    find_waist,
 )
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import fk, joint_angle_curves
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
-from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.skeleton import JointKind, Point, Skeleton
+from understudy.retarget.driver import retarget
 
 
 def rig(**changes: object) -> Skeleton:
@@ -193,3 +195,108 @@ def test_a_rig_cut_into_pieces_is_put_together() -> None:
 def test_a_whole_rig_has_no_detached_limbs() -> None:
     for name in samples.characters():
         assert find_detached_limbs(samples.character(name)) == {}
+
+
+def chest_rig(floor_root: bool = False) -> Skeleton:
+    """A robot whose chest carries its pelvis by a hinge and a universal joint, its arms and its legs."""
+    joints: dict[str, tuple[str, tuple[float, float, float]]] = {"floor": ("", (0.0, 0.0, 0.0))} if floor_root else {}
+    joints |= {
+        "torso": ("floor" if floor_root else "", (0.0, 1.3, 0.02)),
+        "waist_yaw": ("torso", (0.01, 1.1, 0.0)),
+        "waist_pitch": ("waist_yaw", (0.0, 1.0, -0.01)),
+        "head": ("torso", (0.0, 1.6, 0.0)),
+    }
+    for which, sign in (("left", 1.0), ("right", -1.0)):
+        for part, above, place in (
+            ("shoulder", "torso", (0.2, 1.5, 0.0)), ("elbow", "shoulder", (0.2, 1.25, -0.01)),
+            ("wrist", "elbow", (0.2, 1.0, 0.0)), ("hip", "waist_pitch", (0.1, 0.95, 0.0)),
+            ("knee", "hip", (0.1, 0.5, 0.01)), ("ankle", "knee", (0.1, 0.08, 0.0)),
+        ):  # fmt: skip
+            above = above if above in joints else f"{which}_{above}"
+            joints[f"{which}_{part}"] = above, (sign * place[0], place[1], place[2])
+    names, index = tuple(joints), {name: number for number, name in enumerate(joints)}
+    parents = np.array([index.get(above, -1) for above, _ in joints.values()])
+    places = np.array([place for _, place in joints.values()])
+    kinds = [JointKind.FREE] + [JointKind.BALL] * (len(names) - 1)
+    axes, limits = np.tile(np.eye(3), (len(names), 1, 1)), np.tile([-np.inf, np.inf], (len(names), 3, 1))
+    kinds[index["waist_yaw"]], kinds[index["waist_pitch"]] = JointKind.HINGE, JointKind.UNIVERSAL
+    axes[index["waist_yaw"]] = [[0.0, 1.0, 0.0], [0.0] * 3, [0.0] * 3]
+    axes[index["waist_pitch"]] = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0] * 3]
+    limits[index["waist_yaw"], 0], limits[index["waist_pitch"], :2] = [-0.4, 0.9], [[-0.2, 0.7], [-0.3, 0.1]]
+    rest = identity(len(names))
+    rest[index["waist_pitch"]] = from_axis_angle(np.array([0.0, 1.0, 0.0]), 0.4)
+    turned = Skeleton(names=names, parents=parents, offsets=np.zeros_like(places), rest=rest).rest_world[1]
+    offsets = np.array([
+        place if parent < 0 else unrotate(turned[parent], place - places[parent])
+        for place, parent in zip(places, parents, strict=True)
+    ])  # fmt: skip
+    return Skeleton(
+        names=names, parents=parents, offsets=offsets, rest=rest, kinds=tuple(kinds), axes=axes, limits=limits,
+        ends=(Point(name="back", joint="torso", offset=np.array([0.0, 0.1, -0.1])),), name="chest rig",
+    )  # fmt: skip
+
+
+def performed(skeleton: Skeleton, angles: dict[str, tuple[float, ...]]) -> Motion:
+    """Random rotations of the balls, given angles of the other joints, and a path; a root on the floor stands still."""
+    motion = moved(skeleton)
+    rotations = motion.rotations.copy()
+    for name, turns in angles.items():
+        joint = skeleton.index[name]
+        rotation = skeleton.rest[joint]
+        for axis, angle in zip(skeleton.axes[joint], turns, strict=False):
+            rotation = multiply(rotation, from_axis_angle(axis, angle))
+        rotations[:, joint] = rotation
+    return replace(motion, rotations=rotations)
+
+
+@pytest.mark.parametrize("floor_root", [False, True])
+def test_a_chest_that_carries_the_hips_is_carried_by_them(floor_root: bool) -> None:
+    """Bones are where they were, joints have inverse rotations within the same limits, and back all is as before."""
+    skeleton = chest_rig(floor_root)
+    assert find_waist(skeleton) == ("torso", "waist_yaw", "waist_pitch")
+    assert describe_detached_feet(skeleton).startswith("its chest `torso` carries `waist_pitch`")
+    turned = attach(skeleton)
+    assert find_waist(turned) == ()
+    assert attach(turned) is turned
+    assert turned.names[1 if floor_root else 0] == "waist_pitch"
+    assert {n: turned.names[turned.parents[turned.index[n]]] for n in ("torso", "waist_yaw", "head", "left_hip")} == {
+        "torso": "waist_yaw", "waist_yaw": "waist_pitch", "head": "torso", "left_hip": "waist_pitch",
+    }  # fmt: skip
+    motion = performed(skeleton, {"waist_yaw": (0.8,), "waist_pitch": (0.6, -0.25)})
+    result = change_parents(motion, turned)
+    limbs = [n for n in skeleton.names if n not in ("torso", "waist_yaw")]
+    before, after = fk(motion), fk(result)
+    order, others = [skeleton.index[n] for n in limbs], [turned.index[n] for n in limbs]
+    np.testing.assert_allclose(after.positions[:, others], before.positions[:, order], atol=1e-12)
+    np.testing.assert_allclose(after.points(turned.ends), before.points(skeleton.ends), atol=1e-12)
+    assert result.offsets is None or floor_root
+    angles = joint_angle_curves(turned, result.rotations)
+    np.testing.assert_allclose(angles[:, turned.index["torso"], 0], 0.8, atol=1e-9)
+    np.testing.assert_allclose(angles[:, turned.index["waist_yaw"], :2], [[-0.25, 0.6]] * 7, atol=1e-9)
+    np.testing.assert_array_equal(turned.limits[turned.index["torso"], 0], [-0.4, 0.9])
+    np.testing.assert_array_equal(turned.limits[turned.index["waist_yaw"], :2], [[-0.3, 0.1], [-0.2, 0.7]])
+    again = change_parents(result, skeleton)
+    np.testing.assert_allclose(fk(again).positions, fk(motion).positions, atol=1e-12)
+
+
+def test_the_waist_of_such_a_robot_bends_as_a_spine() -> None:
+    walk = samples.motion("walk", fps=30.0, seconds=1.0).motion
+    result = retarget(walk, chest_rig())
+    assert any("plays the hips" in note for note in result.notes)
+    assert result.motion.skeleton.names == chest_rig().names
+    assert result.motion.offsets is None
+    alignment = result.prepared.plan.assignments[0].alignment if result.prepared.plan else None
+    assert alignment is not None
+    partner = {pair.source[0]: pair.target for pair in alignment.correspondence.pairs}
+    assert partner["Hips"] == ("waist_pitch",)
+    assert partner["LowerBack"] == ("waist_yaw", "torso")
+
+
+def test_a_root_in_the_pelvis_is_no_chest() -> None:
+    """A spine without joints of its own hangs the arms from the root; the legs have a joint of their own below it."""
+    low = chest_rig()
+    offsets = low.offsets.copy()
+    offsets[0, 1] -= 0.35
+    for joint in low.children[0]:
+        offsets[joint, 1] += 0.35
+    assert find_waist(replace(low, offsets=offsets)) == ()

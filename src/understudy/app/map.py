@@ -50,7 +50,7 @@ def map_(source: str, target: str, output: str | None, as_json: bool, **reading:
 
     if output is not None and Path(output).suffix.lower() != ".toml":
         raise click.UsageError(f"A map is written as .toml; got `{output}`.")
-    source_clip, target_clip = load_both(source, target, reading)
+    source_clip, target_clip = (with_ordinary_tree(clip) for clip in load_both(source, target, reading))
     correspondence = suggest(
         source_clip.skeleton,
         target_clip.skeleton,
@@ -75,6 +75,20 @@ def load_both(source: str, target: str, reading: dict[str, Any]) -> tuple[Clip, 
     source_reading = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
     target_reading = {key: reading[f"target_{key}"] for key in ("unit", "up", "skeleton")}
     return load_character(source, **source_reading, **common), load_character(target, **target_reading, **common)
+
+
+def with_ordinary_tree(clip: Clip) -> Clip:
+    """A character as a retarget maps it, if its chest carries its hips."""
+    from dataclasses import replace
+
+    from understudy.correspondence.detached import attach, change_parents, find_waist
+
+    if not find_waist(clip.skeleton):
+        return clip
+    skeleton = attach(clip.skeleton)
+    return replace(
+        clip, skeleton=skeleton, motion=None if clip.motion is None else change_parents(clip.motion, skeleton)
+    )
 
 
 def load_character(name: str, **reading: Any) -> Clip:

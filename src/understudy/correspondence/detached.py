@@ -1,8 +1,13 @@
-"""Feet that a rig detaches from the leg for inverse kinematics: attached for the solve, and detached again after.
+"""Bodies with another tree than a body has: given an ordinary tree for the solve, and their own again after it.
 
-Such a rig holds foot and leg together by constraints that are not in its file. The foot is a child of the ground, the
-shin ends where the foot begins, and no rotation of the leg moves the foot. Attached to the shin it is an ordinary
-foot. After detaching, its position is written frame by frame, as in the rig's own clips.
+**Detached feet.** A rig for inverse kinematics holds foot and leg together by constraints that are not in its file.
+The foot is a child of the ground, the shin ends where the foot begins, and no rotation of the leg moves the foot.
+Attached to the shin it is an ordinary foot. After detaching, its position is written frame by frame, as in the rig's
+own clips.
+
+**Chests that carry the hips.** The root of many robots is the chest, and the legs hang from it by the joints of the
+waist. The tree is turned round, so that the pelvis carries the chest by the same joints: it plays the hips, and the
+waist bends as a spine does.
 """
 
 from __future__ import annotations
@@ -10,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from understudy.base.errors import SkeletonError
-from understudy.base.quaternion import conjugate, continuous, multiply, unrotate
+from understudy.base.quaternion import conjugate, continuous, multiply, rotate, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles, side
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 MAX_GAP_SHARE = 0.01
 """Largest gap between the end of a leg and the start of its foot, as a share of the body's size."""
@@ -49,6 +55,9 @@ MIN_RAISED_SHARE = 0.25
 
 MAX_SIBLING_GAP_SHARE = 0.05
 """How much farther a piece may be from a bone than from another piece that hangs from that bone, in the body's size."""
+
+MIN_CHEST_SHARE = 0.15
+"""Height of the origin of a chest above the hip joints, as a share of the height of the shoulders above them."""
 
 MAX_LIMB_GAP_SHARE = 0.12
 """Largest gap between a detached limb and the bone that it belongs to, as a share of the body's size."""
@@ -121,10 +130,16 @@ def _segments(skeleton: Skeleton, body: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 @lru_cache(maxsize=64)
 def attach(skeleton: Skeleton) -> Skeleton:
-    """The skeleton with detached feet and limbs attached to the bones that they belong to; unchanged if there are none.
+    """The skeleton with an ordinary tree: no detached limbs, no chest that carries the hips; the same if it has one.
 
-    The rest pose is the same. The order of joints may change, since parents come before children.
+    The rest pose is the same. The order of joints may change, since parents come before children. Where a joint of the
+    trunk carries what carried it before, its origin is the joint between the two.
     """
+    return _root_at_hips(_attach_pieces(skeleton))
+
+
+def _attach_pieces(skeleton: Skeleton) -> Skeleton:
+    """The skeleton with detached feet and limbs attached to the bones that they belong to."""
     feet = find_detached_feet(skeleton) | find_detached_limbs(skeleton)
     if not feet:
         return skeleton
@@ -149,8 +164,89 @@ def attach(skeleton: Skeleton) -> Skeleton:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=64)
+def find_waist(skeleton: Skeleton) -> tuple[str, ...]:
+    """The joints from the chest down to the pelvis of a body whose chest carries its legs; empty for other bodies.
+
+    Arms and legs of such a body meet in the chest. The arms meet nowhere else, the legs in a joint below it.
+    """
+    joint_of = roles(skeleton)
+    parts = [f"{which}_upper_{limb}" for limb in ("arm", "leg") for which in ("left", "right")]
+    tops = [joint_of[part] for part in parts if part in joint_of]
+    chains = [skeleton.chain(top)[:-1] for top in tops]
+    if len(chains) < len(parts) or not all(chains):
+        return ()
+    arms, legs = ([joint for joint in one if joint in other] for one, other in (chains[:2], chains[2:]))
+    chest, waist = arms[-1], legs[legs.index(arms[-1]) :] if arms[-1] in legs else []
+    moves = any(NUM_AXES[skeleton.kinds[joint]] for joint in waist[1:])
+    # What carries the chest, if anything does, lets it turn freely, as a root on the floor does.
+    is_free = skeleton.kinds[chest] in (JointKind.FREE, JointKind.BALL) and np.all(np.isinf(skeleton.limits[chest]))
+    if len(waist) < 2 or not (moves and is_free):
+        return ()
+    positions = skeleton.rest_world[0]
+    shoulders, hips = positions[tops[:2]].mean(axis=0), positions[tops[2:]].mean(axis=0)
+    # A joint on the floor or in the pelvis is no chest: it carries a spine that has no joints.
+    rise = float((positions[chest] - hips) @ (shoulders - hips)) / max(float(np.sum((shoulders - hips) ** 2)), 1e-12)
+    return tuple(skeleton.names[joint] for joint in waist) if rise > MIN_CHEST_SHARE else ()
+
+
+def _root_at_hips(skeleton: Skeleton) -> Skeleton:
+    """The skeleton with a pelvis that carries the chest, if its chest carries the pelvis."""
+    waist = [skeleton.index[name] for name in find_waist(skeleton)]
+    if not waist:
+        return skeleton
+    chest, pelvis, parents = waist[0], waist[-1], skeleton.parents.tolist()
+    offsets, rest, axes, limits = (
+        values.copy() for values in (skeleton.offsets, skeleton.rest, skeleton.axes, skeleton.limits)
+    )
+    kinds, shifts = list(skeleton.kinds), {}
+    for upper, lower in pairwise(waist):
+        # The joint at which `upper` carries `lower` becomes the joint of `upper`: the inverse of its rotation.
+        used = NUM_AXES[skeleton.kinds[lower]]
+        parents[upper], kinds[upper] = lower, skeleton.kinds[lower]
+        rest[upper] = conjugate(skeleton.rest[lower])
+        axes[upper] = 0.0
+        axes[upper, :used] = -rotate(skeleton.rest[lower], skeleton.axes[lower, :used])[::-1]
+        limits[upper] = [-np.inf, np.inf]
+        limits[upper, :used] = skeleton.limits[lower, :used][::-1]
+        shifts[upper] = skeleton.offsets[lower]
+    for joint in range(skeleton.num_joints):
+        parent = parents[joint]
+        if joint in shifts:
+            offsets[joint] = -shifts.get(parent, np.zeros(3))
+        elif parent in shifts:
+            offsets[joint] = skeleton.offsets[joint] - shifts[parent]
+    above = parents[pelvis] = int(skeleton.parents[chest])
+    kinds[pelvis], axes[pelvis], limits[pelvis] = (
+        values[chest] for values in (skeleton.kinds, skeleton.axes, skeleton.limits)
+    )
+    offsets[pelvis], rest[pelvis] = (values[pelvis] for values in skeleton.rest_world)
+    if above >= 0:
+        place, turn = (values[above] for values in skeleton.rest_world)
+        offsets[pelvis], rest[pelvis] = unrotate(turn, offsets[pelvis] - place), multiply(conjugate(turn), rest[pelvis])
+    order = _parents_first(parents)
+    new_index = {old: new for new, old in enumerate(order)} | {-1: -1}
+    ends = tuple(
+        replace(end, offset=end.offset - shifts[skeleton.index[end.joint]])
+        if skeleton.index[end.joint] in shifts
+        else end
+        for end in skeleton.ends
+    )
+    return replace(
+        skeleton, names=tuple(skeleton.names[j] for j in order),
+        parents=np.array([new_index[parents[j]] for j in order]), offsets=offsets[order],
+        rest=rest[order], kinds=tuple(kinds[j] for j in order), axes=axes[order], limits=limits[order], ends=ends,
+    )  # fmt: skip
+
+
 def describe_detached_feet(skeleton: Skeleton) -> str:
-    """A note about a skeleton's detached feet; empty if it has none."""
+    """A note about a skeleton with another tree than a body has; empty if its tree is an ordinary one."""
+    waist = find_waist(skeleton)
+    if waist:
+        return (
+            f"its chest `{waist[0]}` carries `{waist[-1]}`, from which the legs hang: `{waist[-1]}` plays the hips, "
+            "and the joints between them bend as a spine does."
+        )
     limbs = find_detached_limbs(skeleton)
     if limbs:
         pairs = [f"`{limb}` on `{bone}`" for limb, bone in limbs.items()]
@@ -184,7 +280,8 @@ def change_parents(motion: Motion, skeleton: Skeleton) -> Motion:
     """The same movement on a skeleton with the same joints but other parents.
 
     World positions and rotations stay the same; positions that the rotations do not give are written as offsets, frame
-    by frame.
+    by frame. Joints of the trunk whose origin is elsewhere in the rest pose of the other skeleton are there in the
+    motion, too.
 
     Args:
         motion: A motion of the body.
@@ -200,6 +297,11 @@ def change_parents(motion: Motion, skeleton: Skeleton) -> Motion:
     order = [motion.skeleton.index[name] for name in skeleton.names]
     pose = fk(motion)
     positions, rotations = pose.positions[:, order], pose.rotations[:, order]
+    waist = find_waist(skeleton) or find_waist(motion.skeleton)
+    if find_waist(skeleton) != find_waist(motion.skeleton):
+        moved = [skeleton.index[name] for name in waist]
+        before, after = motion.skeleton.rest_world[0][order][moved], skeleton.rest_world[0][moved]
+        positions[:, moved] += rotate(rotations[:, moved], unrotate(skeleton.rest_world[1][moved], after - before))
     parents = skeleton.parents[1:]
     local, offsets = rotations.copy(), positions.copy()
     local[:, 1:] = multiply(conjugate(rotations[:, parents]), rotations[:, 1:])

@@ -455,8 +455,14 @@ class _Human:
         return standing[order[first : first + half]]
 
     def _bone(self, joint: int) -> Array | None:
-        """(F, 3) from a joint to the middle of its children and ends; None if they are where it is."""
+        """(F, 3) from a joint to the middle of its children and ends; None if they are where it is.
+
+        From one motor of a robot's joint to the next leads no bone.
+        """
         skeleton = self.motion.skeleton
+        kinds = {skeleton.kinds[other] for other in (joint, *skeleton.children[joint])}
+        if len(skeleton.children[joint]) == 1 and kinds == {JointKind.HINGE}:
+            return None
         ends = [end for end in skeleton.ends if end.joint == skeleton.names[joint]]
         tips = [self.pose.positions[:, child] for child in skeleton.children[joint]]
         tips += list(self.pose.points(ends).swapaxes(0, 1)) if ends else []

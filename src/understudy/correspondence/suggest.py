@@ -574,8 +574,9 @@ def _foot_direction(plan: BodyPlan, limb: Limb, pose: Pose) -> Array:
         return np.zeros(3)
     skeleton, foot = plan.skeleton, limb.parts["end"][0]
     below = skeleton.below(foot)
-    points = [*pose.positions[0, below & (np.arange(skeleton.num_joints) != foot)]]
-    points += [*pose.points([end for end in skeleton.ends if below[skeleton.index[end.joint]]])[0]]
+    points = [*pose.points([end for end in skeleton.ends if below[skeleton.index[end.joint]]])[0]]
+    # The motors of an ankle may be anywhere: they show a foot's direction only if it has no ends.
+    points = points or [*pose.positions[0, below & (np.arange(skeleton.num_joints) != foot)]]
     leg = np.linalg.norm(pose.positions[0, limb.bones[0]] - pose.positions[0, foot])
     if not points or leg < 1e-9:
         return np.zeros(3)

@@ -169,7 +169,7 @@ def is_end_bone(skeleton: Skeleton, joint: int) -> bool:
 
 @lru_cache(maxsize=64)
 def leaf_helpers(skeleton: Skeleton) -> frozenset[int]:
-    """Helper bones that carry nothing but helper bones. An end that has a length of its own is a bone."""
+    """Helper bones that carry nothing but helper bones, and idle motors. An end with a length of its own is a bone."""
     size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
     long = {end.joint for end in skeleton.ends if np.linalg.norm(end.offset) > MIN_BONE_SIZES * size}
     for joint in range(1, skeleton.num_joints):
@@ -181,7 +181,25 @@ def leaf_helpers(skeleton: Skeleton) -> frozenset[int]:
         carries = any(child not in helpers for child in skeleton.children[joint])
         if is_helper_bone(skeleton, joint) and not is_bone and not carries:
             helpers.add(joint)
-    return frozenset(helpers)
+    return frozenset(helpers | _idle_motors(skeleton))
+
+
+def _idle_motors(skeleton: Skeleton) -> set[int]:
+    """Motors in a limb that carry nothing: gears, springs and rods beside the joint that carries the rest of the limb.
+
+    Whatever they are called, they have neither children nor an end point, and exactly one sibling has either.
+    """
+    with_ends = {end.joint for end in skeleton.ends}
+    idle = set()
+    for joint in range(1, skeleton.num_joints):
+        parent = int(skeleton.parents[joint])
+        if skeleton.children[joint] or skeleton.names[joint] in with_ends:
+            continue
+        siblings = skeleton.children[parent]
+        carrying = sum(bool(skeleton.children[j]) or skeleton.names[j] in with_ends for j in siblings)
+        if skeleton.kinds[joint] in _MOTORS and skeleton.kinds[parent] in _MOTORS and carrying == 1:
+            idle.add(joint)
+    return idle
 
 
 _UPPER = {"up", "upper", "u", "upr"}

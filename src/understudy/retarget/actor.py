@@ -18,7 +18,7 @@ from understudy.base.errors import FileError, MotionError, OptionError, UnknownN
 from understudy.base.files import record_opened
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import record
-from understudy.correspondence.detached import attach, change_parents, describe_detached_feet
+from understudy.correspondence.detached import attach, change_parents, describe_detached_feet, find_waist
 from understudy.correspondence.pairs import (
     Correspondence,
     CorrespondenceError,
@@ -170,12 +170,20 @@ class ActorData:
 
     def on_given_target(self, motion: Motion) -> Motion:
         """A result on the target's skeleton as given: detached feet as in its file, a root on the floor put there."""
-        skeleton = self.clip.skeleton
         if self.spec.target is not None and not same_structure(self.motion.skeleton, self.target):
             from understudy.correspondence.carry import put_on_floor
 
             motion = put_on_floor(motion, self.spec.floor_root)
-        return motion if attach(skeleton) is skeleton else change_parents(motion, skeleton)
+        return self.on_given_tree(motion)
+
+    def on_given_tree(self, motion: Motion) -> Motion:
+        """A result on the target's skeleton as given, with the target's size."""
+        skeleton = self.clip.skeleton
+        if attach(skeleton) is skeleton:
+            return motion
+        if self.spec.scale is not None and find_waist(skeleton):
+            skeleton = scale_skeleton(skeleton, self.spec.scale)
+        return change_parents(motion, skeleton)
 
 
 def load(spec: ActorSpec, reading: Reading, folder: Path = Path()) -> ActorData:
@@ -252,6 +260,8 @@ def _make_actor(
     assert motion is not None
     target_clip = None if target_clip is None else _with_roles(target_clip, target_motion)
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
+    if find_waist(motion.skeleton):
+        motion = change_parents(motion, attach(motion.skeleton))
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes]
     notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]

@@ -260,15 +260,18 @@ class Prepared:
         layouts: list[Any] = [actor.clip.layout for actor in self.actors]
         if not any(getattr(layout, "is_robot", False) for layout in layouts):
             return solution
+        from understudy.correspondence.detached import change_parents
         from understudy.retarget.machine import separate_arms, within_limits
 
         options, motions = self.recipe.options, list(solution.motions)
         for i, (actor, layout) in enumerate(zip(self.actors, layouts, strict=True)):
             if getattr(layout, "is_robot", False) and actor.spec.moves:
+                motion = actor.on_given_tree(motions[i])
                 if options.collisions:
-                    motions[i] = separate_arms(motions[i], layout, margin=options.margin, spacing=spacing)
+                    motion = separate_arms(motion, layout, margin=options.margin, spacing=spacing)
                 if options.speeds:
-                    motions[i] = within_limits(motions[i], layout)
+                    motion = within_limits(motion, layout)
+                motions[i] = change_parents(motion, motions[i].skeleton)
         return replace(solution, motions=tuple(motions))
 
     def _solver_options(self) -> dict[str, object]:
