@@ -116,6 +116,16 @@ def rest_pose(skeleton: Skeleton) -> Pose:
     return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None])
 
 
+def smooth_normals(vertices: Array, triangles: np.ndarray) -> Array:
+    """(V, 3) unit normals of vertices (V, 3), weighted by the areas of the triangles (T, 3) around them."""
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    faces = np.cross(b - a, c - a)
+    corners = triangles.T.ravel()
+    sums = [np.bincount(corners, np.tile(faces[:, axis], 3), len(vertices)) for axis in range(3)]
+    normals = np.stack(sums, axis=1)
+    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+
+
 def skinned(mesh: Mesh, posed: Pose | Motion | Skeleton, frames: slice | np.ndarray | None = None) -> Array:
     """Linear blend skinning: the vertices of a mesh at all frames.
 
