@@ -24,16 +24,23 @@ TARGETS = {
 }
 """The sample characters that the motion is retargeted to."""
 
+FILM_FPS = 12.5
+"""Frames a second of a film as GIF, which keeps the file small."""
+
 ABOUT = (
-    "An adult's walk, performed by three other bodies. On the left every joint is turned as the adult's, and the path of "
-    "the hips is scaled to the height of the body's own hips, as engines do it. On the right Understudy has solved the "
+    "An adult's walk, performed by three other bodies. On the left every joint is turned as the adult's, and the path "
+    "of the hips is scaled to the height of the body's hips, as engines do it. On the right Understudy has solved the "
     "whole motion."
 )
 
 
 @click.command(short_help="Show what the program does, in a page.", epilog="Example: understudy demo -o demo")
 @click.option(
-    "-o", "--output", default="understudy-demo", show_default=True, metavar="DIR",
+    "-o",
+    "--output",
+    default="understudy-demo",
+    show_default=True,
+    metavar="DIR",
     help="Output folder; created if it does not exist.",
 )
 @click.option("--film", metavar="FILE", help="Also write a film of the first body: .gif or .mp4.")
@@ -64,7 +71,9 @@ def demo(output: str, film: str | None, no_open: bool, as_json: bool) -> None:
         )
         for name, data in report["performed_by"].items():
             slid = [100.0 * data[way]["slid"] for way in ("copied", "retargeted")]
-            click.echo(f"{name + ':':<11} feet slide {slid[0]:5.1f} cm with copied rotations, {slid[1]:.1f} cm with Understudy")
+            click.echo(
+                f"{name + ':':<11} feet slide {slid[0]:5.1f} cm with copied rotations, {slid[1]:.1f} cm with Understudy"
+            )
         click.echo("\n".join(report["files"]))
     if not no_open and has_display():
         from understudy.app.studio import open_browser
@@ -163,7 +172,8 @@ def write_film(body: DemoBody, path: str) -> None:
     with Progress() as progress:
         write_video(
             motions, path, labels=[f"{body.name}: rotations copied", f"{body.name}: Understudy"], contacts=[(), ()],
-            size=(800, 450), skin=True, sliding=feet, watch=progress,
+            size=(640, 360), fps=FILM_FPS if path.lower().endswith(".gif") else None, skin=True, sliding=feet,
+            watch=progress,
         )  # fmt: skip
 
 

@@ -76,9 +76,7 @@ def evaluate(
         motion, source_motion, pairs, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes
     )
     if report is not None:
-        write_report(
-            report, evaluation, (result, motion), (source, source_motion), contacts, (meshes, source_meshes)
-        )
+        write_report(report, evaluation, (result, motion), (source, source_motion), contacts, (meshes, source_meshes))
     if as_json:
         print_json({"file": result, "source": source, **evaluation.data(curves=curves)})
     else:
@@ -142,7 +140,10 @@ def write_report(
     contacts: tuple[Contact, ...] | None,
     meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]],
 ) -> None:
-    """Write the page of an evaluation, with the skins of result and source; the contacts belong to the source if there is one, else to the result."""
+    """Write the page of an evaluation, with the skins of result and source.
+
+    The contacts belong to the source if there is one, else to the result.
+    """
     from understudy.show.page import write_page
 
     missing = write_page(

@@ -1,8 +1,8 @@
 """Skins made around a skeleton: smooth implicit surfaces of tubes, as meshes with normals, weights and materials.
 
 A skin is a list of pieces, such as a shirt or an arm. A piece of one tube is a row of rings around its curve. A piece
-of several tubes blends them where they meet: its surface is found on a grid by surface nets [Gibson 1998] and then moved
-onto the exact surface.
+of several tubes blends them where they meet: its surface is found on a grid by surface nets [Gibson 1998] and then
+moved onto the exact surface.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ class Tube:
 
     @staticmethod
     def through(
-        points: ArrayLike, radii: ArrayLike, joints: int | Sequence[int], *, axes: Sequence[tuple[ArrayLike, float]] = ()
+        points: ArrayLike,
+        radii: ArrayLike,
+        joints: int | Sequence[int],
+        *,
+        axes: Sequence[tuple[ArrayLike, float]] = (),
     ) -> Tube:
         """A smooth tube through points.
 
@@ -98,7 +102,9 @@ def _spline(values: Array) -> Array:
     padded = np.concatenate([2.0 * values[:1] - values[1:2], values, 2.0 * values[-1:] - values[-2:-1]])
     p, q, r, s = (padded[i : len(padded) - 3 + i, None] for i in range(4))
     t = (np.arange(STEPS_PER_SPAN) / STEPS_PER_SPAN)[None, :, None]
-    spans = 0.5 * (2.0 * q + t * (r - p) + t**2 * (2.0 * p - 5.0 * q + 4.0 * r - s) + t**3 * (3.0 * q - p - 3.0 * r + s))
+    spans = 0.5 * (
+        2.0 * q + t * (r - p) + t**2 * (2.0 * p - 5.0 * q + 4.0 * r - s) + t**3 * (3.0 * q - p - 3.0 * r + s)
+    )
     return np.concatenate([spans.reshape(-1, values.shape[1]), values[-1:]])
 
 

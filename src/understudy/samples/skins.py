@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +38,11 @@ SHOES = {"left": paint("left foot", "#25648a"), "right": paint("right foot", "#b
 DARK, WHITE = paint("dark", "#2b2d33"), paint("white", "#f7f5f0")
 
 
+def vector(x: float, y: float, z: float) -> Array:
+    """(3,) a shift in the world, metres."""
+    return np.array([x, y, z])
+
+
 class Body:
     """Places of a skeleton in its rest pose by the names of its joints, ends and roles."""
 
@@ -50,7 +56,7 @@ class Body:
     def at(self, name: str, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Array:
         """(3,) the place of a joint or end, shifted in the world; metres."""
         place = self.places[self.number[name]] if name in self.number else self.ends[name]
-        return np.asarray(place + [x, y, z])
+        return np.asarray(place + vector(x, y, z))
 
     def mix(self, first: str, second: str, share: float) -> Array:
         """(3,) a place on the way from one joint or end to another."""
@@ -116,8 +122,8 @@ def _clothes(body: Body, outfit: Outfit, unit: float, hip: float, shoulder: floa
         return body.number[below[-1] if below else spine[0]]
 
     def trunk(shares: Sequence[float], depths: Sequence[float], wide: float) -> Tube:
-        points = [bottom + share * rise + [0.0, 0.0, 0.006 * unit] for share in shares]
-        middles = [carrier(0.5 * (a + b)) for a, b in zip(shares, shares[1:], strict=False)]
+        points = [bottom + share * rise + vector(0.0, 0.0, 0.006 * unit) for share in shares]
+        middles = [carrier(0.5 * (a + b)) for a, b in pairwise(shares)]
         return Tube.through(points, np.array(depths) * unit, middles, axes=[(ACROSS, wide)])
 
     girth = shoulder / (0.18 * unit)
@@ -130,13 +136,14 @@ def _clothes(body: Body, outfit: Outfit, unit: float, hip: float, shoulder: floa
         shirt.append(Tube.through(yoke, [0.062 * unit, 0.060 * unit], clavicle))
         sleeve = [body.at(arm, y=-0.004 * unit), body.mix(arm, f"{side}_lower_arm", 0.42)]
         shirt.append(Tube.through(sleeve, [0.062 * unit, 0.053 * unit], body.number[arm]))
-        hem = body.mix(leg, f"{side}_lower_leg", 0.46) + [0.004 * sign * unit, 0.0, 0.0]
+        hem = body.mix(leg, f"{side}_lower_leg", 0.46) + vector(0.004 * sign * unit, 0.0, 0.0)
         seat = [body.at(leg, y=0.01 * unit, z=-0.012 * unit), hem]
         shorts.append(Tube.through(seat, [0.081 * unit, 0.071 * unit], body.number[leg]))
     spacing = 0.027 * unit
     return [
         Piece(
-            material=paint("shirt", outfit.shirt), tubes=shirt, spacing=spacing, blend=0.022 * unit, softness=0.05 * unit
+            material=paint("shirt", outfit.shirt), tubes=shirt, spacing=spacing, blend=0.022 * unit,
+            softness=0.05 * unit
         ),
         Piece(
             material=paint("shorts", outfit.shorts), tubes=shorts, spacing=spacing, blend=0.01 * unit,
@@ -154,14 +161,18 @@ def _head(body: Body, outfit: Outfit, unit: float) -> list[Piece]:
     def place(x: float, y: float, z: float) -> Array:
         return base + size * np.array([x, y, z])
 
-    skull = Tube.through([place(0, 0.42, 0.0), place(0, 0.46, 0.03)], 0.46 * size, head, axes=[(UP, 1.14), (ACROSS, 0.9)])
+    skull = Tube.through(
+        [place(0, 0.42, 0.0), place(0, 0.46, 0.03)], 0.46 * size, head, axes=[(UP, 1.14), (ACROSS, 0.9)]
+    )
     jaw = Tube.through([place(0, 0.05, 0.14), place(0, 0.2, 0.12)], [0.25 * size, 0.34 * size], head)
     nose = Tube.through([place(0, 0.40, 0.46), place(0, 0.27, 0.53)], [0.035 * size, 0.062 * size], head)
-    stalk = [body.at("neck", y=-0.03 * unit), body.mix("neck", "head", 0.6), base + [0.0, 0.12 * size, 0.0]]
+    stalk = [body.at("neck", y=-0.03 * unit), body.mix("neck", "head", 0.6), base + vector(0.0, 0.12 * size, 0.0)]
     throat = Tube.through(stalk, np.array([0.062, 0.052, 0.054]) * unit, [neck, neck])
     ears = [Tube.through(place(0.41 * s, 0.34, -0.02), 0.085 * size, head, axes=[(ACROSS, 0.6)]) for _, s in SIDES]
     hair = [
-        Tube.through([place(0, 0.56, -0.09), place(0, 0.50, -0.02)], 0.47 * size, head, axes=[(UP, 1.06), (ACROSS, 0.94)]),
+        Tube.through(
+            [place(0, 0.56, -0.09), place(0, 0.50, -0.02)], 0.47 * size, head, axes=[(UP, 1.06), (ACROSS, 0.94)]
+        ),
     ]
     fringe = [place(-0.30, 0.83, 0.22), place(0.0, 0.92, 0.32), place(0.30, 0.83, 0.22)]
     hair.append(Tube.through(fringe, np.array([0.14, 0.15, 0.14]) * size, head))
@@ -215,8 +226,10 @@ def _leg(body: Body, side: str, sign: float, unit: float) -> list[Piece]:
     upper, lower, foot = (f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot"))
     numbers = [body.number[name] for name in (upper, upper, upper, lower, lower, lower)]
     points = [
-        body.mix(upper, lower, 0.28), body.mix(upper, lower, 0.45), body.mix(upper, lower, 0.78), body.at(lower, z=0.008 * unit),
-        body.mix(lower, foot, 0.30) - [0.0, 0.0, 0.012 * unit], body.mix(lower, foot, 0.70), body.at(foot, y=-0.01 * unit),
+        body.mix(upper, lower, 0.28), body.mix(upper, lower, 0.45), body.mix(upper, lower, 0.78), body.at(lower,
+        z=0.008 * unit),
+        body.mix(lower, foot, 0.30) - [0.0, 0.0, 0.012 * unit], body.mix(lower, foot, 0.70), body.at(foot,
+        y=-0.01 * unit),
     ]  # fmt: skip
     leg = Tube.through(points, np.array([0.048, 0.061, 0.055, 0.050, 0.054, 0.038, 0.033]) * unit, numbers)
     return [
@@ -240,9 +253,14 @@ def _shoe(body: Body, side: str, sign: float, unit: float) -> Piece:
     number, toe = body.number[foot], body.number[toes]
     wide = [(ACROSS, 1.12)]
     back = Tube.through([on_sole(heel, 0.42, z=0.15), on_sole(ankle, 0.62)], [thick, 0.95 * thick], number, axes=wide)
-    shaft = Tube.through([on_sole(ankle, 0.5), ankle + [0, 0.30 * rise, 0]], [0.16 * length, 0.148 * length], number)
+    shaft = Tube.through(
+        [on_sole(ankle, 0.5), ankle + vector(0, 0.30 * rise, 0)], [0.16 * length, 0.148 * length], number
+    )
     middle = Tube.through(
-        [on_sole(ankle, 0.55, z=0.06), on_sole(ball, 0.36, 0.012, -0.02)], [1.05 * thick, 0.98 * thick], number, axes=wide
+        [on_sole(ankle, 0.55, z=0.06), on_sole(ball, 0.36, 0.012, -0.02)],
+        [1.05 * thick, 0.98 * thick],
+        number,
+        axes=wide,
     )
     front = Tube.through(
         [on_sole(ball, 0.36, 0.012, -0.02), on_sole(tip, 0.30, 0.004, -0.13)], [0.98 * thick, 0.86 * thick], toe,
@@ -254,7 +272,6 @@ def _shoe(body: Body, side: str, sign: float, unit: float) -> Piece:
     )  # fmt: skip
 
 
-
 COAT, SNOUT = paint("coat", "#d9a864"), paint("snout", "#3a2c22")
 
 
@@ -263,7 +280,11 @@ def dog(skeleton: Skeleton) -> list[Piece]:
     body = Body(skeleton)
     number = body.number
     back = ["Hips", "Spine", "Spine1", "Spine2", "Chest"]
-    points = [body.at("Hips", y=-0.03, z=-0.075), body.at("Hips", y=-0.028), *(body.at(name, y=-0.045) for name in back[1:4])]
+    points = [
+        body.at("Hips", y=-0.03, z=-0.075),
+        body.at("Hips", y=-0.028),
+        *(body.at(name, y=-0.045) for name in back[1:4]),
+    ]
     points += [body.at("Chest", y=-0.058, z=0.02), body.at("Neck", y=-0.045, z=0.005)]
     carriers = [number[name] for name in ("Hips", "Hips", "Spine", "Spine1", "Spine2", "Chest")]
     trunk = Tube.through(points, [0.075, 0.092, 0.094, 0.098, 0.11, 0.118, 0.085], carriers, axes=[(ACROSS, 0.92)])
@@ -271,7 +292,7 @@ def dog(skeleton: Skeleton) -> list[Piece]:
     neck = Tube.through(throat, [0.095, 0.082, 0.068, 0.062], [number[name] for name in ("Neck", "Neck", "Neck1")])
     head, nose = number["Head"], body.at("Nose")
     skull = Tube.through([body.at("Head", z=0.005), body.at("Head", y=0.002, z=0.055)], [0.062, 0.06], head)
-    muzzle = [body.at("Head", y=-0.015, z=0.07), nose + [0.0, 0.002, -0.06], nose + [0.0, 0.004, -0.02]]
+    muzzle = [body.at("Head", y=-0.015, z=0.07), nose + vector(0.0, 0.002, -0.06), nose + vector(0.0, 0.004, -0.02)]
     snout = Tube.through(muzzle, [0.046, 0.036, 0.029], head)
     jaw = Tube.through([body.at("Jaw", y=0.005), body.at("Chin", y=0.012, z=-0.01)], [0.03, 0.019], number["Jaw"])
     names = ["Tail", "Tail1", "Tail2", "Tail3", "Tail4"]
@@ -285,13 +306,14 @@ def dog(skeleton: Skeleton) -> list[Piece]:
         pieces += _dog_legs(body, side.capitalize(), coat)
         ear = body.at(f"{side.capitalize()}Ear")
         lobe = Tube.through(
-            [ear + [-0.012 * sign, 0.028, -0.015], ear + [0.006 * sign, 0.0, -0.012], ear + [0.012 * sign, -0.055, -0.004]],
+            [ear + vector(-0.012 * sign, 0.028, -0.015), ear + vector(0.006 * sign, 0.0, -0.012),
+            ear + vector(0.012 * sign, -0.055, -0.004)],
             [0.017, 0.028, 0.022], head, axes=[(ACROSS, 0.5)],
         )  # fmt: skip
         pieces.append(Piece(material=LIMBS[side], tubes=[lobe], spacing=0.012))
         eye = Tube.through(body.at("Head", x=0.036 * sign, y=0.014, z=0.1), 0.0145, head)
         pieces.append(Piece(material=DARK, tubes=[eye], spacing=0.009))
-    tip = Tube.through(nose + [0.0, 0.016, -0.006], 0.0155, head, axes=[(ACROSS, 1.3)])
+    tip = Tube.through(nose + vector(0.0, 0.016, -0.006), 0.0155, head, axes=[(ACROSS, 1.3)])
     return [
         Piece(material=COAT, tubes=coat, spacing=0.0185, blend=0.011, softness=0.04),
         Piece(material=SNOUT, tubes=[tip], spacing=0.009),
@@ -304,7 +326,8 @@ def _dog_legs(body: Body, side: str, coat: list[Tube]) -> list[Piece]:
     number, pieces = body.number, []
     coat.append(
         Tube.through(
-            [body.at(f"{side}Scapula", y=-0.03), body.at(f"{side}UpperArm"), body.mix(f"{side}UpperArm", f"{side}Forearm", 0.6)],
+            [body.at(f"{side}Scapula", y=-0.03), body.at(f"{side}UpperArm"), body.mix(f"{side}UpperArm",
+            f"{side}Forearm", 0.6)],
             [0.05, 0.056, 0.042], [number[f"{side}Scapula"], number[f"{side}UpperArm"]],
         )
     )  # fmt: skip
@@ -316,10 +339,14 @@ def _dog_legs(body: Body, side: str, coat: list[Tube]) -> list[Piece]:
     )  # fmt: skip
     fore = [f"{side}{part}" for part in ("UpperArm", "Forearm", "Metacarpus", "ForePaw")]
     hind = [f"{side}{part}" for part in ("Thigh", "Shin", "Metatarsus", "HindPaw")]
-    for chain, widths in ((fore, (0.024, 0.032, 0.033, 0.024, 0.022, 0.022)), (hind, (0.03, 0.044, 0.044, 0.028, 0.023, 0.022))):
+    for chain, widths in (
+        (fore, (0.024, 0.032, 0.033, 0.024, 0.022, 0.022)),
+        (hind, (0.03, 0.044, 0.044, 0.028, 0.023, 0.022)),
+    ):
         upper, lower, cannon, paw = chain
         points = [
-            body.mix(upper, lower, 0.45), body.mix(upper, lower, 0.7), body.at(lower), body.mix(lower, cannon, 0.6), body.at(cannon),
+            body.mix(upper, lower, 0.45), body.mix(upper, lower, 0.7), body.at(lower), body.mix(lower, cannon,
+            0.6), body.at(cannon),
             body.at(paw, y=0.004),
         ]  # fmt: skip
         joints = [number[name] for name in (upper, upper, lower, lower, cannon)]
@@ -327,7 +354,11 @@ def _dog_legs(body: Body, side: str, coat: list[Tube]) -> list[Piece]:
         pieces.append(Piece(material=LIMBS[side.lower()], tubes=[leg], spacing=0.015, softness=0.02))
         toe = body.at(paw.replace("Paw", "Toe"))
         toes = [
-            Tube.through([body.at(paw, x=x, y=-0.006, z=0.012), toe + [1.3 * x, 0.017, -0.012]], [0.019, 0.016], number[paw])
+            Tube.through(
+                [body.at(paw, x=x, y=-0.006, z=0.012), toe + vector(1.3 * x, 0.017, -0.012)],
+                [0.019, 0.016],
+                number[paw],
+            )
             for x in (-0.014, 0.0, 0.014)
         ]
         heel = Tube.through(body.at(paw, y=-0.006), 0.025, number[paw])
@@ -342,12 +373,13 @@ def spider(skeleton: Skeleton) -> list[Piece]:
     number = body.number
     shell, fur = paint("shell", "#5b4a57"), paint("abdomen", "#7d6577")
     front = Tube.through(
-        [body.at("Cephalothorax", z=-0.07), body.at("Cephalothorax", y=0.01), body.at("Cephalothorax", y=0.008, z=0.085)],
+        [body.at("Cephalothorax", z=-0.07), body.at("Cephalothorax", y=0.01), body.at("Cephalothorax", y=0.008,
+        z=0.085)],
         [0.06, 0.088, 0.062], number["Cephalothorax"], axes=[(UP, 0.72)],
     )  # fmt: skip
     waist, tip = body.at("Abdomen"), body.at("Spinneret")
     rear = Tube.through(
-        [waist + [0.0, 0.0, 0.0], waist + 0.3 * (tip - waist), waist + 0.62 * (tip - waist), tip],
+        [waist + vector(0.0, 0.0, 0.0), waist + 0.3 * (tip - waist), waist + 0.62 * (tip - waist), tip],
         [0.03, 0.105, 0.118, 0.022], number["Abdomen"], axes=[(UP, 0.88)],
     )  # fmt: skip
     stalk = Tube.through([body.at("Cephalothorax", z=-0.08), waist - [0.0, 0.0, 0.03]], 0.024, number["Cephalothorax"])
@@ -357,7 +389,12 @@ def spider(skeleton: Skeleton) -> list[Piece]:
     ]
     eyes = [
         Tube.through(body.at("Eyes", x=x, y=y, z=z), r, number["Cephalothorax"])
-        for x, y, z, r in ((0.018, 0.0, -0.014, 0.014), (-0.018, 0.0, -0.014, 0.014), (0.046, 0.012, -0.04, 0.01), (-0.046, 0.012, -0.04, 0.01))
+        for x, y, z, r in (
+            (0.018, 0.0, -0.014, 0.014),
+            (-0.018, 0.0, -0.014, 0.014),
+            (0.046, 0.012, -0.04, 0.01),
+            (-0.046, 0.012, -0.04, 0.01),
+        )
     ]
     pieces.append(Piece(material=DARK, tubes=eyes, spacing=0.008))
     for side, _ in SIDES:
@@ -384,7 +421,9 @@ def shark(skeleton: Skeleton) -> list[Piece]:
     snout = body.at("Snout")
     points = [snout - [0.0, 0.0, 0.02], 0.55 * snout + 0.45 * body.at("Head"), *(body.at(name) for name in chain)]
     radii = [0.03, 0.115, 0.175, 0.20, 0.19, 0.165, 0.13, 0.095, 0.062, 0.042]
-    carriers = [number[name] for name in ("Head", "Head", "Head", "Body", "Spine1", "Spine2", "Spine3", "Spine4", "Tail")]
+    carriers = [
+        number[name] for name in ("Head", "Head", "Head", "Body", "Spine1", "Spine2", "Spine3", "Spine4", "Tail")
+    ]
     skin, pale = paint("back", "#6f8796"), paint("belly", "#e9edee")
     trunk = Tube.through(points, radii, carriers, axes=[(ACROSS, 0.86)])
     lower = [place - [0.0, 0.16 * radius + 0.006, 0.0] for place, radius in zip(points, radii, strict=True)]
@@ -394,27 +433,48 @@ def shark(skeleton: Skeleton) -> list[Piece]:
         Piece(material=pale, tubes=[belly], spacing=0.042, softness=0.14),
     ]
 
-    def fin(points: Sequence[ArrayLike], radii: Sequence[float], joint: str, thin: ArrayLike, material: Material) -> Piece:
+    def fin(
+        points: Sequence[ArrayLike], radii: Sequence[float], joint: str, thin: ArrayLike, material: Material
+    ) -> Piece:
         tube = Tube.through(points, radii, number[joint], axes=[(thin, 0.24)])
         return Piece(material=material, tubes=[tube], spacing=0.024)
 
     root = body.at("DorsalFin")
     tall = body.at("DorsalTip")
     pieces.append(
-        fin([root + [0, -0.06, 0.0], root + 0.5 * (tall - root) + [0, 0, 0.02], tall], [0.13, 0.085, 0.03], "DorsalFin", ACROSS, skin)
+        fin(
+            [root + vector(0, -0.06, 0.0), root + 0.5 * (tall - root) + vector(0, 0, 0.02), tall],
+            [0.13, 0.085, 0.03],
+            "DorsalFin",
+            ACROSS,
+            skin,
+        )
     )
     tail = body.at("TailFin")
     for name, radii in (("UpperLobe", (0.075, 0.06, 0.022)), ("LowerLobe", (0.07, 0.05, 0.02))):
         far = body.at(name)
-        pieces.append(fin([tail, 0.5 * (tail + far) + [0, 0, 0.015], far], radii, "TailFin", ACROSS, skin))
+        pieces.append(fin([tail, 0.5 * (tail + far) + vector(0, 0, 0.015), far], radii, "TailFin", ACROSS, skin))
     for side, sign in SIDES:
         word = side.capitalize()
         near, far = body.at(f"{word}PectoralFin", x=-0.05 * sign), body.at(f"{word}PectoralTip")
         thin = np.cross(far - near, AHEAD)
-        pieces.append(fin([near, 0.5 * (near + far) + [0, 0, 0.02], far], [0.10, 0.07, 0.02], f"{word}PectoralFin", thin, LIMBS[side]))
-        eye = Tube.through(0.45 * snout + 0.55 * body.at("Head") + [0.112 * sign, 0.035, 0.0], 0.022, number["Head"])
+        pieces.append(
+            fin(
+                [near, 0.5 * (near + far) + vector(0, 0, 0.02), far],
+                [0.10, 0.07, 0.02],
+                f"{word}PectoralFin",
+                thin,
+                LIMBS[side],
+            )
+        )
+        eye = Tube.through(
+            0.45 * snout + 0.55 * body.at("Head") + vector(0.112 * sign, 0.035, 0.0), 0.022, number["Head"]
+        )
         pieces.append(Piece(material=DARK, tubes=[eye], spacing=0.014))
-    mouth = [body.at("Jaw", x=x, y=-0.03, z=z) for x, z in ((0.085, 0.0), (0.062, 0.08), (0.0, 0.125), (-0.062, 0.08), (-0.085, 0.0))]
+    mouth = [
+        body.at("Jaw", x=x, y=-0.03, z=z)
+        for x, z in ((0.085, 0.0), (0.062, 0.08), (0.0, 0.125), (-0.062, 0.08), (-0.085, 0.0))
+    ]
     pieces.append(Piece(material=DARK, tubes=[Tube.through(mouth, 0.012, number["Head"])], spacing=0.012))
     return pieces
 
@@ -454,7 +514,8 @@ def can(skeleton: Skeleton) -> Mesh:
 
 
 CAN_PROFILE = (
-    (0.0, 0.055), (0.74, 0.035), (0.80, 0.0), (0.80, 0.0), (0.86, 0.0), (0.86, 0.0), (0.97, 0.05), (0.97, 0.05), (1.0, 0.075),
+    (0.0, 0.055), (0.74, 0.035), (0.80, 0.0), (0.80, 0.0), (0.86, 0.0), (0.86, 0.0), (0.97, 0.05), (0.97, 0.05),
+    (1.0, 0.075),
     (1.0, 0.16), (1.0, 0.84), (0.985, 0.89), (0.88, 0.965), (0.88, 0.965), (0.90, 0.985), (0.885, 1.0), (0.84, 1.0),
     (0.82, 0.985), (0.80, 0.972), (0.80, 0.972), (0.0, 0.972),
 )  # fmt: skip

@@ -53,8 +53,11 @@ function unpackSkin(skin) {
   for (let i = 0; i < faces.length; i++) faces[i] = raw.getUint16(2 * i, true);
   for (let i = 0; i < 3 * count; i++) position[i] = skin.low[i % 3] + packed.getUint16(2 * i, true) * skin.scale[i % 3];
   for (let i = 0; i < 4 * count; i++) {
+    const first = i - (i % 4);
+    // Rounded weights must sum to one, or a vertex far from the origin of the world would leave its place.
+    const sum = shares.getUint8(first) + shares.getUint8(first + 1) + shares.getUint8(first + 2) + shares.getUint8(first + 3);
     joints[i] = numbers.getUint8(i);
-    weights[i] = shares.getUint8(i) / 255;
+    weights[i] = shares.getUint8(i) / sum;
   }
   for (let v = 0; v < count; v++) colour.set(skin.colours[material.getUint8(v)], 3 * v);
   for (let i = 0; i < faces.length; i += 3) {

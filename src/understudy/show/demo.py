@@ -119,7 +119,8 @@ def compose_demo(bodies: Sequence[DemoBody], *, title: str, about: str) -> str:
         for i, body in enumerate(bodies)
     )
     commands = "\n".join(
-        f'<li>{escape(words)}<pre><code data-command="{escape(command)}">{escape(command.format(**NAMES))}</code></pre></li>'
+        f'<li>{escape(words)}<pre><code data-command="{escape(command)}">'
+        f"{escape(command.format(**NAMES))}</code></pre></li>"
         for words, command in NEXT
     )
     note = "Drag to orbit; drag with shift or the right button to pan; wheel to zoom. Space plays, arrow keys step."
@@ -133,7 +134,8 @@ def compose_demo(bodies: Sequence[DemoBody], *, title: str, about: str) -> str:
 {verdicts(bodies)}
 <section><h2>Your own files</h2>
 <div id="drop" tabindex="0"><b>Drop a motion and a character here</b> (BVH, FBX, glTF, USD, AMC, NPZ, VRM, URDF)<br>
-This page is a file: it uploads nothing and solves nothing. It puts the names of your files into the commands below.</div>
+This page is a file: it uploads nothing and solves nothing. It puts the names of your files into the commands
+below.</div>
 <ol class="next">{commands}</ol></section>
 {data_element("player-data", demo_data(bodies))}
 {player_script()}
@@ -153,8 +155,10 @@ def verdicts(bodies: Sequence[DemoBody]) -> str:
         for words, motion in (("rotations copied", body.copied), ("Understudy", body.retargeted)):
             figures = "".join(f"<td>{100.0 * value:.1f} cm</td>" for value in defects(motion, body.contacts).values())
             rows.append(f"<tr><td>{escape(body.name)}</td><td>{words}</td>{figures}</tr>")
-    head = "<tr><th>body</th><th>way</th><th>feet slide, in all</th><th>below the floor</th><th>above the floor</th></tr>"
-    return f'<section><h2>What the feet do while they should stand</h2><table>{head}{"".join(rows)}</table></section>'
+    head = (
+        "<tr><th>body</th><th>way</th><th>feet slide, in all</th><th>below the floor</th><th>above the floor</th></tr>"
+    )
+    return f"<section><h2>What the feet do while they should stand</h2><table>{head}{''.join(rows)}</table></section>"
 
 
 def defects(motion: Motion, contacts: Sequence[Contact]) -> dict[str, float]:

@@ -62,7 +62,8 @@ def player_data(characters: Sequence[PageCharacter]) -> dict[str, Any]:
     meshes = list(dict.fromkeys(shown.meshes for shown in characters if has_skin(shown)))
     return {
         "figures": [
-            _figure(shown, thin) | ({"skin": meshes.index(shown.meshes)} | _turns(shown, thin) if has_skin(shown) else {})
+            _figure(shown, thin)
+            | ({"skin": meshes.index(shown.meshes)} | _turns(shown, thin) if has_skin(shown) else {})
             for shown in characters
         ],
         "duration": max(shown.motion.duration for shown in characters),
@@ -95,7 +96,9 @@ def _skin(meshes: Sequence[Mesh]) -> dict[str, Any]:
     table, number = np.unique(colours.round(3), axis=0, return_inverse=True)
     material = np.zeros(len(vertices), np.uint8)
     material[triangles] = np.minimum(number.reshape(-1), 255).astype(np.uint8)[:, None]
-    joints, weights = (np.concatenate(part) for part in zip(*(strongest_joints(mesh, 4) for mesh in meshes), strict=True))
+    joints, weights = (
+        np.concatenate(part) for part in zip(*(strongest_joints(mesh, 4) for mesh in meshes), strict=True)
+    )
     return {
         "vertices": len(vertices),
         "low": low.tolist(),

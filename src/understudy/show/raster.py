@@ -86,7 +86,7 @@ def fragments(corners: Array, size: tuple[int, int]) -> tuple[np.ndarray, np.nda
 
 
 def draw_body(
-    image: np.ndarray, surface: Surface, seen: Array, normals: Array, *, scale: float, colours: Array | None = None
+    image: np.ndarray, surface: Surface, seen: Array, normals: Array, *, colours: Array | None = None
 ) -> None:
     """Draw a body into an image.
 
@@ -95,7 +95,6 @@ def draw_body(
         surface: Its triangles.
         seen: (V, 3) pixels to the right, pixels down, and metres towards the viewer.
         normals: (V, 3) unit normals in the camera's axes: right, up, towards the viewer.
-        scale: Pixels per metre.
         colours: (T, 3) linear colours in place of the surface's.
     """
     height, width = image.shape[:2]

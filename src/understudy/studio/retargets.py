@@ -73,9 +73,9 @@ class RetargetDocumentSolver:
     def _bodies(self, recipe: Recipe, actors: Sequence[ActorData]) -> list[Table]:
         several, bodies = len(actors) > 1, []
         for kind in ("source", "result"):
-            for actor, source_clip in zip(actors, self._skins(recipe, actors), strict=True):
+            for actor, worn in zip(actors, self._skins(recipe, actors), strict=True):
                 which = f"{kind}:{actor.spec.name}" if several else kind
-                skeleton, clip = (actor.motion.skeleton, source_clip) if kind == "source" else (actor.target, actor.clip)
+                skeleton, clip = (actor.motion.skeleton, worn) if kind == "source" else (actor.target, actor.clip)
                 label = (source_label if kind == "source" else result_label)(actor, several=several)
                 fits = clip.skeleton.names == skeleton.names
                 body = body_table(which, label, skeleton, clip.shown_meshes() if fits else ())
