@@ -433,9 +433,7 @@ def shark(skeleton: Skeleton) -> list[Piece]:
         Piece(material=pale, tubes=[belly], spacing=0.042, softness=0.14),
     ]
 
-    def fin(
-        points: Sequence[ArrayLike], radii: Sequence[float], joint: str, thin: ArrayLike, material: Material
-    ) -> Piece:
+    def fin(points: Sequence[Array], radii: Sequence[float], joint: str, thin: ArrayLike, material: Material) -> Piece:
         tube = Tube.through(points, radii, number[joint], axes=[(thin, 0.24)])
         return Piece(material=material, tubes=[tube], spacing=0.024)
 
@@ -451,9 +449,9 @@ def shark(skeleton: Skeleton) -> list[Piece]:
         )
     )
     tail = body.at("TailFin")
-    for name, radii in (("UpperLobe", (0.075, 0.06, 0.022)), ("LowerLobe", (0.07, 0.05, 0.02))):
+    for name, widths in (("UpperLobe", (0.075, 0.06, 0.022)), ("LowerLobe", (0.07, 0.05, 0.02))):
         far = body.at(name)
-        pieces.append(fin([tail, 0.5 * (tail + far) + vector(0, 0, 0.015), far], radii, "TailFin", ACROSS, skin))
+        pieces.append(fin([tail, 0.5 * (tail + far) + vector(0, 0, 0.015), far], widths, "TailFin", ACROSS, skin))
     for side, sign in SIDES:
         word = side.capitalize()
         near, far = body.at(f"{word}PectoralFin", x=-0.05 * sign), body.at(f"{word}PectoralTip")
